@@ -1,4 +1,4 @@
-"""Tables in bulk: token ranges as splits for any engine, read as the source's own splits are."""
+"""Reads tables in bulk: token ranges are the splits, which any engine reads as the source reads its own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from connectors.cassandra.tables import Table
 _MOST_SPLITS: Final = 100_000
 _COUNT_ROWS: Final = 5000
 _READ_S: Final = 600.0
-"""How long a page may be tried for. The framework tries a chunk again after this."""
+"""How long one page may take. After that the framework tries the chunk again."""
 CHANGING: Final = (
     "Rows that change while their range is read may be there as they were before or after. Each change is in the "
     "commit log: run `connect agent cassandra` from before the backfill begins, and take the newer writetime."
@@ -36,7 +36,7 @@ CHANGING: Final = (
 
 
 def plan_tables(config: CassandraSourceConfig, size: SplitSize) -> BulkPlan:
-    """All tables of the configuration in ranges of tokens. ConnectError: there is none to read, or no end."""
+    """Plan all tables of the configuration as ranges of tokens. ConnectError: there is no table, or no end."""
     if config.mode != "snapshot":
         raise ConnectError(
             f"mode={config.mode} reads tables again and again, which has no end that a bulk read could reach.",
@@ -81,7 +81,7 @@ class CassandraBulkReader:
         self._schemas: Schemas | None = None
 
     def read(self, split: BulkSplit, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """Pages of the split, each with its place; the last one may have no rows."""
+        """Read the pages of a split as batches, each with the position behind it; the last batch may have no rows."""
         wanted = self._of(split)
         rows = page_rows([wanted.table], self._config, self._database)[wanted.table]
         size = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
@@ -95,7 +95,7 @@ class CassandraBulkReader:
                 yield batch
 
     def count(self, split: BulkSplit) -> int:
-        """The rows are counted here, page by page: the server's own COUNT runs into its time limit."""
+        """Count the rows of a split page by page, as the server's own COUNT runs into its time limit."""
         if self._config.output != "rows" or self._config.written_since:
             # A row is several events, or none.
             return sum(map(len, self.read(split, None)))
@@ -108,7 +108,7 @@ class CassandraBulkReader:
                 return rows
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
-        """Rows by their primary keys, a batch for each that is there; see `KeyedReader`."""
+        """Read rows by their primary keys; a batch for each row that exists. See `KeyedReader`."""
         return RowsByKey(self._database, self._config, self._known).find(topic, keys)
 
     def close(self) -> None:

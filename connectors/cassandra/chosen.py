@@ -1,4 +1,4 @@
-"""Which tables of a cluster a source reads."""
+"""Chooses the tables of a cluster that a source reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table]:
-    """The tables to read, by name. ConfigError: one that is named is not there; or there is none."""
+    """The tables to read, in the order of their names. ConfigError: a named table is missing, or there is no table."""
     found = schemas.of_keyspace(config.keyspace)
     broken = {name.partition(".")[2] for name in schemas.broken if name.startswith(f"{config.keyspace}.")}
     missing = [name for name in config.tables if name not in found and name not in broken]
@@ -31,7 +31,7 @@ def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table
 
 
 def unreadable(schemas: Schemas, config: CassandraSourceConfig) -> Mapping[str, str]:
-    """The tables that are wanted and have no form, by keyspace and name, and why."""
+    """The wanted tables whose schema cannot be read: `keyspace.table` -> why."""
     return {
         title: why
         for title, why in schemas.broken.items()

@@ -30,7 +30,7 @@ def _check_moment_or_none(value: str) -> str:
 
 
 class CassandraSourceConfig(ContactKeys):
-    """Everything a user may say about reading tables."""
+    """The settings for reading tables."""
 
     keyspace: Annotated[String, non_empty] = key(
         "keyspace", importance="high", group=READ, doc="The keyspace whose tables are read."
@@ -108,11 +108,11 @@ class CassandraSourceConfig(ContactKeys):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """The typed settings; those of stream-reactor's connector count where ours are not given."""
+        """The typed settings. Those of stream-reactor's connector count where ours are not given."""
         return super().parse(translated(properties))
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Names that are none of Kafka's, and modes without their column."""
+        """What is wrong between keys: names that no topic can have, and modes without their column."""
         for name in (self.topic_prefix, *self.topics.values()):
             if len(name) > 249 or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
                 given = "topic.prefix" if name == self.topic_prefix else "table.topics"
@@ -134,12 +134,12 @@ class CassandraSourceConfig(ContactKeys):
 
     @property
     def is_incremental(self) -> bool:
-        """Rows are found by a time of theirs."""
+        """Whether new rows are found by a column with a time."""
         return self.mode in {"timestamp", "timeuuid"}
 
     @property
     def topics(self) -> Mapping[str, str]:
-        """The topics of tables that have another than the usual one."""
+        """The topics of `table.topics`: table name -> topic."""
         return dict(value.partition(":")[::2] for value in self.table_topics)
 
     def topic_of(self, table: Table) -> str:
@@ -148,7 +148,7 @@ class CassandraSourceConfig(ContactKeys):
 
     @property
     def sweep_mode(self) -> Mode:
-        """How often tables are read."""
+        """The mode of reading: once, again and again, or by windows of time."""
         match self.mode:
             case "snapshot":
                 return Once()
@@ -157,7 +157,7 @@ class CassandraSourceConfig(ContactKeys):
         return Windows(moment_ms(self.initial_offset), self.settle_time_ms)
 
     def columns_of(self, table: Table) -> list[TableColumn]:
-        """The columns of the value. ConfigError: one is not there."""
+        """The columns of the value. ConfigError: the table lacks one that is named."""
         wanted = dict(value.partition(":")[::2] for value in self.table_columns).get(table.name)
         return (
             list(table.columns)
@@ -167,11 +167,11 @@ class CassandraSourceConfig(ContactKeys):
 
     @property
     def written_since_us(self) -> int | None:
-        """Rows without a newer writetime are left out; None: all count."""
+        """Rows without a newer writetime are left out; None where all rows count."""
         return moment_ms(self.written_since) * 1000 if self.written_since else None
 
     def time_column_of(self, table: Table) -> TableColumn | None:
-        """The column that says when a row came; None: every row counts. ConfigError: it is not there, or no time."""
+        """The column with the time of a row; None where every row counts. ConfigError: the table has no such column."""
         if not self.is_incremental:
             return None
         own = dict(value.partition(":")[::2] for value in self.incremental_columns if ":" in value)
@@ -196,7 +196,7 @@ class CassandraSourceConfig(ContactKeys):
 
 
 class CassandraTaskConfig(CassandraSourceConfig):
-    """A task's share: every `share.of`-th split of each table, from number `share` on."""
+    """The settings of a task: it reads every `share.of`-th split of each table, from number `share` on."""
 
     share: Annotated[Int, between(0, 2**31 - 1)] = key("share", doc="The task's share.", internal=True)
     share_of: Annotated[Int, between(1, 2**31 - 1)] = key("share.of", doc="The number of shares.", internal=True)

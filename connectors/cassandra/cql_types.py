@@ -47,7 +47,7 @@ class CqlType:
 
     @property
     def fixed_size(self) -> int | None:
-        """The size in bytes of every value, None where values tell their length."""
+        """The size in bytes of every value; None where each value tells its length."""
         if self.name == "vector":
             size = self.parameters[0].fixed_size
             return None if size is None else size * self.dimension

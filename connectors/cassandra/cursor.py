@@ -14,7 +14,7 @@ class TruncatedError(ConnectError):
 
 
 class Cursor:
-    """A place in bytes. `at` is the next byte to read."""
+    """Reads values from bytes, one after the other. `at` is the next byte to read."""
 
     __slots__ = ("at", "data")
 
@@ -23,7 +23,7 @@ class Cursor:
         self.at = at
 
     def u8(self) -> int:
-        """One byte."""
+        """Read one byte."""
         at = self.at
         self.at = at + 1
         try:
@@ -32,7 +32,7 @@ class Cursor:
             raise TruncatedError(f"The bytes end at {at}, where one more is expected.") from None
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Read `size` bytes. TruncatedError: there are fewer."""
         at = self.at
         end = at + size
         if end > len(self.data):
@@ -41,11 +41,11 @@ class Cursor:
         return self.data[at:end]
 
     def u16(self) -> int:
-        """Two bytes as an unsigned number."""
+        """Read two bytes as an unsigned number."""
         return int.from_bytes(self.take(2), "big")
 
     def vint(self) -> int:
-        """An unsigned variable-length integer of up to 64 bits."""
+        """Read an unsigned variable-length integer of up to 64 bits."""
         at = self.at
         try:
             first = self.data[at]
@@ -58,7 +58,7 @@ class Cursor:
         return (first & (0xFF >> more)) << (8 * more) | int.from_bytes(self.take(more), "big")
 
     def vbytes(self) -> bytes:
-        """Bytes with their length before them."""
+        """Read bytes that have their length, a variable-length integer, before them."""
         return self.take(self.vint())
 
 

@@ -1,4 +1,4 @@
-"""The driver's errors in the words of the contract."""
+"""Translates the driver's errors into those of the contract."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, Coordi
                 ServerError)  # fmt: skip
 _REFUSED: Final = re.compile(r"User (\S+) has no (\w+) permission on <(all keyspaces|keyspace|table) ?([^>]*)>")
 _TOO_MANY_TOMBSTONES: Final = 1
-"""Why a replica gave a read up (org.apache.cassandra.exceptions.RequestFailureReason)."""
+"""The code for a read that met too many tombstones (org.apache.cassandra.exceptions.RequestFailureReason)."""
 
 
 def grant_of(message: str) -> str:
-    """The GRANT that a refusal asks for, out of the server's words. Pure."""
+    """The GRANT that would allow what the server refused, from its message; empty where that names no right. Pure."""
     found = _REFUSED.search(message)
     if found is None:
         return ""

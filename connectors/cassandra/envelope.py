@@ -34,14 +34,14 @@ _EVENT_MEMBERS: Final = ("op", "key", "columns", "range", "source", "writetime_u
 
 
 class DebeziumEnvelope:
-    """Events of the agent, the source and the connector that makes one of copies, in Debezium's form."""
+    """Turns events of the agent, the source and the deduplicating connector into Debezium's form."""
 
     def __init__(self, config: Config) -> None:
         assert isinstance(config, EnvelopeConfig)
         self._with_cells = config.columns == CELLS
 
     def apply(self, batch: Batch) -> Sequence[Batch]:
-        """The same rows in the other form. RejectedRowsError: rows that are no events."""
+        """The same rows in Debezium's form. RejectedRowsError: some rows are no events."""
         if not len(batch):
             return [batch]
         if batch.values.schema is None:
@@ -147,14 +147,14 @@ class DebeziumEnvelope:
 
 
 def _told(topic: str, event: str) -> dict[str, str]:
-    """What the topic's name and the event's own kind say of its origin."""
+    """The members of `source` that come from the topic's name and the kind of the event."""
     *_, keyspace, table = ("", "", *topic.split("."))
     told = {"connector": "cassandra", "keyspace": keyspace, "table": table}
     return {**told, "snapshot": str(event == "snapshot").lower(), "event": event} if event else told
 
 
 def _fields(array: pa.Array, schema: s.Schema, name: str) -> dict[str, tuple[s.Schema, pa.Array]]:
-    """The fields of a struct in the value, with its own nulls in them."""
+    """The fields of a struct in the value: name -> schema and array. Where the struct is null, its fields are."""
     inner = schema.field(name)
     assert inner is not None
     return {f.name: (f.schema, pc.struct_field(array, [name, f.name])) for f in inner.fields}

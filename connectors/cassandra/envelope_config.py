@@ -1,4 +1,4 @@
-"""The settings of the view in Debezium's form. No Arrow: it is read wherever plug-ins are listed."""
+"""The settings of the transform to Debezium's form. Imports no Arrow, as it is read wherever plug-ins are listed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CELLS: Final = "cells"
 
 
 class EnvelopeConfig(Config):
-    """How columns are shown."""
+    """The setting for the form of columns."""
 
     columns: Annotated[String, one_of(CELLS, "values")] = key(
         "columns", CELLS, doc="cells: value, deletion_ts and set of each column; values: the value alone."

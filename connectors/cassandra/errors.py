@@ -1,4 +1,4 @@
-"""What can be wrong with a read that its caller does something about."""
+"""Errors of reads that a caller does something about."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from connect.api.errors import ConnectError, RetriableError
 
 
 class TableGoneError(ConnectError):
-    """The server refuses a statement about a table: it is not there, or not as it was."""
+    """The server refuses a statement about a table, which is gone or has changed."""
 
 
 class TombstonesError(RetriableError):
-    """The replicas gave a read up, as they met more deleted rows than they may on one page."""
+    """The replicas gave up a read, as they met more deleted rows than they may on one page."""
 
 
 class MissingRightError(ConnectError):
-    """The user lacks a right. `grant`: the statement that gives it; empty where the server does not say which."""
+    """The user lacks a right. `grant` is the statement that gives it; empty where the server names no right."""
 
     def __init__(self, message: str, grant: str) -> None:
         super().__init__(message, key="username", fix=grant or "Grant the user SELECT on it.")

@@ -1,4 +1,4 @@
-"""How large a table is, by what the nodes say of themselves.
+"""Estimates how large a table is, from what the nodes say of themselves.
 
 Source: `system.size_estimates` of Cassandra 3.0 to 5.0. Each node counts the partitions of its own ranges, every five
 minutes and from what was flushed to disk, so a table that was filled a moment ago is not in it.
@@ -21,27 +21,27 @@ _QUERY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of a whole table."""
+    """The estimated size of a whole table."""
 
     partitions: int
     size_bytes: int
 
 
 class Rows(Protocol):
-    """Who answers small queries."""
+    """Runs queries with small answers."""
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of an answer."""
 
 
 def estimate_of(database: Rows, table: Table) -> Estimate | None:
-    """How large a table is, by the ranges of the node that answers; None: it does not say."""
+    """Estimate a table by the ranges of the node that answers; None where the node has no estimate."""
     found = database.rows(_QUERY, (table.keyspace, table.name), doing=f"asking how large {table.title} is")
     return extrapolated((int(start), int(end), count, size) for start, end, count, size in found)
 
 
 def extrapolated(ranges: Iterable[tuple[int, int, int, int]]) -> Estimate | None:
-    """The whole ring from some of its ranges: start, end, partitions and the mean size in bytes of each."""
+    """Estimate the whole ring from some of its ranges: start, end, partitions and mean size in bytes of each."""
     covered = partitions = size_bytes = 0
     for start, end, count, mean_bytes in ranges:
         # The range over the ring's end has its start behind its end.

@@ -1,4 +1,4 @@
-"""The settings of stream-reactor's Cassandra source, whose KCQL names tables and topics, as ours. Pure.
+"""Translates the settings of stream-reactor's Cassandra source, whose KCQL names tables and topics, into ours. Pure.
 
 Source: the documentation and CassandraConfigSource of lensesio/stream-reactor 9.
 """
@@ -21,7 +21,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "import.poll.interval": "poll.interval.ms", "slice.delay.ms": "settle.time.ms", "initial.offset": "initial.offset",
 }  # fmt: skip
 _DEFAULTS: Final[Mapping[str, str]] = {"poll.interval.ms": "1000", "consistency.level": "LOCAL_ONE"}
-"""Where theirs differ from ours."""
+"""The defaults of stream-reactor that differ from ours."""
 _MODES: Final[Mapping[str, str]] = {
     "": "bulk", "NONE": "bulk", "TIMESTAMP": "timestamp", "TIMEUUID": "timeuuid", "TOKEN": "snapshot",
 }  # fmt: skip
@@ -36,7 +36,7 @@ _FORM: Final = "INSERT INTO topic SELECT columns FROM table [PK column] [INCREME
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One KCQL statement. columns: empty for all; column: by which new rows are found."""
+    """One KCQL statement. `columns` is empty for all columns; `column` is the one by which new rows are found."""
 
     table: str
     topic: str
@@ -46,9 +46,9 @@ class Route:
 
 
 def translated(given: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The settings with stream-reactor's as ours; what is given in our names wins.
+    """The settings with stream-reactor's translated into ours; what is given in our names wins.
 
-    ConfigError: the KCQL is none, or asks for what is not read here.
+    ConfigError: the KCQL cannot be parsed, or asks for what is not supported here.
     """
     if not any(name.startswith(PREFIX) for name in given):
         return dict(given)
@@ -64,7 +64,7 @@ def translated(given: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def parse(kcql: str) -> list[Route]:
-    """The statements of a KCQL text, which semicolons part. ConfigError on `connect.cassandra.kcql`."""
+    """Parse the statements of a KCQL text, which semicolons separate. ConfigError: one is not supported."""
     routes = []
     for text in filter(None, (part.strip() for part in kcql.split(";"))):
         found = _STATEMENT.fullmatch(text)

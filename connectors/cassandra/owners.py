@@ -1,4 +1,4 @@
-"""Which nodes have all rows of a range of tokens: they are asked first, as no other node then has to be. Pure."""
+"""Finds the nodes that have all rows of a range of tokens, as these can answer alone. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_NODES: Final[Nodes] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class OwnedPart:
-    """The tokens up to `upto` and behind the part before. owners: nodes that have all of them; empty: none known."""
+    """The tokens up to `upto`, from the part before on. `owners` are nodes with all of them; empty if unknown."""
 
     upto: int
     owners: Nodes

@@ -1,4 +1,4 @@
-"""What the pages of each table become: rows, or events."""
+"""Chooses what the pages of each table become: rows or events."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from connectors.cassandra.written_since import WrittenSince
 
 
 class Rows(Protocol):
-    """Who answers small queries."""
+    """Runs queries with small answers."""
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of an answer."""
 
 
 def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Rows) -> dict[Table, PageRows]:
-    """By table. ConfigError: a column that is wanted is not there. RetriableError: no node answers."""
+    """What makes batches of pages, by table. ConfigError: a named column is missing. RetriableError: no node."""
     since_us = config.written_since_us
     if config.output == "rows" and since_us is None and not config.write_times:
         return {table: TableRows(table, config) for table in tables}

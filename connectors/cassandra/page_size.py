@@ -1,25 +1,25 @@
-"""How many rows the next page may have: as many as fit into its bytes, fewer while the servers are slow. Pure."""
+"""Decides how many rows the next page may have: what fits into its bytes, fewer while servers are slow. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
 FIRST_ROWS: Final = 100
-"""Rows of the first page of a table, whose size nobody knows."""
+"""The rows of the first page of a table, as nobody knows how large its rows are."""
 
 
 class PageSize:
     """The rows of the pages of one table. Owned by the task thread."""
 
     def __init__(self, most_rows: int, size_bytes: int) -> None:
-        """`size_bytes`: how large pages should be; a row that is larger is a page of its own."""
+        """`size_bytes` is how large pages should be. A larger row is a page of its own."""
         self._most_rows = most_rows
         self._size_bytes = size_bytes
         self._slow_rows = most_rows
         self.rows = min(FIRST_ROWS, most_rows)
 
     def came(self, rows: int, size_bytes: int) -> None:
-        """A page came with so many rows and bytes."""
+        """Take note of the rows and bytes of a page that came."""
         self._slow_rows = min(self._most_rows, self._slow_rows * 2)
         if rows:
             fitting = max(1, self._size_bytes * rows // max(1, size_bytes))

@@ -1,4 +1,4 @@
-"""A page of rows as the server sends it -> Arrow columns. No Python object per value for the common types. Pure."""
+"""Turns a page of rows, as the server sends it, into Arrow columns. Values of common types become no Python object."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from connect.api.arrow import arrow_type
 from connect.api.arrow_rows import arrow_from_rows
 from connect.api.errors import SchemaError
 from connectors.cassandra.cql_types import CqlType
@@ -29,19 +28,19 @@ class Page:
     rows: int
     columns: int
     next: bytes | None = None
-    """The server's word for where the page behind this one begins; None: there is none."""
+    """The server's paging state, from which the next page begins; None behind the last page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of one column of a page: where each begins in `data`, and its size, negative for null."""
+    """The cells of one column of a page: the place of each in `data`, and its size, which is negative for null."""
 
     data: bytes
     starts: np.ndarray[Any, np.dtype[np.int64]]
     sizes: np.ndarray[Any, np.dtype[np.int64]]
 
     def row(self, row: int) -> Cells:
-        """One cell alone."""
+        """The cells of one row."""
         return Cells(self.data, self.starts[row : row + 1], self.sizes[row : row + 1])
 
     def take(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> Cells:
@@ -66,7 +65,7 @@ def split_columns(page: Page) -> list[Cells]:
 
 
 def split_columns_slowly(page: Page) -> list[Cells]:
-    """The native code's twin."""
+    """Split columns without native code."""
     data, unpack, at = page.data, _SIZE.unpack_from, 0
     count = page.rows * page.columns
     starts, sizes = [0] * count, [0] * count
@@ -111,7 +110,7 @@ def _fixed(form: str, target: pa.DataType) -> Callable[[Cells], pa.Array | None]
 
 
 def _numbers(cells: Cells, stored: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """Numbers of a fixed size, zero for null; None where one has another size."""
+    """The numbers of a column of fixed size, zero for null; None where a value has another size."""
     valid = cells.sizes >= 0
     if not ((cells.sizes == stored.itemsize) | ~valid).all():
         return None
@@ -159,7 +158,7 @@ def _bytes(target: pa.DataType) -> Callable[[Cells], pa.Array | None]:
 
 
 NO_MOMENT: Final = -(2**63)
-"""Stands for null among moments."""
+"""The number that stands for null among moments."""
 _UUID_EPOCH_MS: Final = 12_219_292_800_000
 """The milliseconds from 15 October 1582, from which the times of UUIDs are counted, to 1970."""
 
@@ -227,10 +226,5 @@ _WHOLE: Final[Mapping[str, Callable[[Cells], pa.Array | None]]] = {
 
 
 def struct_of(arrays: Sequence[pa.Array], fields: Sequence[pa.Field]) -> pa.StructArray:
-    """Columns as one array of rows."""
+    """Join columns into one array of rows."""
     return pa.StructArray.from_arrays(list(arrays), fields=list(fields))
-
-
-def arrow_fields(columns: Mapping[str, CqlType]) -> list[pa.Field]:
-    """The Arrow fields of columns by name."""
-    return [pa.field(name, arrow_type(connect_schema(cql), name), nullable=True) for name, cql in columns.items()]

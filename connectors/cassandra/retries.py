@@ -1,4 +1,4 @@
-"""What is done about a node that does not answer: another one is asked at once, before a caller hears of it."""
+"""Asks another node when one does not answer, before a caller hears of it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class AnotherNode(RetryPolicy):  # type: ignore[misc]
         return _NEXT if retry_num == 0 else _GIVE_UP
 
     def on_write_timeout(self, *args: Any, **kwargs: Any) -> Decision:
-        """The caller writes the row again."""
+        """Raise the time-out: the caller writes the row again."""
         del args, kwargs
         return _GIVE_UP
 
     def on_unavailable(self, *args: Any, **kwargs: Any) -> Decision:
-        """The node that was asked takes too many replicas for dead: others may know better."""
+        """Ask another node, as this one may take living replicas for dead."""
         del args, kwargs
         return _NEXT
 
     def on_request_error(self, *args: Any, **kwargs: Any) -> Decision:
-        """The connection broke, or the node is overloaded or only starts."""
+        """Ask another node, as the connection broke, or the node is overloaded or starting."""
         del args, kwargs
         return _NEXT

@@ -1,4 +1,4 @@
-"""Which node a statement is sent to: one that has the rows itself, of the data centre that is asked."""
+"""Sends statements to nodes that have the rows themselves."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from connectors.cassandra.owners import NO_NODES, Nodes
 
 
 class OwnedStatement(BoundStatement):  # type: ignore[misc]
-    """A read of rows that some nodes are known to have all of."""
+    """A read whose rows are all on the nodes that own them."""
 
     def __init__(self, prepared: PreparedStatement, values: Sequence[bytes], owners: Nodes) -> None:
-        """`values`: the parameters as Cassandra stores them."""
+        """`values` are the parameters as Cassandra stores them."""
         super().__init__(prepared)
         self.values = list(values)
         self.owners = owners
 
 
 class OwnersFirst(WrapperPolicy):  # type: ignore[misc]
-    """The nodes of another policy in its order, but those that have the rows before the others."""
+    """Asks the nodes of another policy in its order, but the owners of the rows first."""
 
     def __init__(self, policy: LoadBalancingPolicy) -> None:
         super().__init__(policy)

@@ -1,4 +1,4 @@
-"""A page of a table -> a batch: key and value columns, and the position behind it. Pure."""
+"""Makes batches of pages: key and value columns, and the position behind the page. Pure."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _TOKEN: Final = CqlType("bigint")
 
 
 class PageRows(Protocol):
-    """Makes batches of a table's pages, whose first column is the token."""
+    """Makes batches of the pages of a table. Their first column is the token."""
 
     more: str
-    """What is selected behind the table's columns."""
+    """The expressions to select behind the table's columns."""
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """What a page becomes, with the place behind it; a page that tells no place has no position. SchemaError."""
+        """The batch of a page. It has no position where the page tells no place. SchemaError: a value has no form."""
 
 
 class TableRows:
-    """Rows as `SELECT *` gives them."""
+    """Makes rows as `SELECT *` gives them."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class TableRows:
 
 
 def behind(table: Table, token: Cells, cells: Sequence[Cells], rows: int) -> Progress | None:
-    """Behind the last row of a page; None: it has no rows."""
+    """The place behind the last row of a page; None for a page without rows."""
     if not rows:
         return None
     (last,) = decode_column(token.row(rows - 1), _TOKEN, "token").to_pylist()

@@ -1,4 +1,4 @@
-"""Rows of tables by their primary keys, as records have them."""
+"""Reads rows by the primary keys in the keys of records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_ONCE: Final = 64
 
 
 class RowsByKey:
-    """Owned by the thread of its connection."""
+    """Reads rows of tables by key. Owned by the thread of its connection."""
 
     def __init__(self, database: Database, config: CassandraSourceConfig, schemas: Schemas) -> None:
         self._database = database
@@ -31,7 +31,7 @@ class RowsByKey:
         self._schemas = schemas
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
-        """The rows that are there, a batch for each. SchemaError: the topic is of no table, or a key is not its."""
+        """The rows that exist, a batch for each. SchemaError: no table has this topic, or a key is not the table's."""
         table = self._table_of(topic)
         rows, whole = page_rows([table], self._config, self._database)[table], cut(table, 1)[0]
         queries = [self._query(table, key, rows.more) for key in keys]

@@ -1,4 +1,4 @@
-"""The tables of a cluster, from its system_schema keyspace."""
+"""Reads the tables of a cluster from its system_schema keyspace."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _DROPPED = "SELECT keyspace_name, table_name, column_name, type FROM system_sche
 
 
 class Rows(Protocol):
-    """Who answers small queries."""
+    """Runs queries with small answers."""
 
     def rows(self, query: str, *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of an answer."""
 
 
 class Schemas:
-    """The tables that could be understood, by id, and what is wrong with the others."""
+    """The tables whose schema could be read, by id, and what is wrong with the others."""
 
     def __init__(self, tables: Iterable[Table], broken: Mapping[str, str], broken_ids: Iterable[UUID] = ()) -> None:
         self.tables = {table.id: table for table in tables}
         self.broken_ids = frozenset(broken_ids)
         self.broken = dict(broken)
-        """Reasons by `keyspace.table`."""
+        """`keyspace.table` -> why its schema cannot be read."""
 
     def of_keyspace(self, keyspace: str) -> dict[str, Table]:
         """The tables of a keyspace by name."""

@@ -1,4 +1,4 @@
-"""Connections to a cluster: pages of bytes, small answers, rows to write."""
+"""The connection to a cluster: reads pages of bytes and small answers, writes rows."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from connectors.cassandra.statements import Query
 
 log = logging.getLogger(__name__)
 _KEYS: Final = 1000
-"""More keys than that do not share a token."""
+"""At most so many keys of one token are read."""
 _PAGES: Final = "pages"
-"""The driver's profile for pages."""
+"""The name of the driver's execution profile for pages."""
 _SECOND_NODE: Final = 0.1
 """The part of a page's time after which another node is asked for it too, and the answer that comes first counts.
 
@@ -46,7 +46,7 @@ A node that lives waits for a replica that has died until it hears of that death
 _AGREEMENT_S: Final = 1.0
 _RECONNECT_S: Final = 0.5
 _RECONNECT_MOST_S: Final = 10.0
-"""The driver itself waits for up to ten minutes: a node that was away for long would be found again that late."""
+"""The longest wait before a node is tried again. The driver itself would wait for up to ten minutes."""
 
 
 class _Answer(ResultMessage):  # type: ignore[misc]
@@ -87,7 +87,7 @@ class Database:
     """
 
     def __init__(self, config: ContactKeys, *, only_contact_points: bool = False) -> None:
-        """`only_contact_points`: no other node of the cluster is asked."""
+        """With `only_contact_points` no other node of the cluster is asked."""
         self._config = config
         self._only_contact_points = only_contact_points
         self._session: Session | None = None
@@ -95,12 +95,12 @@ class Database:
         self._statements: dict[str, PreparedStatement] = {}
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
-        """The rows of a small answer, in the driver's Python types."""
+        """Run a query with a small answer; its rows, in the driver's Python types."""
         with translated(doing):
             return list(self._connected().execute(query, tuple(parameters)))
 
     def ask(self, query: Query, rows: int, state: bytes | None = None) -> PageAnswer:
-        """Begin to read a page; `state` is that of the page before."""
+        """Begin to read a page; `state` is the paging state of the page before."""
         doing = f"reading by {query.text}"
         with translated(doing):
             session = self._connected()
@@ -111,7 +111,7 @@ class Database:
             return PageAnswer(session.execute_async(bound, execution_profile=_PAGES, paging_state=state), doing)
 
     def stored(self, text: str, values: Sequence[object]) -> list[bytes]:
-        """The parameters of a query as Cassandra stores them, from the driver's Python types."""
+        """Serialize the parameters of a query, given in the driver's Python types, as Cassandra stores them."""
         with translated(f"preparing {text}"):
             return list(self._prepared(text).bind(tuple(values)).values)
 
@@ -127,13 +127,13 @@ class Database:
         return PendingWrite(future, doing)
 
     def keys(self, query: Query) -> list[tuple[bytes, ...]]:
-        """The partition keys that a query gives behind their tokens."""
+        """Read the partition keys that a query gives behind their tokens."""
         page = self.ask(query, _KEYS).page()
         _, *columns = split_columns(page)
         return [tuple(column.value(row) or b"" for column in columns) for row in range(page.rows)]
 
     def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
-        """A range of tokens by the nodes that have its rows, among those that are asked; unknown ones are none."""
+        """Cut a range of tokens into parts by the nodes that own them, as far as these are known and asked."""
         with translated(f"asking which nodes have the rows of keyspace {keyspace}"):
             cluster = self._connected().cluster
             if keyspace not in cluster.metadata.keyspaces:
@@ -152,7 +152,7 @@ class Database:
         return owned_parts(after, upto, [token.value for token in ring.ring], owners_of)
 
     def nodes_agree(self) -> bool:
-        """All nodes that are up have the same schema: a table that is refused now is refused by each of them."""
+        """Whether all nodes that are up have the same schema, so that a refused table is refused by all of them."""
         with translated("comparing the schemas of the nodes"):
             return bool(self._connected().cluster.control_connection.wait_for_schema_agreement(wait_time=_AGREEMENT_S))
 

@@ -33,7 +33,7 @@ Times = tuple[int, int | None, int | None]
 
 
 class SnapshotEvents:
-    """Makes batches of events of a table's pages. Owned by the task thread."""
+    """Makes batches of events of the pages of a table. Owned by the task thread."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SnapshotEvents:
         self._last_key: bytes | None = None
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """The events of a page's rows, and how far the split is behind them."""
+        """The events of a page's rows, with the position behind them."""
         token, *cells = split_columns(page)
         columns = self._table.columns
         by_name = {column.name: found for column, found in zip(columns, cells, strict=False)}
@@ -80,7 +80,7 @@ class SnapshotEvents:
         return Batch(self._topic, values, keys=keys, position=position)
 
     def _written(self, update: PartitionUpdate) -> PartitionUpdate:
-        """The update without the rows that are too old."""
+        """The update without rows that are too old."""
         since_us = self._since_us
         if since_us is None:
             return update
@@ -119,7 +119,7 @@ class SnapshotEvents:
         return PartitionUpdate(table, key, None, static if static is not None and static.columns else None, rows)
 
     def _alive(self, row: Row) -> Row:
-        """With the mark of an INSERT, which the server does not tell: as old as the row's newest value."""
+        """The row with the mark of an INSERT, which the server does not tell: as old as the row's newest value."""
         newest: Liveness | None = None
         for change in row.columns.values():
             for cell in (change,) if isinstance(change, Cell) else change.cells:

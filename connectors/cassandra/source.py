@@ -1,4 +1,4 @@
-"""The Cassandra source connector: checks what there is to read and shares out token ranges."""
+"""The Cassandra source connector: checks what there is to read, and shares out token ranges among tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CassandraSourceConnector:
         self._splits = config.table_splits
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
-        """Cut the tables as they were cut when these places were stored: of other ranges no place is known."""
+        """Cut the tables as they were cut when these offsets were stored, as no offset is known of other ranges."""
         self._splits = count_in(stored) or self._config.table_splits
         if self._splits != self._config.table_splits:
             log.warning(
@@ -43,7 +43,7 @@ class CassandraSourceConnector:
             )
 
     def check(self, deadline: Deadline) -> None:
-        """Connect, and find the tables that are named. ConfigError."""
+        """Connect, and find the named tables. ConfigError: one is missing, or there is none."""
         del deadline
         database = Database(self._config)
         try:
@@ -52,18 +52,18 @@ class CassandraSourceConnector:
             database.close()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """As many tasks as allowed, or as there are splits of a table: each reads its share of every table."""
+        """At most a task for each split of a table. Each task reads its share of every table."""
         shares = min(max_tasks, self._splits)
         common = {**self._config.originals, "table.splits": str(self._splits)}
         return [{**common, "share": str(share), "share.of": str(shares)} for share in range(shares)]
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """All tables in ranges of tokens; the tasks then have nothing left to read."""
+        """Plan all tables as ranges of tokens. The tasks then have nothing left to read."""
         del deadline
         return plan_tables(self._config, size)
 
     def bulk_reader(self) -> CassandraBulkReader:
-        """Reads those ranges."""
+        """A reader of those ranges."""
         return CassandraBulkReader(self._config)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
@@ -83,5 +83,5 @@ class CassandraSourceConnector:
             database.close()
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
-        """A task, not yet connected."""
+        """A task, which is not connected yet."""
         return CassandraSourceTask(CassandraTaskConfig.parse(config))

@@ -1,4 +1,4 @@
-"""Reads one split page by page behind a place, the next page on its way while one is looked at."""
+"""Reads one split page by page, from a place on. The next page is on its way while one is looked at."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from connectors.cassandra.statements import Query, keys_of_token, partition_quer
 
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 0.05
-"""How soon a stop is seen while a page is waited for."""
+"""How long a wait for a page lasts at most before a stop is seen."""
 
 
 class Answer(Protocol):
-    """A page that was asked for."""
+    """A page that was asked for, and may have come."""
 
     def when_done(self, ring: Callable[[], None]) -> None:
-        """Call this from any thread once it has come, or failed."""
+        """Set the function to call, on any thread, once the page has come or failed."""
 
     def page(self) -> Page:
-        """The page. RetriableError: it did not come. TableGoneError: the table is not there any more."""
+        """The page. RetriableError: it did not come. TableGoneError: the table does not exist any more."""
 
 
 class Server(Protocol):
-    """The cluster, as far as a split needs it."""
+    """What a split asks of the cluster."""
 
     def ask(self, query: Query, rows: int, state: bytes | None) -> Answer:
-        """Ask for a page of so many rows; `state` is the page before's `next`."""
+        """Ask for a page of so many rows; `state` is `next` of the page before."""
 
     def keys(self, query: Query) -> Sequence[tuple[bytes, ...]]:
-        """Partition keys."""
+        """The partition keys that a query gives."""
 
     def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
-        """A range of tokens by the nodes that have its rows."""
+        """Cut a range of tokens into parts by the nodes that own them."""
 
 
 class SplitReader:
-    """Owned by the task thread; the driver's thread only rings the bell."""
+    """Reads one split. Owned by the task thread; the driver's threads call `ring` only."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class SplitReader:
         more: str = "",
         ring: Callable[[], None] = lambda: None,
     ) -> None:
-        """`more`: what is selected behind the table's columns. `ring`: called from any thread when a page has come."""
+        """`more` is selected behind the table's columns. `ring` is called, on any thread, when a page has come."""
         self.split = split
         self._more = more
         self._ring = ring
@@ -111,22 +111,22 @@ class SplitReader:
 
     @property
     def finished(self) -> bool:
-        """All pages were given."""
+        """Whether all pages were given."""
         return self._queries is not None and not self._queries
 
     @property
     def waits(self) -> bool:
-        """A page was asked for, and has neither come nor failed."""
+        """Whether a page was asked for that has neither come nor failed."""
         return self._answer is not None and not self._arrived.is_set()
 
     @property
     def late_s(self) -> float:
-        """For how long the next page has been waited for, with all tries; 0 once it is here."""
+        """How long the next page has been waited for, with all tries; 0 once it is here."""
         since_s, is_here = self._waiting_since_s, self._answer is not None and not self.waits
         return 0.0 if since_s is None or is_here else time.monotonic() - since_s
 
     def _arrival(self, deadline: Deadline) -> Answer | None:
-        """What was asked for, once it has come or failed; None: not by the deadline."""
+        """The answer, once it has come or failed; None where it has not by the deadline."""
         while not self._arrived.is_set():
             if deadline.expired:
                 return None

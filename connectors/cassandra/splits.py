@@ -25,7 +25,7 @@ PROTOCOL: Final = "1"
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The partitions of a table whose tokens are above `after` and up to `upto`."""
+    """The partitions of a table with tokens above `after` and up to `upto`."""
 
     table: Table
     after: int
@@ -33,7 +33,7 @@ class Split:
 
     @property
     def partition(self) -> Mapping[str, object]:
-        """The source partition under which the framework keeps how far it is."""
+        """The source partition of the split."""
         return {
             "protocol": PROTOCOL, "keyspace": self.table.keyspace, "table": self.table.name,
             "table_id": str(self.table.id), "after": self.after, "upto": self.upto,
@@ -65,13 +65,13 @@ class Progress:
 
 
 def cut(table: Table, count: int) -> list[Split]:
-    """The ring in `count` ranges of the same size: keys are spread evenly over it."""
+    """Cut the ring into `count` ranges of one size, as keys are spread evenly over it."""
     bounds = [_bound(i, count) for i in range(count + 1)]
     return [Split(table, after, upto) for after, upto in pairwise(bounds)]
 
 
 def count_in(stored: Iterable[SourcePosition]) -> int | None:
-    """Into how many ranges the tables were cut whose places are stored, most of them; None: no place is stored."""
+    """The number of ranges that most tables with stored offsets were cut into; None where no offset is stored."""
     found = Counter(_count_of(position.partition) for position in stored if position.offset is not None)
     del found[None]
     return found.most_common(1)[0][0] if found else None
@@ -91,12 +91,12 @@ def _count_of(partition: Mapping[str, object]) -> int | None:
 
 
 def share_of(splits: Sequence[Split], share: int, shares: int) -> list[Split]:
-    """Every `shares`-th split: neighbours go to different tasks, so that all end at about the same time."""
+    """Every `shares`-th split. Neighbours go to different tasks, so that all tasks end at about the same time."""
     return list(splits[share::shares])
 
 
 def progress_of(split: Split, stored: Mapping[str, object] | None) -> Progress:
-    """Where to go on. ConnectError: what is stored is no place in this split."""
+    """The stored place to go on from. ConnectError: what is stored is no place in this split."""
     if stored is None:
         return Progress(split.after)
     token, finished = stored.get("token"), stored.get("finished", False)

@@ -1,4 +1,4 @@
-"""Several splits of a task that are read at once: each has a page on its way, and the page that comes first is next."""
+"""Reads several splits at once: each has a page on its way, and the page that comes first is taken next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connectors.cassandra.sweeps import Sweep
 from connectors.cassandra.tables import Table
 
 _LOOK_S: Final = 0.05
-"""How soon a stop is seen while pages are waited for."""
+"""How long a wait for pages lasts at most before a stop is seen."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -29,10 +29,10 @@ class Reading:
 
 
 class SplitsAtOnce:
-    """Owned by the task thread; the driver's threads only `ring`."""
+    """The splits that a task reads now. Owned by the task thread; the driver's threads call `ring` only."""
 
     def __init__(self, most: int) -> None:
-        """`most`: how many splits are read at once. Each of them keeps one page that nobody has taken yet."""
+        """At most `most` splits are read at once. Each keeps one page that nobody has taken yet."""
         self._most = most
         self._bell = threading.Event()
         self._readings: list[Reading] = []
@@ -42,11 +42,11 @@ class SplitsAtOnce:
 
     @property
     def is_full(self) -> bool:
-        """No more splits are read for now."""
+        """Whether no further split can be read for now."""
         return len(self._readings) >= self._most
 
     def ring(self) -> None:
-        """A page has come, or failed."""
+        """Say that a page has come or failed."""
         self._bell.set()
 
     def add(self, reading: Reading) -> None:
@@ -54,11 +54,11 @@ class SplitsAtOnce:
         self._readings.append(reading)
 
     def remove(self, reading: Reading) -> None:
-        """A split is read, or given up."""
+        """Remove a split that is read to its end, or given up."""
         self._readings.remove(reading)
 
     def remove_table(self, table: Table) -> None:
-        """Give up the splits of a table."""
+        """Remove the splits of a table."""
         self._readings = [reading for reading in self._readings if reading.table is not table]
 
     def ready(self, deadline: Deadline) -> Reading | None:
@@ -78,5 +78,5 @@ class SplitsAtOnce:
             self._bell.wait(min(_LOOK_S, deadline.remaining_s))
 
     def late_table(self, late_s: float) -> Table | None:
-        """A table of which a page has been waited for so long."""
+        """A table whose page has been waited for so long; None where there is none."""
         return next((reading.table for reading in self._readings if reading.reader.late_s > late_s), None)

@@ -35,7 +35,7 @@ def range_query(split: Split, after: int, more: str = "") -> Query:
 
 
 def count_query(split: Split) -> Query:
-    """The tokens of the rows of a split: as many as `range_query` gives, and little else."""
+    """The query for the tokens of the rows of a split: as many rows as `range_query` gives, and little else."""
     token = _token(split.table)
     # Partitions that have static values alone are left out where none of these is asked for.
     static = f", {quoted(split.table.static[0].name)}" if split.table.static else ""
@@ -44,7 +44,7 @@ def count_query(split: Split) -> Query:
 
 
 def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[Query]:
-    """The rows behind a row in its partition: first those that differ in the last clustering column alone."""
+    """The queries for the rows behind a row in its partition: first those with the same leading clustering columns."""
     if progress.partition_key is None or progress.clustering is None:
         return []
     keys = [f"{quoted(column.name)} = ?" for column in table.partition_key]
@@ -59,14 +59,14 @@ def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[
 
 
 def keys_of_token(table: Table, token: int) -> Query:
-    """The partition keys of a token: nearly always one."""
+    """The query for the partition keys of a token, of which there is nearly always one."""
     keys = ", ".join(quoted(column.name) for column in table.partition_key)
     text = f"SELECT DISTINCT {_token(table)}, {keys} FROM {_name(table)} WHERE {_token(table)} = ?"  # noqa: S608
     return Query(text, [as_long(token)])
 
 
 def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query:
-    """The rows of a partition."""
+    """The query for the rows of a partition."""
     return Query(row_text(table, [column.name for column in table.partition_key], more), list(key))
 
 
@@ -76,7 +76,7 @@ def row_text(table: Table, names: Sequence[str], more: str = "") -> str:
 
 
 def quoted(name: str) -> str:
-    """An identifier as CQL takes it whatever is in it."""
+    """An identifier, quoted for CQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

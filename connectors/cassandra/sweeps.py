@@ -18,7 +18,7 @@ MODES: Final = ("snapshot", "bulk", "timestamp", "timeuuid")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Rows whose time is behind `after_ms` and not behind `upto_ms`, milliseconds since 1970."""
+    """The rows with a time after `after_ms` and up to `upto_ms`, in milliseconds since 1970."""
 
     after_ms: int
     upto_ms: int
@@ -26,69 +26,69 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A reading of a split: its number from 0, and the rows that count; None: all."""
+    """One reading of a split: its number from 0, and the window of the rows that count, None where all do."""
 
     number: int = 0
     window: Window | None = None
 
     @property
     def offset(self) -> Mapping[str, object]:
-        """Members of the source offset."""
+        """The members of the source offset that tell the sweep."""
         window = {} if self.window is None else {"after_ms": self.window.after_ms, "upto_ms": self.window.upto_ms}
         return {"sweep": self.number, **window}
 
 
 class Mode(Protocol):
-    """Which sweeps there are."""
+    """Decides which sweeps of a split there are."""
 
     def first(self, now_ms: int) -> Sweep:
         """The first sweep of a split."""
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """The sweep behind one; None: there is none any more."""
+        """The sweep after one; None where there is no further one."""
 
 
 class Once:
-    """Every row once."""
+    """Reads every row once."""
 
     def first(self, now_ms: int) -> Sweep:
-        """The only one."""
+        """The only sweep."""
         del now_ms
         return Sweep()
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """None."""
+        """There is no further sweep."""
         del done, now_ms
         return None
 
 
 class Repeated:
-    """Every row each time."""
+    """Reads every row again and again."""
 
     def first(self, now_ms: int) -> Sweep:
-        """All rows."""
+        """A sweep of all rows."""
         del now_ms
         return Sweep()
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """All rows again."""
+        """Another sweep of all rows."""
         del now_ms
         return Sweep(done.number + 1)
 
 
 class Windows:
-    """Rows by a time of theirs, once it is `settle_ms` ago: clocks differ, and a write takes its time."""
+    """Reads rows by a time of theirs once it is `settle_ms` ago, as clocks differ and a write takes time."""
 
     def __init__(self, initial_ms: int, settle_ms: int) -> None:
         self._initial_ms = initial_ms
         self._settle_ms = settle_ms
 
     def first(self, now_ms: int) -> Sweep:
-        """Everything up to now, but for what may still be late."""
+        """The rows up to now, but for those that may still be late."""
         return Sweep(0, self._window(self._initial_ms, now_ms))
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """What has come since."""
+        """The rows that have come since."""
         assert done.window is not None
         return Sweep(done.number + 1, self._window(done.window.upto_ms, now_ms))
 
@@ -97,7 +97,7 @@ class Windows:
 
 
 def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
-    """The sweep of a stored offset; None: there is none. ConnectError: its members are no window."""
+    """The sweep of a stored offset; None where it has none. ConnectError: its members are no window."""
     if stored is None:
         return None
     number, after_ms, upto_ms = (stored.get(name) for name in ("sweep", "after_ms", "upto_ms"))
@@ -113,6 +113,6 @@ def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
 
 
 def moment_ms(text: str) -> int:
-    """Milliseconds since 1970 of a moment such as 2024-05-01 00:00:00Z, UTC where it has no zone. ValueError."""
+    """Milliseconds since 1970 of a text such as 2024-05-01 00:00:00Z; UTC without a zone. ValueError: it is no time."""
     moment = datetime.fromisoformat(text)
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""What a table is made of: its columns by kind, with their types. Values only."""
+"""The schema of a table: its columns by kind, with their types. Values only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connectors.cassandra.cql_types import CqlType
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column. `descending` says how a clustering column is ordered."""
+    """A column. `descending` is the order of a clustering column."""
 
     name: str
     type: CqlType

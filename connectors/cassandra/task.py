@@ -1,4 +1,4 @@
-"""The source task: its splits, some of them at once, each gone on with behind its last row."""
+"""The source task: reads its splits, some of them at once, each from behind its last row on."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from connectors.cassandra.tables import Table
 log = logging.getLogger(__name__)
 IDLE_S: Final = 1.0
 LATE_S: Final = 4.0
-"""A page that takes longer is told of in the task's status."""
+"""The task's status tells of a page that takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class CassandraSourceTask:
         self._sizes: dict[Table, PageSize] = {}
         self._context: SourceContext | None = None
         self._paced_s = 0.0
-        """Before this time no more rows are asked for, on the monotonic clock."""
+        """The time (monotonic clock) before which no more rows are asked for."""
         self._aside: dict[str, str] = {}
         self._late: Table | None = None
-        """A table of which a page takes long."""
+        """The table whose page takes long; None where none does."""
         self._doubted: set[Split] = set()
-        """Refused by a node, and then the nodes agreed on the schema."""
+        """The splits that a node refused, after which all nodes agreed on the schema; the next refusal counts."""
 
     def open(self, ctx: SourceContext) -> None:
         """Connect, and find where each split stands."""
@@ -88,7 +88,7 @@ class CassandraSourceTask:
         self._waiting = deque(sorted(self._waiting, key=lambda work: work.due_s))
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The rows of one page. A batch without rows tells that a split has ended."""
+        """The rows of one page. A batch without rows says that a split has ended."""
         while not deadline.expired:
             self._begin_splits()
             paced_s = self._paced_s - time.monotonic()
@@ -103,7 +103,7 @@ class CassandraSourceTask:
         return None
 
     def _batch(self, reading: Reading) -> Batch | None:
-        """The rows of a split's next page; None: it was only asked for, or tells no place, or the split is given up."""
+        """A split's next page; None where it was only asked for, tells no place, or the split is given up."""
         reader = reading.reader
         try:
             page = reader.next(Deadline.after(0.0))
@@ -126,7 +126,7 @@ class CassandraSourceTask:
         return batch if batch.position is not None else None
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Nothing is pruned."""
+        """Do nothing: tables are not pruned."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -137,7 +137,7 @@ class CassandraSourceTask:
         return self._config.poll_interval_ms / 1000
 
     def _begin_splits(self) -> None:
-        """Begin those whose time has come, as far as there is room."""
+        """Begin the splits whose time has come, as far as there is room."""
         while not self._readings.is_full and self._waiting and self._waiting[0].due_s <= time.monotonic():
             work = self._waiting.popleft()
             sweep = work.sweep
@@ -155,7 +155,7 @@ class CassandraSourceTask:
         self._context.gauge("splits_left", len(self._waiting) + len(self._readings))
 
     def _rest(self, split: Split, done: Sweep, pause_s: float) -> None:
-        """Read a split again later, where it is to be read again."""
+        """Plan the next sweep of a split, if there is one."""
         if self._mode.next(done, _now_ms()) is not None:
             self._waiting.append(_Work(split, Progress(split.after), time.monotonic() + pause_s, done=done))
 

@@ -28,7 +28,7 @@ class UnknownFieldError(SchemaError):
 
 
 def decoder(cql: CqlType) -> Decode:
-    """What makes Python values of a type's bytes. ValueError: the bytes are none of this type."""
+    """The function that makes Python values of a type's bytes. It raises ValueError where they are not of this type."""
     match cql.name:
         case "list" | "set":
             return _sequence(decoder(cql.parameters[0]))
@@ -101,7 +101,7 @@ def _zigzag(value: int) -> int:
 
 
 def parts(data: bytes, at: int = 0) -> list[bytes | None]:
-    """Values with their length before them, up to the end; a negative length is null."""
+    """Read values that have their length before them, up to the end; a negative length is null."""
     found: list[bytes | None] = []
     while at < len(data):
         (size,) = _INT.unpack_from(data, at)

@@ -27,7 +27,7 @@ _BIGINT, _INT = CqlType("bigint"), CqlType("int")
 
 
 class WriteTimes:
-    """Of the pages of one table."""
+    """Makes the fields of write times for the pages of one table."""
 
     def __init__(self, table: Table, columns: Collection[TableColumn], fence_us: int, *, element_times: bool) -> None:
         """`columns`: those whose times are wanted. `element_times`: the server tells when the elements of a collection
@@ -40,11 +40,11 @@ class WriteTimes:
         self._told = [c for c, _ in self._columns if element_times or not c.type.is_multicell]
         names = [quoted(column.name) for column in self._told]
         self.more = "".join(f", writetime({name}), ttl({name})" for name in names)
-        """What is selected behind the table's columns."""
+        """The expressions to select behind the table's columns."""
 
     @property
     def fields(self) -> list[s.Field]:
-        """The fields that a row has beside its own."""
+        """The fields that a row gets beside its own."""
         made: list[s.Field] = []
         for column, _ in self._columns:
             made.append(s.Field(f"writetime({column.name})", s.INT64.as_optional()))
@@ -52,7 +52,7 @@ class WriteTimes:
         return made
 
     def arrays(self, values: Sequence[Cells], times: Sequence[Cells]) -> list[pa.Array]:
-        """The fields' values; `values`: the table's columns; `times`: those of `more`."""
+        """The values of these fields. `values` are the table's columns, `times` those of `more`."""
         told = {column.name: times[2 * i : 2 * i + 2] for i, column in enumerate(self._told)}
         made: list[pa.Array] = []
         for column, place in self._columns:
@@ -73,7 +73,7 @@ class WriteTimes:
 
 
 def _of_elements(written: bytes | None, left: bytes | None) -> tuple[int | None, int | None]:
-    """The newest writetime of a value's elements, and the longest time to live, None where one stays for ever."""
+    """The newest writetime of a value's elements, and their longest time to live; None where one lives for ever."""
     times = _numbers(written)
     ttls = _numbers(left) or [None] * len(times)
     # A field of a type that was never written has no time.
@@ -91,12 +91,12 @@ def _numbers(data: bytes | None) -> list[int | None]:
 
 
 FOR_EVER_S: Final = 0
-"""The time to live of a value that stays, as CQL has it."""
+"""The time to live of a value that lives for ever, as CQL writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A write of values. writetime_us None: now."""
+    """A write of values. `writetime_us` is None for now."""
 
     writetime_us: int | None
     ttl_s: int
@@ -104,7 +104,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class ToldTimes:
-    """A row's own fields, and when each was written as far as it is told."""
+    """A row's own fields, and when each was written as far as the row tells it."""
 
     values: Mapping[str, Any]
     told: Mapping[str, Written]

@@ -27,18 +27,18 @@ class WrittenSince:
     """
 
     def __init__(self, table: Table, since_us: int, *, element_times: bool) -> None:
-        """`element_times`: the server tells those of collections' elements, as from Cassandra 5.0 on."""
+        """With `element_times` the server tells those of collections' elements, as Cassandra 5.0 does."""
         others = [c for c in table.columns if c not in table.primary_key]
         self._since_us = since_us
         self._timed = [c for c in others if element_times or not c.type.is_multicell]
         self._tells_all = len(self._timed) == len(others)
         self.more = "".join(f", writetime({quoted(column.name)})" for column in self._timed)
-        """What is selected behind all other columns."""
+        """The expressions to select behind all other columns."""
         self.count = len(self._timed)
-        """How many columns that is."""
+        """The number of these columns."""
 
     def rows(self, times: Sequence[Cells], count: int) -> npt.NDArray[np.int64]:
-        """The rows that count; `times`: the columns of `more`."""
+        """The numbers of the rows that count. `times` are the columns of `more`."""
         if not self._tells_all:
             return np.arange(count)
         newest = np.full(count, _NEVER_US, np.int64)

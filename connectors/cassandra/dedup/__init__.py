@@ -1,1 +1,1 @@
-"""The copies of a change that the replicas' agents send -> one event."""
+"""Makes one event of the copies of a change that the agents of the replicas send."""

@@ -18,22 +18,22 @@ Event = Mapping[str, Any]
 NEVER_US: Final = -(2**63)
 _PLAIN, _EXPIRING, _REMOVED = 0, 1, 2
 _SAME_MOST: Final = 8
-"""So many values of one cell and time are told apart."""
+"""At most so many values of one cell with the same time are remembered."""
 
 
 class Memory(Protocol):
-    """What is remembered, by key."""
+    """Keeps bytes by key."""
 
     def get(self, key: bytes) -> bytes | None:
-        """What was kept; None: nothing."""
+        """The bytes of a key; None where there are none."""
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Keep it."""
+        """Keep the bytes of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """Which of two writes of a cell is the newer one."""
+    """The order of the writes of a cell: the larger one is newer."""
 
     writetime_us: int
     rank: int
@@ -45,15 +45,15 @@ class _Order:
 
 
 class CellMerge:
-    """The newest writes of a partition of a topic. Owned by the task thread."""
+    """Finds in events what is newer than all before, for a partition of a topic. Owned by the task thread."""
 
     def __init__(self, memory: Memory, name: Sequence[object]) -> None:
-        """`name`: what tells this topic and partition from others that share the memory."""
+        """`name` tells this topic and partition from others that share the memory."""
         self._memory = memory
         self._name = list(name)
 
     def newer(self, partition_key: object, event: Event) -> Event | None:
-        """The event with what is newer alone; None: nothing of it is."""
+        """The event with only what is newer than all before; None where nothing is."""
         partition = _State(self._memory, self._key("partition", partition_key))
         match event["op"]:
             case "partition_delete":
@@ -88,7 +88,7 @@ class CellMerge:
 
 
 class _State:
-    """What is known of a row, or of a partition as a whole."""
+    """What is remembered of a row, or of a partition as a whole."""
 
     def __init__(self, memory: Memory, key: bytes) -> None:
         self._memory = memory
@@ -102,7 +102,7 @@ class _State:
         return int(self._kept.get("deleted", NEVER_US))
 
     def delete(self, deletion: Mapping[str, int]) -> bool:
-        """All until then is gone; False: it was known."""
+        """Note that all before a time is deleted; False where that was known."""
         writetime_us = deletion["writetime_us"]
         if writetime_us <= self.deleted_us:
             return False
@@ -115,7 +115,7 @@ class _State:
         return True
 
     def delete_range(self, bounds: object, writetime_us: int) -> bool:
-        """A range is gone; False: it was known."""
+        """Note that a range is deleted; False where that was known."""
         name = blake2b(_text(bounds), digest_size=16).hexdigest()
         ranges = self._cells("ranges")
         if writetime_us <= max(self.deleted_us, ranges.get(name, NEVER_US)):
@@ -125,7 +125,7 @@ class _State:
         return True
 
     def write(self, name: str, order: _Order, value: object) -> bool:
-        """A cell was written; False: that, or something newer, was known."""
+        """Note that a cell was written; False where this write, or a newer one, was known."""
         cells = self._cells("cells")
         before, digest = cells.get(name), blake2b(_text(value), digest_size=6).hexdigest()
         digests = [digest]
@@ -142,7 +142,7 @@ class _State:
         return True
 
     def clear(self, name: str, writetime_us: int) -> bool:
-        """A collection was replaced; False: that was known."""
+        """Note that a collection was replaced; False where that was known."""
         cleared = self._cells("cleared")
         if writetime_us <= cleared.get(name, NEVER_US):
             return False
@@ -151,11 +151,11 @@ class _State:
         return True
 
     def cleared_us(self, name: str) -> int:
-        """Until when everything in a collection is gone."""
+        """The time before which all elements of a collection are gone."""
         return int(self._cells("cleared").get(name, NEVER_US))
 
     def save(self) -> None:
-        """Remember what has changed."""
+        """Write what has changed to the memory."""
         if self._changed:
             self._keep()
 
@@ -169,13 +169,13 @@ class _State:
 
 
 def is_only_deleted(value: bytes, before_s: float) -> bool:
-    """What is remembered is a deletion that was taken before this time, and nothing else."""
+    """Whether remembered bytes are only a deletion that is older than `before_s`, in seconds since 1970."""
     kept = json.loads(value)
     return set(kept) == {"deleted", "deleted_s"} and kept["deleted_s"] < before_s
 
 
 def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What is newer of a column's change."""
+    """The part of a column's change that is newer than all before; None where nothing is."""
     if "cleared_us" not in change:
         return change if _cell(row, deleted_us, [name], change) else None
     cleared = change["cleared_us"]
@@ -187,7 +187,7 @@ def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) 
 
 
 def _parts(row: _State, gone_us: int, name: str, change: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The parts of a change of a collection, or of a type's fields, with what is newer in them."""
+    """The newer elements of a collection, or fields of a user-defined type, by the part of the change they are in."""
     if "fields" in change:
         fields = change["fields"] or {}
         yield (
@@ -228,5 +228,5 @@ def _text(value: object) -> bytes:
 
 
 def _encoded(value: object) -> object:
-    """Values of columns with a schema that JSON has no form for."""
+    """A text for values that JSON has no form for."""
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,4 +1,4 @@
-"""The settings of the connector that makes one event of its copies. No driver, no I/O."""
+"""The settings of the deduplicating connector. No driver, no I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DAY_MS = 86_400_000
 
 
 class CassandraDedupConfig(ConnectorConfig):
-    """Everything a user may say about making one event of its copies."""
+    """The settings for making one event of its copies."""
 
     topics: Annotated[ListOf, non_empty] = key(
         "topics", importance="high", group=COPIES, doc="The topics that the agents write."
@@ -74,7 +74,7 @@ class CassandraDedupConfig(ConnectorConfig):
 
 
 class CassandraDedupTaskConfig(CassandraDedupConfig):
-    """A task's share: every `share.of`-th partition of each topic, from number `share` on."""
+    """The settings of a task: it reads every `share.of`-th partition of each topic, from number `share` on."""
 
     share: Annotated[Int, between(0, 2**31 - 1)] = key("share", doc="The task's share.", internal=True)
     share_of: Annotated[Int, between(1, 2**31 - 1)] = key("share.of", doc="The number of shares.", internal=True)

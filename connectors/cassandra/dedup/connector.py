@@ -1,4 +1,4 @@
-"""The connector that makes one event of its copies: shares out the partitions of the agents' topics."""
+"""The deduplicating connector: shares out the partitions of the agents' topics among tasks."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from connectors.cassandra.dedup.task import CassandraDedupTask
 
 
 class CassandraDedupConnector:
-    """Plans the tasks. Connects to nothing: all it reads is Kafka."""
+    """Plans the tasks. Connects to nothing, as all its data is in Kafka."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraDedupConfig)
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
-        """Nothing outside of Kafka."""
+        """Check nothing: there is no system outside of Kafka."""
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """As many tasks as allowed; one that has no partition rests."""
+        """As many tasks as allowed; a task without a partition rests."""
         common = dict(self._config.originals)
         return [{**common, "share": str(share), "share.of": str(max_tasks)} for share in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> CassandraDedupTask:
-        """A task, not yet reading."""
+        """A task that does not read yet."""
         return CassandraDedupTask(CassandraDedupTaskConfig.parse(config))

@@ -1,4 +1,4 @@
-"""Events that wait for their copies from further nodes. Pure: the time is passed in."""
+"""Holds events until enough nodes have sent a copy. Pure: the time is passed in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.api.records import Batch
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event where it was read: a row of a batch."""
+    """An event, and the row of a batch that it was read from."""
 
     id: bytes
     batch: Batch
@@ -27,10 +27,10 @@ class _Held:
 
 
 class Copies:
-    """The events of one partition that fewer nodes have sent than it takes. Owned by the task thread."""
+    """The events of one partition that wait for copies from further nodes. Owned by the task thread."""
 
     def __init__(self, required: int, wait_s: float, most: int) -> None:
-        """`most`: so many are held; beyond it the oldest are let go as if their time was over."""
+        """At most `most` events are held; beyond that the oldest are let go as if their time was over."""
         self._required = required
         self._wait_s = wait_s
         self._most = most
@@ -40,7 +40,7 @@ class Copies:
         return len(self._held)
 
     def offer(self, node: str, event: EventRow, now_s: float) -> EventRow | None:
-        """A copy; the event, once enough nodes have sent one."""
+        """Take a copy from a node; the event once enough nodes have sent a copy, else None."""
         if self._required <= 1:
             return event
         held = self._held.setdefault(event.id, _Held(event, now_s))
@@ -51,14 +51,14 @@ class Copies:
         return held.event
 
     def overdue(self, now_s: float) -> list[EventRow]:
-        """Let those go that have waited too long, the oldest first."""
+        """Let go of the events that have waited too long, the oldest first."""
         beyond = max(0, len(self._held) - self._most)
         late = sum(1 for _ in self._late(now_s))
         ids = list(islice(self._held, max(beyond, late)))
         return [self._held.pop(event_id).event for event_id in ids]
 
     def oldest_offset(self) -> int | None:
-        """From where the events that are held have to be read again after a restart."""
+        """The offset from which a restart has to read to see all held events again; None where none is held."""
         # The first copy's offset, in the order of reading.
         return next((held.event.offset for held in self._held.values()), None)
 

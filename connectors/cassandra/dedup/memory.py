@@ -1,4 +1,4 @@
-"""What is remembered of one partition of an input topic, in the entries of a partition of the state topic."""
+"""What is remembered of one input partition, kept as entries of a partition of the state topic."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from connectors.cassandra.dedup.row_memory import RowMemory
 from connectors.cassandra.dedup.seen import SeenIds
 
 _DELETED_BYTES: Final = 64
-"""What is remembered of a row that was deleted is no longer."""
+"""The entry of a row that was only deleted has at most so many bytes."""
 
 
 class EventMemory:
-    """Ids of events, and where cells are merged their newest writes. Owned by the task thread."""
+    """The ids of events and, where cells are merged, the newest writes. Owned by the task thread."""
 
     def __init__(self, place: TopicPartition, state: TopicPartition, ids: int, *, merge_cells: bool) -> None:
-        """`place`: in the input; `state`: where entries are kept, perhaps beside those of other places."""
+        """`place` is the input partition, `state` the partition of its entries, which may hold those of others, too."""
         self._state = state
         self._ids_name = f"ids {place.topic} {place.partition} ".encode()
         self._rows_name = f'["rows","{place.topic}",{place.partition},'.encode()
         self.seen = SeenIds(self._ids_name, ids)
         self._rows = RowMemory() if merge_cells else None
         self.merge = None if self._rows is None else CellMerge(self._rows, ["rows", place.topic, place.partition])
-        """None: ids alone tell copies."""
+        """None where copies are told by their ids alone."""
 
     def load(self, entries: Iterable[StateEntry], *, forget_deleted_before_s: float) -> None:
-        """What the state topic holds. Rows that were deleted before this time are forgotten: seconds since 1970."""
+        """Take what the state topic holds. Rows deleted before this time (seconds since 1970) are forgotten."""
         ids = []
         for entry in entries:
             if entry.key.startswith(self._ids_name):
@@ -42,11 +42,11 @@ class EventMemory:
                 self._rows.forget(key)
 
     def take_changes(self) -> StateEntries:
-        """What has changed since the last call."""
+        """The entries that have changed since the last call."""
         rows = [] if self._rows is None else self._rows.take_changes()
         return StateEntries(*self._state, [*self.seen.take_changes(), *rows])
 
     def close(self) -> None:
-        """Let go of the temporary file. May be called twice."""
+        """Remove the temporary file. May be called twice."""
         if self._rows is not None:
             self._rows.close()

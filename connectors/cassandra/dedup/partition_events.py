@@ -1,4 +1,4 @@
-"""One partition of an input topic: which events go on, what is remembered of them, from where a restart reads."""
+"""Decides for one input partition which events are sent on, and from where a restart reads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ UNCONFIRMED: Final = Header("cassandra.unconfirmed", True, s.BOOLEAN)
 
 
 def source_partition(place: TopicPartition) -> dict[str, object]:
-    """The source partition whose offset is the place in an input partition."""
+    """The source partition whose offset is the position in an input partition."""
     return {"protocol": PROTOCOL, "topic": place.topic, "partition": place.partition}
 
 
 class PartitionEvents:
-    """Owned by the task thread."""
+    """The events of one input partition. Owned by the task thread."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class PartitionEvents:
         copies: Copies,
         counts: Counter[str],
     ) -> None:
-        """`output`: the topic of what goes on; `counts`: of the whole task."""
+        """`output` is the topic that events are sent on to; `counts` are those of the whole task."""
         self.place = place
         self._output = output
         self._seen, self._merge = memory.seen, memory.merge
@@ -43,15 +43,15 @@ class PartitionEvents:
         self._copies = copies
         self._counts = counts
         self.next_offset: int | None = None
-        """Behind the last record that was taken."""
+        """The offset behind the last record that was taken; None before the first one."""
 
     @property
     def held(self) -> int:
-        """The events that wait for copies."""
+        """The number of events that wait for copies."""
         return len(self._copies)
 
     def take(self, batch: Batch, now_s: float) -> tuple[list[Batch], dict[int, Exception]]:
-        """What is sent on of a batch, and its rows that are no events. The last batch to send has the position."""
+        """The batches to send on, the last one with the position, and the rows of the batch that are no events."""
         assert batch.consumed is not None
         offsets = batch.consumed.offsets.to_pylist()
         chosen: dict[bytes, EventRow] = {}
@@ -71,7 +71,7 @@ class PartitionEvents:
         return self._made(list(chosen.values())), bad
 
     def overdue(self, now_s: float) -> list[Batch]:
-        """Events that waited too long for copies, marked as such; none: there are none."""
+        """The events that waited too long for copies, marked as unconfirmed."""
         late = self._copies.overdue(now_s)
         self._counts["unconfirmed_events_total"] += len(late)
         return [
@@ -121,5 +121,5 @@ class PartitionEvents:
 
 
 def _runs(events: Sequence[EventRow]) -> Iterable[Iterable[EventRow]]:
-    """Events of one batch that follow each other."""
+    """The events in groups of the same batch."""
     return (group for _, group in groupby(events, key=lambda event: id(event.batch)))

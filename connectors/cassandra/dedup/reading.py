@@ -1,4 +1,4 @@
-"""Ids and nodes of the events in a batch, whatever the converter made of them: columns or rows."""
+"""Reads the ids and nodes of events in a batch, from columns as from rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connect.api.records import Batch
 
 
 class EventMark(NamedTuple):
-    """What tells an event: its id, the node that sent it, and whether it comes from a table's own rows."""
+    """The id of an event, the node that sent it, and whether it was read from a table instead of a commit log."""
 
     id: bytes
     node: str
@@ -21,7 +21,7 @@ class EventMark(NamedTuple):
 
 
 def marks_of(batch: Batch) -> list[EventMark | SchemaError | None]:
-    """Per row its mark; None for a tombstone, an error for what is no event of an agent."""
+    """The mark of each row: None for a tombstone, an error for what is no event of an agent."""
     return [_mark(*row) for row in zip(*_columns(batch), strict=True)]
 
 
@@ -30,8 +30,7 @@ def _columns(batch: Batch) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
         try:
             return _of_array(batch.values.arrow())
         except (SchemaError, pa.ArrowException, KeyError):
-            # Rows of different forms, which are looked at one by one.
-            pass
+            pass  # the rows have different forms, and are read one by one below
     rows = batch.values.rows()
     members = [row if isinstance(row, Mapping) else {} for row in rows]
     sources = [m.get("source") for m in members]
@@ -56,5 +55,5 @@ def _mark(is_there: bool, event_id: object, node: object, op: object) -> EventMa
         if isinstance(event_id, str) and isinstance(node, str) and isinstance(op, str):
             return EventMark(bytes.fromhex(event_id), node, op == "snapshot")
     except ValueError:
-        pass
+        pass  # the id is no hexadecimal text, so this is no event
     return SchemaError("The record is no event of `connect agent cassandra`: event_id, op or source.node is not there.")

@@ -1,4 +1,4 @@
-"""Which events of a partition were sent on, by their ids: a ring of slots, each an entry of the state topic. Pure.
+"""Remembers the ids of the events that were sent on, in a ring of slots, each an entry of the state topic. Pure.
 
 A slot is written again as it fills, and written over when the ring comes round, so that compaction bounds what the
 topic holds.
@@ -18,10 +18,10 @@ _NUMBER_BYTES: Final = 8
 
 
 class SeenIds:
-    """The last `most` ids at least. Owned by the task thread."""
+    """At least the last `most` ids of a partition. Owned by the task thread."""
 
     def __init__(self, name: bytes, most: int) -> None:
-        """`name`: how the keys of its entries begin."""
+        """`name` is what the keys of its entries begin with."""
         self._name = name
         self._slots_most = -(-most // SLOT_IDS) + 1
         self._slots: deque[tuple[int, list[bytes]]] = deque()
@@ -36,7 +36,7 @@ class SeenIds:
         return len(self._ids)
 
     def load(self, entries: Iterable[StateEntry]) -> None:
-        """What was remembered: entries whose keys begin with the name, the newest of a key last."""
+        """Take the entries whose keys begin with the name; of a key the last entry counts."""
         newest = {entry.key: entry.value for entry in entries}
         found = []
         for key, value in newest.items():
@@ -54,7 +54,7 @@ class SeenIds:
             self._ids.update(ids)
 
     def add(self, event_id: bytes) -> None:
-        """This event is sent on."""
+        """Remember that this event is sent on."""
         if not self._slots or len(self._slots[-1][1]) >= SLOT_IDS:
             self._slots.append((self._slots[-1][0] + 1 if self._slots else 0, []))
             if len(self._slots) > self._slots_most:

@@ -1,7 +1,7 @@
-"""The task that makes one event of its copies: its partitions of the agents' topics in, one event each out.
+"""The deduplicating task: reads its partitions of the agents' topics, and sends on one event for all its copies.
 
-Rows, the place in the input and what is remembered are one transaction, so that a crash neither loses nor repeats an
-event. What is remembered is in a compacted topic, and read when the task begins.
+Events, the position in the input and what is remembered are written in one transaction, so that a crash neither loses
+nor repeats an event. What is remembered is in a compacted topic, which is read when the task begins.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from connectors.cassandra.dedup.partition_events import PartitionEvents, source_
 
 log = logging.getLogger(__name__)
 LOOK_S = 10.0
-"""How often topics and partitions that are new are looked for."""
+"""How often the task looks for new topics and partitions."""
 _OPEN_S = 300.0
 _WAIT_S = 0.2
 
 
 class CassandraDedupTask:
-    """Owned by the task thread."""
+    """Reads its share of the input partitions. Owned by the task thread."""
 
     def __init__(self, config: CassandraDedupTaskConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
@@ -43,13 +43,13 @@ class CassandraDedupTask:
         self._next_look_s = 0.0
 
     def open(self, ctx: SourceContext) -> None:
-        """Find the task's partitions, what is remembered of them, and where each is gone on with."""
+        """Find the task's partitions, read what is remembered of them, and go on where each was."""
         self._context = ctx
         self._topics = ctx.topics()
         self._find(Deadline.after(_OPEN_S))
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The events that are new among the next records of a partition."""
+        """The next events to send on: those that are new among the next records of a partition."""
         assert self._topics is not None
         while not self._ready:
             if self._clock() >= self._next_look_s:
@@ -64,10 +64,10 @@ class CassandraDedupTask:
         return self._ready.popleft()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Nothing is pruned: the input topics' own retention does that."""
+        """Do nothing: the input topics' own retention prunes them."""
 
     def close(self) -> None:
-        """Let go of the temporary files."""
+        """Remove the temporary files."""
         for memory in self._memories:
             memory.close()
 
@@ -91,7 +91,7 @@ class CassandraDedupTask:
                 self._ready.extend(part.overdue(self._clock()))
 
     def _find(self, deadline: Deadline) -> None:
-        """Begin with partitions that are new, and go on with the others where they are."""
+        """Begin to read new partitions; the others go on where they are."""
         assert self._topics is not None
         self._next_look_s = self._clock() + LOOK_S
         counts = self._topics.partition_counts(self._config.topics, deadline)

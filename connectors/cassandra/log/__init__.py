@@ -1,1 +1,1 @@
-"""Cassandra's commit log as bytes: segments, sections, mutations. Versions 7 (4.x) and 8 (5.0). Pure."""
+"""Reads Cassandra's commit log: segments, sections and mutations of versions 7 (4.x) and 8 (5.0)."""

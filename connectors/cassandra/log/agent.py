@@ -28,7 +28,7 @@ from connectors.cassandra.session import Database
 log = logging.getLogger(__name__)
 PROTOCOL = "1"
 BATCH_BYTES = 524_288
-"""Mutations of a batch have so many bytes at most, or there is one: a batch in memory takes many times that."""
+"""A batch has mutations of at most so many bytes, or one mutation; in memory it takes many times that."""
 
 
 class CassandraCdcAgent:
@@ -39,7 +39,7 @@ class CassandraCdcAgent:
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
-        """The folder can be listed, and the node answers. ConnectError, ConfigError."""
+        """Check that the folder can be listed and the node answers. ConnectError and ConfigError where not."""
         del deadline
         CdcFolder(Path(self._config.cdc_raw_folder)).segments()
         database = Database(self._config, only_contact_points=True)
@@ -49,17 +49,17 @@ class CassandraCdcAgent:
             database.close()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """One."""
+        """The configuration of the one task."""
         del max_tasks
         return [dict(self._config.originals)]
 
     def task(self, config: Mapping[str, str]) -> CassandraCdcTask:
-        """The task, not yet connected."""
+        """The task, which is not connected yet."""
         return CassandraCdcTask(CassandraAgentConfig.parse(config))
 
 
 class NodeDatabase(Protocol):
-    """The node, as far as its agent asks it."""
+    """The queries that the agent asks its node."""
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of a small answer."""
@@ -72,7 +72,7 @@ class CassandraCdcTask:
     """Reads segment after segment. Owned by the task thread."""
 
     def __init__(self, config: CassandraAgentConfig, database: NodeDatabase | None = None) -> None:
-        """`database`: instead of a connection to the node."""
+        """`database` takes the place of a connection to the node."""
         self._config = config
         self._database = database or Database(config, only_contact_points=True)
         self._folder = CdcFolder(Path(config.cdc_raw_folder))
@@ -84,9 +84,9 @@ class CassandraCdcTask:
         self._context: SourceContext | None = None
         self._place: Place | None = None
         self._taken: Frames | None = None
-        """Mutations out of the log that are no events yet: the node may be away when its schema is to be read again."""
+        """Mutations that are no events yet: the node may be away when its schema has to be read again."""
         self._segment: int | None = None
-        """That of the mutations that were read last."""
+        """The segment of the mutations that were read last."""
 
     def open(self, ctx: SourceContext) -> None:
         """Ask the node for its name and tables, and go on behind the last change that is in Kafka."""
@@ -103,7 +103,7 @@ class CassandraCdcTask:
         self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The changes of one table out of the next mutations; the last table's batch has the position behind them."""
+        """The changes of one table among the next mutations. The last batch of these has the position behind them."""
         while not self._ready:
             if deadline.expired:
                 return None
@@ -112,13 +112,13 @@ class CassandraCdcTask:
         return self._ready.popleft()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Delete the segments of which all is in Kafka."""
+        """Delete the segments whose changes are all in Kafka."""
         for position in positions:
             if (place := Place.of(position.offset)) is not None:
                 self._segments.stored(place)
 
     def close(self) -> None:
-        """Close file and connections."""
+        """Close the file and the connections."""
         if self._disk is not None:
             self._disk.close()
         self._segments.close()
@@ -129,7 +129,7 @@ class CassandraCdcTask:
         return {"protocol": PROTOCOL, "node": self._node.id}
 
     def _read(self) -> bool:
-        """Read some mutations; False: there is nothing new. RetriableError: the node does not tell its schema."""
+        """Read some mutations; False where there is nothing new. RetriableError: the node's schema cannot be read."""
         assert self._watched is not None
         assert self._context is not None
         if self._taken is None:
@@ -156,7 +156,7 @@ class CassandraCdcTask:
         return True
 
     def _nothing(self) -> Batch:
-        """Carries a position where there is no event. Of a topic that there is anyway, so that none is made for it."""
+        """An empty batch that carries a position. Its topic is one that exists anyway, so that none is made for it."""
         assert self._watched is not None
         topics = [table.topic for table in self._watched.tables.values()]
         return Batch(topics[0] if topics else f"{self._config.topic_prefix}progress", Column.from_rows([], s.STRING))

@@ -11,7 +11,7 @@ CAPTURE = "Change data capture"
 
 
 class CassandraAgentConfig(ContactKeys):
-    """Everything a user may say about reading a node's commit log."""
+    """The settings for reading a node's commit log."""
 
     contact_points: Annotated[ListOf, non_empty] = key(
         "contact.points", ("127.0.0.1",), importance="high", group=CONTACT,

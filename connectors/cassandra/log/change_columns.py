@@ -21,13 +21,13 @@ _FIELD_NUMBER: Final = CqlType("smallint")
 
 
 def struct_of(arrays: Sequence[pa.Array], kind: pa.StructType, null: Any = None) -> pa.StructArray:
-    """Columns as one array of structs. `null`: where it is null, if anywhere."""
+    """Join columns into one array of structs, which is null where `null` says so."""
     mask = pa.array(null) if null is not None and null.any() else None
     return pa.StructArray.from_arrays(list(arrays), fields=list(kind), mask=mask)
 
 
 def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:
-    """Values of some rows, in their order, among `count` rows; the others are null."""
+    """Spread the values of some rows, in their order, over `count` rows; the others are null."""
     if len(rows) == count:
         return array
     places = np.full(count, -1, np.int64)
@@ -36,12 +36,12 @@ def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:
 
 
 def times_columns(times: Times) -> list[pa.Array]:
-    """writetime_us, ttl_s and local_deletion_s."""
+    """The columns writetime_us, ttl_s and local_deletion_s."""
     return [pa.array(times.writetimes_us), nullable(times.ttls_s, NO_TTL), nullable(times.locals_s, NONE)]
 
 
 def nullable(numbers: Any, none: int) -> pa.Array:
-    """Numbers, of which one stands for null."""
+    """An array of numbers, of which one stands for null."""
     mask = numbers == none
     if mask.all():
         return pa.nulls(len(numbers), pa.from_numpy_dtype(numbers.dtype))
@@ -49,7 +49,7 @@ def nullable(numbers: Any, none: int) -> pa.Array:
 
 
 def mark_column(marks: Marks, kind: pa.StructType, count: int, *, has_ttl: bool) -> pa.Array:
-    """Livenesses, or deletions, which have no time to live."""
+    """The column of liveness marks, or of deletions, which have no time to live."""
     if not len(marks.rows):
         return pa.nulls(count, kind)
     writetimes, ttls, locals_s = times_columns(marks.times)
@@ -75,7 +75,7 @@ def change_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, nam
 
 
 def _cell_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str, count: int) -> pa.Array:
-    """Value, times, and whether it was removed."""
+    """The column of a cell: value, times, and whether it was removed."""
     rows, values, times, null = changes.rows, changes.values, changes.times, None
     if len(rows) != count:
         null = np.ones(count, np.bool_)
@@ -98,7 +98,7 @@ def _among(numbers: Any, rows: Ints, count: int, fill: int) -> Any:
 
 
 def _elements(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str) -> list[pa.Array]:
-    """The elements that were set, and those that were removed."""
+    """The columns of the elements that were set and of those that were removed."""
     path_type = _TIMEUUID if cql.name == "list" else cql.parameters[0]
     is_removed = changes.values.sizes < 0
     kept, gone = np.flatnonzero(~is_removed), np.flatnonzero(is_removed)
@@ -121,7 +121,7 @@ def _lists(ends: Ints, is_member: Any, members: Sequence[pa.Array], kind: pa.Lis
 
 
 def _fields(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str) -> pa.Array:
-    """The fields of a user-defined type, each like a column."""
+    """The fields of a user-defined type, each as a column."""
     fields = kind.field("fields").type
     numbers = decode_column(changes.paths, _FIELD_NUMBER, name)
     if numbers.null_count:

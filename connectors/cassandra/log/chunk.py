@@ -29,7 +29,7 @@ Keep = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """An update, and the place behind its mutation."""
+    """An update, and the position behind its mutation."""
 
     update: PartitionUpdate
     segment: int
@@ -38,7 +38,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Events of one table, with the places of their mutations, as the table was known then."""
+    """The events of one table, with the positions of their mutations and the schema of that time."""
 
     table: WatchedTable
     batch: Batch
@@ -65,7 +65,7 @@ def batches(frames: Frames, watched: Watched, node: Node, keep: Keep) -> list[Ba
 
 
 def _native_parts(frames: Frames, watched: Watched, node: Node) -> tuple[dict[UUID, list[Part]], Iterable[int]]:
-    """What native code makes, and the numbers of the mutations it leaves."""
+    """The events that native code makes, and the numbers of the mutations that it leaves to Python."""
     native = module()
     if native is None:
         return {}, range(len(frames))

@@ -29,9 +29,9 @@ UNSIGNED_TIMES_VERSION: Final = 8
 """From this version of the commit log on, local deletion times reach to 2106."""
 _EPOCH_US: Final = 1_442_880_000_000_000
 _EPOCH_S: Final = 1_442_880_000
-"""What timestamps and times are counted from (EncodingStats): 22 September 2015."""
+"""The second from which timestamps and times are counted (EncodingStats): 22 September 2015."""
 _NEVER_US: Final = -(2**63)
-"""The timestamp of a deletion that is none."""
+"""The timestamp that stands for no deletion."""
 
 # Flags of a partition, a row and a cell.
 _IS_EMPTY, _PARTITION_DELETED, _HAS_STATIC, _HAS_ESTIMATE = 1, 4, 8, 16
@@ -40,7 +40,7 @@ _TOMBSTONE, _EXPIRING, _NO_VALUE, _ROW_TIME, _ROW_TTL = (1 << i for i in range(5
 
 
 class UnknownTableError(ConnectError):
-    """A mutation is of a table whose columns are not known, so what follows in it cannot be read."""
+    """A mutation is of an unknown table, so that what follows in it cannot be read."""
 
     def __init__(self, table_id: UUID) -> None:
         super().__init__(f"Table {table_id} is not known: it was dropped, or made a moment ago.")
@@ -48,11 +48,11 @@ class UnknownTableError(ConnectError):
 
 
 class UnknownColumnError(SchemaError):
-    """A mutation has a column that the table did not have when it was looked at."""
+    """A mutation has a column that the table lacked when its schema was read."""
 
 
 class _Stats(NamedTuple):
-    """What the numbers of an update are counted from."""
+    """The base values that the numbers of an update are deltas to."""
 
     writetime_us: int
     local_s: int

@@ -1,4 +1,4 @@
-"""How full the node's folder for change data capture is: at its limit the node refuses writes, or deletes segments."""
+"""Watches how full the node's CDC folder is: at its limit the node refuses writes, or deletes segments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SETTINGS: Final = (
 
 
 class Rows(Protocol):
-    """Who answers small queries."""
+    """Runs queries with small answers."""
 
     def rows(self, query: str, *, doing: str) -> list[tuple[Any, ...]]:
         """The rows of an answer."""
@@ -41,13 +41,13 @@ class Limit:
 
 
 def read_limit(database: Rows) -> Limit | None:
-    """The node's limit by its own settings; None: it does not say."""
+    """Read the limit from the node's own settings; None where the node does not tell it."""
     settings = dict(database.rows(_SETTINGS, doing="asking for the limit of change data capture"))
     return limit_of(settings)
 
 
 def limit_of(settings: dict[str, str | None]) -> Limit | None:
-    """The limit in these settings of a node."""
+    """The limit that these settings of a node give."""
     text = settings.get("cdc_total_space") or settings.get("cdc_total_space_in_mb") or ""
     found = _SIZE.fullmatch(text.strip())
     if found is None or not int(found[1]):
@@ -71,7 +71,7 @@ class DiskWatch:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Look now, and from now on until `close`. OSError: the folder cannot be measured."""
+        """Measure now, and once a second until `close`. OSError: the folder cannot be measured."""
         self.look()
         # What it says in the log names connector and task, as all that the task's own thread says.
         run = partial(copy_context().run, self._run)
@@ -79,18 +79,18 @@ class DiskWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """Look no more. May be called twice, and before `start`."""
+        """Measure no more. May be called twice, and before `start`."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
 
     @property
     def alarm(self) -> int:
-        """0: there is room; 1: half of it is taken; 2: four fifths, and soon the node does what its limit says."""
+        """The level of the alarm: 0 below half of the limit, 1 from half on, 2 from four fifths on."""
         return (self._share >= WARN_SHARE) + (self._share >= ALARM_SHARE)
 
     def look(self) -> None:
-        """Measure the folder, and tell of it. OSError: it cannot be measured."""
+        """Measure the folder, set the metrics, and log a change of level. OSError: it cannot be measured."""
         size_bytes = self._measure()
         self._gauge("cdc_raw_bytes", size_bytes)
         if self._limit is not None:

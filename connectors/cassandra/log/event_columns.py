@@ -1,4 +1,4 @@
-"""The arrays of events -> columns of keys and values, by the schemas of `event_schema`. Pure."""
+"""Turns the arrays of events into columns of keys and values, by the schemas of `event_schema`. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from connectors.cassandra.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Whose commit log it is."""
+    """The node that a commit log belongs to."""
 
     cluster: str
     datacenter: str
@@ -54,7 +54,7 @@ _OPERATIONS = pa.array(OPERATIONS)
 
 
 def event_columns(events: EventArrays, shape: EventShape, node: Node) -> tuple[Column, Column]:
-    """Keys and values. SchemaError: a value is not of its type, or of a newer form of it."""
+    """The columns of keys and values. SchemaError: a value is not of its type, or is of a newer form of it."""
     count, table = len(events), shape.table
     keys, clustering = (
         [decode_column(cells, column.type, column.name) for cells, column in zip(found, columns, strict=True)]

@@ -37,7 +37,7 @@ from connectors.cassandra.tables import Table
 
 
 class Changes:
-    """Gathers the changes of one column."""
+    """Collects the changes of one column."""
 
     def __init__(self) -> None:
         self._rows: list[int] = []
@@ -46,7 +46,7 @@ class Changes:
         self._ends: list[int] = []
 
     def add(self, row: int, change: Cell | ComplexColumn) -> None:
-        """What was written to it in a row; rows come in order."""
+        """Add what was written to the column in a row; rows come in order."""
         self._rows.append(row)
         if isinstance(change, Cell):
             self._cells.append(change)
@@ -69,10 +69,10 @@ class Changes:
 
 
 class Events:
-    """Gathers the events of one table. Owned by one thread."""
+    """Collects the events of one table. Owned by one thread."""
 
     def __init__(self, shape: EventShape, node: Node, *, row_op: str | None = None) -> None:
-        """`row_op`: what rows are, where the update does not tell."""
+        """`row_op` is the operation of rows where the update does not tell it."""
         self._shape = shape
         self._row_op = row_op
         self._node = node
@@ -135,7 +135,7 @@ class Events:
         )
 
     def columns(self) -> tuple[Column, Column]:
-        """Keys and values. SchemaError: a value is not of its type, or of a newer form of it."""
+        """The columns of keys and values. SchemaError: a value is not of its type, or is of a newer form of it."""
         return event_columns(self.arrays(), self._shape, self._node)
 
     def _say(self, op: str, key: Sequence[bytes], clustering: Clustering, event_id: str, writetime_us: int) -> None:
@@ -205,13 +205,13 @@ def _ranges(found: Sequence[tuple[int, Marker, Marker]], columns: int) -> Ranges
 
 
 def _common(one: Clustering, other: Clustering) -> int:
-    """How many of the first values are equal."""
+    """The number of leading values that are equal."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _by_column(rows: Sequence[Clustering], columns: int) -> list[Cells]:
-    """Values of the first columns, null where a row has less of them."""
+    """The values of the leading columns, null where a row has fewer."""
     return [cells_of([row[i] if i < len(row) else None for row in rows]) for i in range(columns)]
 
 

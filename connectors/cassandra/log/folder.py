@@ -1,4 +1,4 @@
-"""The node's folder of segments with change data capture (`cdc_raw`)."""
+"""The node's folder of commit log segments for change data capture (`cdc_raw`)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _INDEX: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)_cdc\.idx")
 
 @dataclass(frozen=True, slots=True)
 class SegmentFiles:
-    """A segment with its index file; it holds changes of tables with change data capture."""
+    """A segment with changes of tables with change data capture, and its index file."""
 
     id: int
     log: Path
     index: Path
 
     def progress(self) -> Progress | None:
-        """How far it may be read; None: the node writes that just now."""
+        """How far the segment may be read; None while the node is writing that."""
         try:
             return parse_index(self.index.read_text())
         except FileNotFoundError:
@@ -31,7 +31,7 @@ class SegmentFiles:
 
     @property
     def are_there(self) -> bool:
-        """Nobody has deleted them."""
+        """Whether both files still exist."""
         return self.log.exists() and self.index.exists()
 
     def delete(self) -> None:
@@ -40,7 +40,7 @@ class SegmentFiles:
         self.index.unlink(missing_ok=True)
 
     def move(self, folder: Path) -> None:
-        """Put both files into another folder of the same filesystem; no error if one is gone."""
+        """Move both files into another folder of the same filesystem; no error if one is gone."""
         folder.mkdir(exist_ok=True)
         for path in (self.log, self.index):
             with suppress(FileNotFoundError):
@@ -55,11 +55,11 @@ class CdcFolder:
 
     @property
     def damaged(self) -> Path:
-        """Where segments are kept that could not be read whole: beside the folder, where the node counts none."""
+        """The folder for segments that could not be read whole; beside this one, so that the node does not count it."""
         return self.path.with_name(f"{self.path.name}_damaged")
 
     def size_bytes(self) -> int:
-        """What the segments take of the node's cdc_total_space: whole files, however little is in them yet."""
+        """The part of the node's cdc_total_space that the segments take: whole files, however little is in them yet."""
         size = 0
         for entry in self.path.iterdir():
             with suppress(FileNotFoundError):
@@ -67,7 +67,7 @@ class CdcFolder:
         return size
 
     def segments(self) -> list[SegmentFiles]:
-        """The segments that may be read. ConnectError: the folder is not there, or not readable."""
+        """The segments that may be read. ConnectError: the folder is missing, or cannot be read."""
         try:
             names = [entry.name for entry in self.path.iterdir()]
         except OSError as error:

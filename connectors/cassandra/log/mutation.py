@@ -1,4 +1,4 @@
-"""What a mutation holds: per table the changes of one partition. Values only, as Cassandra stores them."""
+"""The contents of a mutation: the changes of one partition, by table. Values only, as Cassandra stores them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Cell(NamedTuple):
 
     @property
     def is_tombstone(self) -> bool:
-        """The cell removes what was there."""
+        """Whether the cell removes what was there."""
         return self.value is None
 
 
@@ -80,22 +80,22 @@ class Bound(Enum):
 
     @property
     def is_boundary(self) -> bool:
-        """It ends one range and begins another."""
+        """Whether the bound ends one range and begins another."""
         return self in {Bound.EXCL_END_INCL_START, Bound.INCL_END_EXCL_START}
 
     @property
     def is_start(self) -> bool:
-        """It begins a range."""
+        """Whether the bound begins a range."""
         return self not in {Bound.EXCL_END, Bound.INCL_END}
 
     @property
     def includes_end(self) -> bool:
-        """The range that ends here holds the rows at the bound."""
+        """Whether the range that ends here holds the rows at the bound."""
         return self in {Bound.INCL_END, Bound.INCL_END_EXCL_START}
 
     @property
     def includes_start(self) -> bool:
-        """The range that begins here holds the rows at the bound."""
+        """Whether the range that begins here holds the rows at the bound."""
         return self in {Bound.INCL_START, Bound.EXCL_END_INCL_START}
 
 

@@ -1,4 +1,4 @@
-"""Mutations -> the arrays of their events by native code, which leaves what is odd to its twin (`events.py`)."""
+"""Makes the arrays of events by native code, which leaves unusual mutations to its Python twin (`events.py`)."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ _ID_SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The tables of the node in the form that native code reads; those that are not watched are left out there."""
+    """The tables of the node in the form that native code reads. It skips those that are not watched."""
 
     data: bytes
     watched: Sequence[UUID]
-    """In the order of what is gathered, where the others have nothing."""
+    """The watched tables, in the order of the arrays that native code makes."""
 
     @classmethod
     def of(cls, watched: Iterable[Table], others: Iterable[UUID]) -> Plan:
-        """ValueError: a table is too large for it."""
+        """The plan for these tables. ValueError: a table is too large for native code."""
         tables, left_out = list(watched), [table_id.bytes + bytes(7) for table_id in others]
         parts = [struct.pack(">I", len(tables) + len(left_out)), *map(_table, tables), *left_out]
         return cls(b"".join(parts), [table.id for table in tables])
 
 
 class Gathered(NamedTuple):
-    """`events` of each table that has some; `odd`: the numbers of the mutations that are left to the twin."""
+    """The events of each table that has some. `odd` are the numbers of the mutations that are left to the twin."""
 
     events: dict[UUID, EventArrays]
     odd: Ints
 
 
 def gather(native: ModuleType, frames: Frames, plan: Plan) -> Gathered:
-    """The events of mutations, in their order."""
+    """Make the events of mutations, in their order."""
     starts, sizes = np.ascontiguousarray(frames.starts), np.ascontiguousarray(frames.sizes)
     odd, tables = native.gather(frames.data, starts, sizes, frames.version, plan.data)
     # Not strict: the tables that are left out come last.
@@ -75,7 +75,7 @@ def _ints(data: bytes) -> Ints:
 
 
 def _events(made: Any, frames: Frames) -> EventArrays:
-    """From the arrays in the order of gathered.cpp."""
+    """The events from the arrays, which come in the order of gathered.cpp."""
     numbers, operations, writetimes, ids, keys, clusterings, *marks, ranges, columns = made
     count = len(operations)
     offsets = np.arange(0, _ID_SIZE * (count + 1), _ID_SIZE, dtype=np.int32)

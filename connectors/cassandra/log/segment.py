@@ -8,7 +8,6 @@ node's own positions do.
 from __future__ import annotations
 
 import json
-import re
 import struct
 import zlib
 from collections.abc import Callable, Sequence
@@ -22,17 +21,16 @@ from connect.api.errors import ConnectError
 from connectors.cassandra.native import module
 
 VERSIONS: Final = (7, 8)
-LOG_NAME: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)\.log")
 MARKER_SIZE: Final = 8
 _LEAST_MUTATION: Final = 10
 _CHECKSUM_SIZE: Final = 4
 _INT, _TWO_INTS = struct.Struct(">i"), struct.Struct(">II")
 Decompress = Callable[[bytes, int], bytes]
-"""From compressed bytes and the size of what comes out."""
+"""Called with compressed bytes and the size of the result; gives the result."""
 
 
 class CorruptSegmentError(ConnectError):
-    """Bytes of a segment are not what the node wrote. `position`: where, in the file."""
+    """Bytes of a segment are not what the node wrote. `position` is their place in the file."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -40,14 +38,14 @@ class CorruptSegmentError(ConnectError):
 
 
 class UnsupportedSegmentError(ConnectError):
-    """The segment is of a version, an encryption or a compression that is not read here."""
+    """The segment has a version, an encryption or a compression that is not supported."""
 
 
 class Readable(Protocol):
-    """Bytes in memory, or those of a file."""
+    """Bytes in memory or in a file."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of bytes."""
 
     def __getitem__(self, part: slice, /) -> bytes:
         """Some of them."""
@@ -55,7 +53,7 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The start of a segment. `size`: the bytes it takes; `decompress` None: sections are plain."""
+    """The start of a segment, of `size` bytes. `decompress` is None where sections are not compressed."""
 
     version: int
     segment_id: int
@@ -76,7 +74,7 @@ class Section:
 
     @property
     def end(self) -> int:
-        """The logical position of the next section's marker."""
+        """The logical position of the marker of the next section."""
         return self.start + MARKER_SIZE + len(self.data)
 
 
@@ -112,7 +110,7 @@ class Frames:
 
 
 def joined(parts: Sequence[Frames]) -> Frames:
-    """Frames of one segment, some of each of several sections, as if they were of one section."""
+    """Join frames of several sections of one segment, as if they were of one section."""
     if len(parts) == 1:
         return parts[0]
     pieces = [part.data[int(part.starts[0]) : int(part.starts[-1] + part.sizes[-1])] for part in parts]
@@ -206,7 +204,7 @@ def _find_frames(data: bytes, at: int, base: int) -> tuple[list[int], list[int],
 
 
 def _damage(data: bytes, at: int, size: int) -> str | None:
-    """What is wrong with the frame of a mutation of this size."""
+    """Describe what is wrong with the frame of a mutation of this size."""
     begin, end = at + 8, at + 8 + size
     if size < _LEAST_MUTATION or end + _CHECKSUM_SIZE > len(data):
         return f"A mutation of {size} bytes at {{}} does not fit."

@@ -1,4 +1,4 @@
-"""A segment's file as it grows: new mutations since the last look, in order."""
+"""Reads a segment's file as it grows: the new mutations since the last look, in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from connectors.cassandra.log.segment import (
 
 
 class FileBytes:
-    """The bytes of a file, read where they are asked for. Not mapped: the node may shorten the file meanwhile."""
+    """The bytes of a file, read when asked for. It is not mapped, as the node may shorten it meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -41,19 +41,19 @@ class SegmentFile:
     """Reads the mutations of one segment behind a position. Owned by one thread."""
 
     def __init__(self, path: Path, position: int = 0) -> None:
-        """`position`: the logical one to go on from."""
+        """`position` is the logical position to read from."""
         self.path = path
         self.position = position
-        """Behind the last frame that was given."""
+        """The position behind the last frame that was given."""
         self.is_at_end = False
-        """There was nothing more behind what was given last."""
+        """Whether there was nothing behind what was given last."""
         self._data = FileBytes(path)
         self._header: Header | None = None
         self._file_at = self._logical_at = 0
         self._left: Frames | None = None
-        """What is left of the section that was read last."""
+        """The frames of the section that was read last and were not given yet."""
         self._damage: CorruptSegmentError | None = None
-        """What is wrong with the mutation behind them."""
+        """What is wrong with the mutation behind these; None where nothing is."""
 
     def frames(self, progress: Progress, most: int, most_bytes: int) -> Frames | None:
         """Mutations that were not given before, as far as the segment may be read now; None: there are no more.
@@ -88,7 +88,7 @@ class SegmentFile:
         self._data.close()
 
     def _next(self, progress: Progress) -> Frames | None:
-        """Those that are left of this section, or of the next one that has some behind the position."""
+        """The frames that are left of this section, or of the next one with some behind the position."""
         while self._left is None or not len(self._left):
             damage, self._damage = self._damage, None
             if damage is not None:

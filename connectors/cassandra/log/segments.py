@@ -1,4 +1,4 @@
-"""The segments of a node one after the other: what comes next, how far everything is, and what may be deleted."""
+"""Reads a node's segments one after the other, and knows which of them may be deleted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Place:
 
     @classmethod
     def of(cls, offset: Mapping[str, Any] | None) -> Place | None:
-        """The place that a source offset tells. ConnectError: it tells none."""
+        """The place in a source offset. ConnectError: the offset holds none."""
         if offset is None:
             return None
         segment, position = offset.get("segment"), offset.get("position")
@@ -58,7 +58,7 @@ class Segments:
         self._open: SegmentFile | None = None
         self._finished = False
         self._unstored: deque[SegmentFiles] = deque()
-        """Segments in the order of their reading, the one that is read now last."""
+        """The segments that are not deleted yet, in the order of reading; the last one is being read."""
         self._damaged: set[int] = set()
 
     def begin(self, place: Place | None) -> None:
@@ -98,7 +98,7 @@ class Segments:
         return found
 
     def keep(self, why: str) -> None:
-        """Something in this segment could not be read: put it aside in the end, instead of deleting it."""
+        """Keep this segment, as a part of it could not be read: it is put aside in the end instead of deleted."""
         assert self._files is not None
         if self._files.id not in self._damaged:
             self._damaged.add(self._files.id)
@@ -108,13 +108,13 @@ class Segments:
             )  # fmt: skip
 
     def place(self) -> Place | None:
-        """Behind the mutation that was given last; None before the first segment."""
+        """The place behind the mutation that was given last; None before the first segment."""
         if self._files is None or self._open is None:
             return None
         return Place(self._files.id, self._open.position, self._finished, self._files.id in self._damaged)
 
     def stored(self, place: Place) -> None:
-        """All up to here is in Kafka: delete the segments before it, and its own where it is finished."""
+        """Delete what is wholly in Kafka: the segments before this place, and its own where it is finished."""
         if not any(files.id == place.segment for files in self._unstored):
             return
         while self._unstored[0].id != place.segment:

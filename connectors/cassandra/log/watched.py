@@ -1,4 +1,4 @@
-"""Which tables' changes are sent, and how the commit log's bytes become their events."""
+"""Knows the tables whose changes are sent, and decodes their mutations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from connectors.cassandra.tables import Table
 
 log = logging.getLogger(__name__)
 _SCHEMA_KEYSPACE: Final = "system_schema"
-"""Whose tables hold the schema; their mutations are in the commit log as those of any table."""
+"""The keyspace of the schema, whose mutations are in the commit log as those of any table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class WatchedTable:
 
 
 class Watched:
-    """The tables as they were when the schema was read last. Owned by one thread."""
+    """The tables, as of when the schema was read last. Owned by one thread."""
 
     def __init__(self, read: Callable[[], Schemas], names: Iterable[str], topic_prefix: str) -> None:
-        """`names`: keyspace.table or keyspace.*; none: every table with cdc=true."""
+        """`names` are keyspace.table or keyspace.*; without names every table with cdc=true is watched."""
         self._read = read
         self._names = frozenset(names)
         self._prefix = topic_prefix
         self._said: set[str] = set()
         self._unknown: set[bytes] = set()
         self.unknown_mutations = 0
-        """Mutations that were skipped, as their table is not known any more, or has a type that is not known."""
+        """The number of mutations that were skipped, as their table or one of its types is unknown."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -61,7 +61,7 @@ class Watched:
             self._say(f"No changes of {name} are sent, which `tables` names: no such table has cdc = true.")
 
     def tells_of_schema(self, body: bytes) -> bool:
-        """The mutation is of the schema itself: what is behind it in the log may need the schema to be read again."""
+        """Whether a mutation changes the schema, so that the schema has to be read again for what is behind it."""
         return self._is_schema(body[1:17])
 
     def updates(self, body: bytes, version: int) -> list[PartitionUpdate]:
@@ -89,7 +89,7 @@ class Watched:
             return []
 
     def named(self, body: bytes) -> str:
-        """The table of a mutation, its first one, by what can be read of the bytes."""
+        """The name of the first table of a mutation, as far as the bytes can be read."""
         found = {table.id.bytes: table.title for table in self._tables.values()}
         return found.get(body[1:17], "a table that is not known")
 
@@ -126,5 +126,5 @@ class Watched:
 
 
 def _names_of(table: Table) -> set[str]:
-    """By which `tables` may name it."""
+    """The names by which `tables` may name a table."""
     return {table.title, f"{table.keyspace}.*"}

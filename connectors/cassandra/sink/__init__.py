@@ -1,1 +1,1 @@
-"""Rows into tables, one by one from topics or a table at once."""
+"""The Cassandra sink: writes the rows of topics, or of a whole backfill, into tables."""

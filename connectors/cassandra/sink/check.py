@@ -15,7 +15,7 @@ from connectors.cassandra.tables import Table
 
 
 def check(config: CassandraSinkConfig) -> Sequence[str]:
-    """What waits for a table that is not there. ConfigError: there is no such keyspace, or a right lacks."""
+    """Check keyspace, tables and rights; notes on topics that wait for a table. ConfigError: something is missing."""
     with closing(Database(config)) as database:
         tables = read_schemas(database).of_keyspace(config.keyspace)
         if not tables:
@@ -31,7 +31,7 @@ def check(config: CassandraSinkConfig) -> Sequence[str]:
 
 
 def missing_rights(config: CassandraSinkConfig) -> Iterator[MissingRightError]:
-    """An error for each table of the topics that is there and may not be written. Nothing is written."""
+    """An error for each table of the topics that the user may not write. Nothing is written."""
     with closing(Database(config)) as database:
         yield from _refused(config, database, read_schemas(database).of_keyspace(config.keyspace))
 

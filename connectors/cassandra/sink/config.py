@@ -11,7 +11,7 @@ WRITE = "Writing"
 
 
 class CassandraSinkConfig(ContactKeys):
-    """Everything a user may say about writing tables."""
+    """The settings for writing tables."""
 
     keyspace: Annotated[String, non_empty] = key(
         "keyspace", importance="high", group=WRITE, doc="The keyspace whose tables are written."
@@ -35,6 +35,6 @@ class CassandraSinkConfig(ContactKeys):
     )  # fmt: skip
 
     def table_of(self, topic: str) -> str:
-        """The name of the table that a topic's rows go to."""
+        """The table that the rows of a topic go to."""
         pairs = dict(pair.rpartition(":")[::2] for pair in self.topic_tables)
         return pairs.get(topic) or topic.rpartition(".")[2]

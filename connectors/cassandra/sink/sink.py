@@ -19,14 +19,14 @@ from connectors.cassandra.statements import quoted
 
 
 class CassandraSinkConnector:
-    """Plans the tasks of one sink. Connects only to check and to examine."""
+    """Plans the tasks of one sink. Connects only in `check` and `examine`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraSinkConfig)
         self._config = config
 
     def check(self, deadline: Deadline) -> Sequence[str]:
-        """Connect; find the keyspace, the tables of the topics, and the right to write them. ConfigError."""
+        """Find the keyspace, the tables of the topics, and the right to write them. ConfigError: one is missing."""
         del deadline
         return check(self._config)
 
@@ -37,24 +37,24 @@ class CassandraSinkConnector:
             yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """All alike: Kafka shares out the partitions."""
+        """The same settings for all tasks, as Kafka shares out the partitions."""
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config: Mapping[str, str]) -> CassandraSinkTask:
-        """A task, not yet connected."""
+        """A task, which is not connected yet."""
         return CassandraSinkTask(CassandraSinkConfig.parse(config))
 
     def trial_target(self, name: str) -> TrialKeyspace:
-        """A keyspace apart."""
+        """A keyspace beside the real one."""
         return TrialKeyspace(self._config, name)
 
     def bulk_writer(self, ctx: BulkSinkContext) -> CassandraBulkWriter:
-        """Writes chunks of a backfill."""
+        """A writer of chunks of a backfill."""
         return CassandraBulkWriter(self._config, ctx)
 
 
 class CassandraSinkTask:
-    """Each row is in its table when `put` returns. Owned by the task thread."""
+    """Writes rows; each is in its table when `put` returns. Owned by the task thread."""
 
     def __init__(self, config: CassandraSinkConfig) -> None:
         self._writer = TableWriter(config)
@@ -62,10 +62,10 @@ class CassandraSinkTask:
         self._next: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
-        """Connects with the first rows."""
+        """Do nothing: the task connects with the first rows."""
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing is kept of them."""
+        """Do nothing: the task keeps nothing of its partitions."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows; the same batch once more leaves the same rows."""
@@ -76,12 +76,12 @@ class CassandraSinkTask:
             raise RejectedRowsError(bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """All that was put."""
+        """The offsets behind all rows that were put."""
         del deadline
         return dict(self._next)
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """They are another task's now."""
+        """Forget the offsets of these partitions."""
         for partition in partitions:
             self._next.pop(partition, None)
 
@@ -120,7 +120,7 @@ class CassandraBulkWriter:
         return WrittenChunk(rows, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """Counted in all tables that have the column, one page after the other."""
+        """Count the rows of chunks in all tables that have the column, page by page."""
         del deadline  # each page has its own
         column, marks = self._config.chunk_column, {_mark(chunk): chunk.id for chunk in chunks}
         rows = dict.fromkeys(marks.values(), 0)

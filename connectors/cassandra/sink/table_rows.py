@@ -20,7 +20,7 @@ from connectors.cassandra.write_times import told_times
 
 
 class TableRows:
-    """The statements of a table's rows. Owned by the task thread."""
+    """Makes the statements of the rows of one table. Owned by the task thread."""
 
     def __init__(self, table: Table, *, skip_nulls: bool, chunk_column: str = "") -> None:
         """`chunk_column`: see `chunk` of `write`; empty: none. ConfigError: the table cannot be written so."""

@@ -20,7 +20,7 @@ Groups = Mapping[Written, Mapping[str, Any]]
 
 
 class TimedRow:
-    """The statements of one row."""
+    """Makes the statements of one row."""
 
     def __init__(self, table: Table, found: Mapping[str, Any], told: Mapping[str, Written]) -> None:
         """`found`: what is bound to each column. `told`: when values were written; others are as new as the newest."""

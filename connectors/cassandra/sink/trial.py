@@ -27,10 +27,10 @@ _SNAPSHOT_OPTION: Final = (
 
 
 class TrialKeyspace:
-    """Named as the trial. Making it needs the right to create keyspaces, and gives all rights on it."""
+    """A keyspace named as the trial. Its maker needs the right to create keyspaces, and then has all rights on it."""
 
     is_once = True
-    """Of a key there is one row."""
+    """There is one row of each key."""
     merges = True
 
     def __init__(self, config: CassandraSinkConfig, name: str) -> None:
@@ -40,7 +40,7 @@ class TrialKeyspace:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The other keyspace."""
+        """The setting that names this keyspace."""
         return {"keyspace": self._keyspace}
 
     def make(self, deadline: Deadline) -> None:
@@ -120,5 +120,5 @@ def table_creation(keyspace: str, real: Table, types: Mapping[str, str]) -> str:
 
 
 def _map(options: Mapping[str, Any]) -> str:
-    """A map of texts in CQL."""
+    """A map of texts as CQL writes it."""
     return "{" + ", ".join(f"'{name}': '{value}'" for name, value in options.items()) + "}"

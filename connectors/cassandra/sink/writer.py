@@ -20,10 +20,10 @@ _LOOK_S: Final = 0.05
 
 
 class Written(Protocol):
-    """A row that is on its way."""
+    """A row that was sent, and may be written."""
 
     def result(self) -> None:
-        """Raise what went wrong. RetriableError: it may be there or not."""
+        """Wait for the row, and raise what went wrong. RetriableError: the row may be written or not."""
 
 
 class Outcome(NamedTuple):
@@ -42,16 +42,16 @@ class Writetimes:
         self._last_us = 0
 
     def next(self) -> int:
-        """Now, or a moment later."""
+        """The present time, or a microsecond after the last one."""
         self._last_us = max(self._last_us + 1, time.time_ns() // 1000)
         return self._last_us
 
 
 class TableWriter:
-    """Owned by the task thread."""
+    """Writes the batches of one task. Owned by the task thread."""
 
     def __init__(self, config: CassandraSinkConfig) -> None:
-        """Connects with the first batch."""
+        """Connects to nothing before the first batch."""
         self._config = config
         self._database = Database(config)
         self._tables: Mapping[str, Table] = {}
@@ -121,7 +121,7 @@ def _wait(room: threading.Semaphore, deadline: Deadline) -> None:
 
 
 def _raise_first(flying: Sequence[Written]) -> None:
-    """What cannot be mended by another try before what can."""
+    """Raise one of the errors: first one that another try cannot mend."""
     errors: list[ConnectError] = []
     for one in flying:
         try:
