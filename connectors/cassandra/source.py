@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 
 from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.findings import Aspect, Finding, Weight
 from connect.api.records import SourcePosition
 from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
-from connectors.cassandra.errors import MissingRightError
+from connectors.cassandra.read_rights import missing_read_rights
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.splits import count_in
-from connectors.cassandra.statements import quoted
 from connectors.cassandra.task import CassandraSourceTask
 
 log = logging.getLogger(__name__)
 
 
 class CassandraSourceConnector:
-    """Plans the tasks of one Cassandra source. Connects only in `check`."""
+    """Plans the tasks of one Cassandra source. Connects only to check, to examine and to plan a bulk read."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraSourceConfig)
@@ -42,14 +43,17 @@ class CassandraSourceConnector:
                 self._config.table_splits,
             )
 
-    def check(self, deadline: Deadline) -> None:
-        """Connect, and find the named tables. ConfigError: one is missing, or there is none."""
-        del deadline
-        database = Database(self._config)
-        try:
-            chosen_tables(read_schemas(database), self._config)
-        finally:
-            database.close()
+    def check(self, deadline: Deadline) -> Sequence[str]:
+        """Connect, find the named tables, and ask for the right to read them; notes on those that may not be read.
+
+        ConfigError: a table is missing, there is none, or the user may read none.
+        """
+        with closing(Database(self._config)) as database:
+            tables = chosen_tables(read_schemas(database), self._config)
+            refused = list(missing_read_rights(database, tables, deadline))
+        if len(refused) == len(tables):
+            raise ConfigError([ConfigProblem("username", str(error)) for error in refused])
+        return [f"{error} The other tables are read." for error in refused]
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """At most a task for each split of a table. Each task reads its share of every table."""
@@ -68,19 +72,9 @@ class CassandraSourceConnector:
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
         """The tables that the user may not read, each with its GRANT."""
-        database = Database(self._config)
-        try:
-            for table in chosen_tables(read_schemas(database), self._config):
-                if deadline.expired:
-                    return
-                key = ", ".join(quoted(column.name) for column in table.partition_key)
-                query = f"SELECT {key} FROM {quoted(table.keyspace)}.{quoted(table.name)} LIMIT 1"  # noqa: S608 - quoted
-                try:
-                    database.rows(query, doing=f"reading table {table.title}")
-                except MissingRightError as error:
-                    yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
-        finally:
-            database.close()
+        with closing(Database(self._config)) as database:
+            for error in missing_read_rights(database, chosen_tables(read_schemas(database), self._config), deadline):
+                yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
         """A task, which is not connected yet."""

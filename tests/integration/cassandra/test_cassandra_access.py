@@ -119,7 +119,8 @@ def test_a_table_that_may_not_be_read_is_named_and_the_other_one_is_read(
     settings: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     source = connector(settings)
-    source.check(Deadline.after(20))
+    (note,) = source.check(Deadline.after(60))
+    assert 'GRANT SELECT ON TABLE "shop"."closed" TO "reader";' in note
     (task,) = (source.task(share) for share in source.task_configs(1))
     context = FakeSourceContext()
     task.open(context)
@@ -140,6 +141,9 @@ def test_a_right_that_lacks_is_known_before_anything_runs(settings: dict[str, st
     (found,) = connector(settings).examine(Deadline.after(60))
     assert (found.aspect, found.weight) == (Aspect.REACH, Weight.FAILS)
     assert found.remedy == 'GRANT SELECT ON TABLE "shop"."closed" TO "reader";'
+    with pytest.raises(ConfigError, match=r'GRANT SELECT ON TABLE "shop"\."closed"') as refused:
+        connector({**settings, "tables": "closed"}).check(Deadline.after(60))
+    assert refused.value.key == "username"
 
 
 def test_a_wrong_password_names_its_key_and_is_not_shown(settings: dict[str, str]) -> None:

@@ -1,0 +1,29 @@
+"""Finds the tables that the user may not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from connect.api.deadline import Deadline
+from connect.api.errors import RetriableError
+from connectors.cassandra.errors import MissingRightError
+from connectors.cassandra.session import Database
+from connectors.cassandra.statements import quoted
+from connectors.cassandra.tables import Table
+
+
+def missing_read_rights(database: Database, tables: Sequence[Table], deadline: Deadline) -> Iterator[MissingRightError]:
+    """An error for each table that the user may not read, as far as the deadline allows to ask. No row is read."""
+    for table in tables:
+        if deadline.expired:
+            return
+        keys = ", ".join(quoted(column.name) for column in table.partition_key)
+        name = f"{quoted(table.keyspace)}.{quoted(table.name)}"
+        query = f"SELECT {keys} FROM {name} WHERE token({keys}) = 0 LIMIT 1"  # noqa: S608 - quoted
+        # The server looks at rights before it asks replicas: one that is down says nothing of rights.
+        with suppress(RetriableError):
+            try:
+                database.rows(query, doing=f"asking for the right to read table {table.title}")
+            except MissingRightError as error:
+                yield error
