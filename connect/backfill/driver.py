@@ -6,6 +6,7 @@ owns the job by its transactional id: a later driver takes it over, and the earl
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -303,6 +304,7 @@ class Driver:
         for chunk, lane in placed_chunks(self._splits, self._markers, self.spec.chunking.lanes):
             by_lane.setdefault(lane, []).append(chunk)
         left = {lane: chunks for lane, chunks in by_lane.items() if any(chunk.id not in done for chunk in chunks)}
+        at_once = self.spec.engine.lanes_at_once(os.cpu_count() or 1) or len(left)
         return [
             LaneTask(
                 LaneWork(self.spec.name, lane, chunks, lane_limits),
@@ -310,7 +312,7 @@ class Driver:
                 self.store.topics,
                 run,
                 limits.pace,
-                len(left),
+                min(at_once, len(left)),
             )
             for lane, chunks in left.items()
         ]

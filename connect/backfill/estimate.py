@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ from connect.backfill.driver import Driver, state_topics
 from connect.backfill.job import Job, JobState
 from connect.backfill.job_store import JobStore
 from connect.backfill.markers import Marker
+from connect.backfill.pace import Pace
 from connect.backfill.spec import BackfillSpec
 
 _KAFKA_S: Final = 60.0
@@ -92,15 +92,30 @@ class Estimate:
 
 
 def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
-    """How long the job would take without limits of its own. Reads jobs and markers; writes nothing."""
+    """How long the job would take. Reads jobs and markers; writes nothing."""
     rows = sum(split.rows for split in plan.splits)
     size_bytes = sum(split.size_bytes for split in plan.splits)
+    return within_limits(_unlimited(driver, rows, size_bytes), driver.spec.limits.pace, rows, size_bytes)
+
+
+def within_limits(told: Estimate, pace: Pace, rows: int, size_bytes: int) -> Estimate:
+    """What the job's own limits leave of an estimate, which knows nothing of them."""
+    duration_s, basis, least_s = told.duration_s, told.basis, pace.least_s(rows, size_bytes)
+    if duration_s is not None and least_s > duration_s:
+        duration_s, basis = least_s, "the job's own limits on rows and bytes per second"
+    if pace.window:
+        basis = f"{basis}; of the hours {pace.window} alone"
+    return Estimate(duration_s, basis)
+
+
+def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
     jobs = driver.store.jobs(Deadline.after(_KAFKA_S)).jobs
     for job in like(driver.spec, rows, list(jobs.values())):
         speed = Speed.of(job, _markers_of(driver, job))
         if speed is not None:
+            limited = " under limits of its own" if job.settings.limits.pace != Pace() else ""
             basis = (
-                f"job {speed.job} wrote {speed.rows_per_second:,.0f} rows/s in {speed.lanes} lanes, "
+                f"job {speed.job} wrote {speed.rows_per_second:,.0f} rows/s in {speed.lanes} lanes{limited}, "
                 f"after {speed.start_s:,.0f} s of start"
             )
             return Estimate(speed.seconds(rows, size_bytes), basis)
@@ -120,14 +135,8 @@ def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, machine_cores
 
 def cores_at_work(spec: BackfillSpec, machine_cores: int) -> int:
     """How many cores lanes can fill: one each, of this machine or of a cluster that has enough of them."""
-    engine, lanes = spec.engine, spec.chunking.lanes
-    if engine.type == "local":
-        return min(engine.processes or machine_cores, machine_cores, lanes)
-    here = None if engine.remote else re.match(r"local\[(\d+|\*)", engine.master)
-    if here is None:
-        return lanes
-    at_once = machine_cores if here[1] == "*" else int(here[1])
-    return min(at_once, machine_cores, lanes)
+    at_once, lanes = spec.engine.lanes_at_once(machine_cores), spec.chunking.lanes
+    return lanes if at_once is None else min(at_once, machine_cores, lanes)
 
 
 def like(spec: BackfillSpec, rows: int, jobs: Sequence[Job]) -> list[Job]:

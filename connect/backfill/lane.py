@@ -35,7 +35,7 @@ _AGAIN: Final = (RetriableError, LaneBrokenError, FatalProducerError)
 @dataclass(frozen=True, slots=True, repr=False)
 class LaneTask:
     """All that a process needs to run a lane; may hold secrets of the connectors. pace: until its owner says another
-    one; sharers: how many lanes share it.
+    one; sharers: how many lanes share it at a time.
     """
 
     work: LaneWork

@@ -65,6 +65,22 @@ class Pace:
         is_behind = self.max_replica_lag and lag_s > self.max_replica_lag
         return not (is_crowded or is_behind)
 
+    def least_s(self, rows: int, size_bytes: int) -> float:
+        """How long so many rows and bytes take at least, by the stricter limit; 0: there is none."""
+        counts = ((rows, self.max_rows_per_second), (size_bytes, self.max_bytes_per_second))
+        return max(count / most if most else 0.0 for count, most in counts)
+
+    def line(self) -> str:
+        """For people."""
+        told = [
+            f"{self.max_rows_per_second:,} rows/s" if self.max_rows_per_second else "",
+            f"{self.max_bytes_per_second:,} bytes/s" if self.max_bytes_per_second else "",
+            f"the hours {self.window}" if self.window else "",
+            f"{self.max_active_sessions:,} active sessions of the source" if self.max_active_sessions else "",
+            f"replicas {self.max_replica_lag:g} s behind" if self.max_replica_lag else "",
+        ]
+        return ", ".join(filter(None, told)) or "none"
+
     @property
     def is_guarded(self) -> bool:
         """Whether it matters how busy the source is."""
@@ -105,13 +121,9 @@ class Throttle:
 
     def rest_s(self, pace: Pace, rows: int, size_bytes: int) -> float:
         """How long to wait after so many rows and bytes, by the stricter limit."""
-        costs_s = [
-            count * self._lanes / most
-            for count, most in ((rows, pace.max_rows_per_second), (size_bytes, pace.max_bytes_per_second))
-            if most
-        ]
-        if not costs_s:
+        cost_s = self._lanes * pace.least_s(rows, size_bytes)
+        if not cost_s:
             self._paid_until_s = self._clock_s()
             return 0.0
-        self._paid_until_s = max(self._paid_until_s, self._clock_s()) + max(costs_s)
+        self._paid_until_s = max(self._paid_until_s, self._clock_s()) + cost_s
         return self._paid_until_s - self._clock_s()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.backfill.job import Jobs, JobState
+from connect.backfill.job import Job, Jobs, JobState
 from connect.backfill.job_store import JobStore
 from connect.backfill.markers import Marker, markers, parsed
+from connect.backfill.pace import Pace
 
 _WINDOW_S: Final = 30.0
 _QUIET_S: Final = 20.0
@@ -20,20 +20,23 @@ _QUIET_S: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts so far, the rate of the last half minute, and when it would be done at that rate."""
+    """Counts so far, the rate of the last half minute, and when it would be done at that rate or the owner's limit.
 
-    state: JobState | None
-    error: str | None
-    chunks: int
-    chunks_done: int
-    rows: int
-    rows_done: int
-    size_bytes: int
-    lanes: int
-    rows_per_second: float
-    eta_s: float | None
-    silent_s: float | None
-    """Seconds since the newest marker."""
+    The half minute ends now, and where the job runs no longer with its newest marker.
+    """
+
+    state: JobState | None = None
+    error: str | None = None
+    chunks: int = 0
+    chunks_done: int = 0
+    rows: int = 0
+    rows_done: int = 0
+    size_bytes: int = 0
+    lanes: int = 0
+    rows_per_second: float = 0.0
+    eta_s: float | None = None
+    silent_s: float | None = None
+    """Seconds since the newest marker, or since the driver said something later."""
 
     @property
     def is_over(self) -> bool:
@@ -59,7 +62,8 @@ class Tally:
     def __init__(self) -> None:
         self.rows = self.size_bytes = self.chunks_done = self.chunks_added = 0
         self.lanes: set[int] = set()
-        self._recent: deque[tuple[int, int]] = deque()
+        self._recent: list[tuple[int, int]] = []
+        self.last_marker_ms: int | None = None
 
     def add(self, marker: Marker, lane: int) -> None:
         """Take one more marker."""
@@ -69,23 +73,40 @@ class Tally:
         self.chunks_added += max(0, len(marker.pieces) - 1)
         self.lanes.add(lane)
         self._recent.append((marker.written_ms, marker.read))
+        self.last_marker_ms = max(marker.written_ms, self.last_marker_ms or 0)
 
-    @property
-    def last_marker_ms(self) -> int | None:
-        """When the newest marker was written."""
-        return max((at for at, _ in self._recent), default=None)
-
-    def rate(self) -> float:
-        """Rows per second in the half minute before the newest marker."""
-        last = self.last_marker_ms
-        if last is None:
-            return 0.0
-        while self._recent and self._recent[0][0] < last - _WINDOW_S * 1000:
-            self._recent.popleft()
-        first = min(at for at, _ in self._recent)
+    def rate(self, now_ms: int) -> float:
+        """Rows per second in the half minute before `now_ms`, or before the newest marker where that is later."""
+        newest_ms = self.last_marker_ms or 0
+        # Old ones are anywhere in it: all markers of a lane may be read before any of another's.
+        self._recent = [(at, rows) for at, rows in self._recent if at >= newest_ms - _WINDOW_S * 1000]
+        last = max(now_ms, newest_ms)
+        counted = [(at, rows) for at, rows in self._recent if at >= last - _WINDOW_S * 1000]
+        first = min((at for at, _ in counted), default=last)
         # The rows of the first marker were read before it.
-        rows = sum(count for at, count in self._recent if at > first)
+        rows = sum(count for at, count in counted if at > first)
         return rows / ((last - first) / 1000) if last > first else 0.0
+
+    def progress(self, job: Job | None, pace: Pace, now_ms: int) -> Progress:
+        """How far the job is; None: there is none. `pace`: what its owner allows it now."""
+        if job is None:
+            return Progress()
+        rate = self.rate(now_ms if job.is_running else 0)
+        rows = max(job.rows, self.rows)
+        left = rows - self.rows
+        return Progress(
+            state=job.state,
+            error=job.error,
+            chunks=job.chunks + self.chunks_added,
+            chunks_done=self.chunks_done,
+            rows=rows,
+            rows_done=self.rows,
+            size_bytes=self.size_bytes,
+            lanes=len(self.lanes),
+            rows_per_second=rate,
+            eta_s=max(left / rate, pace.least_s(left, 0)) if rate and job.is_running else None,
+            silent_s=(now_ms - max(self.last_marker_ms or 0, job.updated_ms)) / 1000,
+        )
 
 
 class Watch:
@@ -108,22 +129,9 @@ class Watch:
     def progress(self) -> Progress:
         """How far it is now."""
         job = self._jobs.jobs.get(self._job)
+        pace = self._jobs.paces.get(self._job, Pace())
         with self._lock:
-            tally, rate = self._tally, self._tally.rate()
-            rows = 0 if job is None else max(job.rows, tally.rows)
-            return Progress(
-                state=None if job is None else job.state,
-                error=None if job is None else job.error,
-                chunks=0 if job is None else job.chunks + tally.chunks_added,
-                chunks_done=tally.chunks_done,
-                rows=rows,
-                rows_done=tally.rows,
-                size_bytes=tally.size_bytes,
-                lanes=len(tally.lanes),
-                rows_per_second=rate,
-                eta_s=(rows - tally.rows) / rate if rate else None,
-                silent_s=None if tally.last_marker_ms is None else time.time() - tally.last_marker_ms / 1000,
-            )
+            return self._tally.progress(job, pace, time.time_ns() // 1_000_000)
 
     def close(self) -> None:
         """Let go of the clients."""

@@ -87,6 +87,15 @@ class Engine(Part):
     )
     processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
 
+    def lanes_at_once(self, machine_cores: int) -> int | None:
+        """How many lanes at most run side by side on this machine of so many cores; None: on others, maybe all."""
+        if self.type == "local":
+            return self.processes or machine_cores
+        here = None if self.remote else re.match(r"local\[(\d+|\*)", self.master)
+        if here is None:
+            return None
+        return machine_cores if here[1] == "*" else int(here[1])
+
 
 class Source(Part):
     """What is read: by a source connector, whose configuration says how and into which topics; or, for kind sink, the

@@ -134,11 +134,7 @@ def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     name = driver.require_known().name
     pace = limited(driver.spec.limits, {key: value for key, value in given.items() if value is not None}).pace
     driver.store.say(JobPace(name, pace), Deadline.after(_READ_S))
-    most = (pace.max_rows_per_second, pace.max_bytes_per_second, pace.max_active_sessions)
-    rows, size_bytes, sessions = (f"{n:,}" if n else "any number of" for n in most)
-    lag = f"{pace.max_replica_lag:g} s" if pace.max_replica_lag else "any time"
-    click.echo(f"backfill {name}: {rows} rows and {size_bytes} bytes per second, {pace.window or 'at any time'}")
-    click.echo(f"while {sessions} sessions of the source work, and its replicas are behind by {lag}, at most")
+    click.echo(f"limits of backfill {name} from now on: {pace.line()}")
 
 
 @_command()

@@ -147,14 +147,15 @@ def test_limits_that_are_changed_while_a_job_runs_count_from_then_on(table: Tabl
             return
         committed.append(time.monotonic())
         if len(committed) == 1:
-            # At the pace that the job began with, the next chunk would have to wait for 500 seconds.
+            # At the pace that the job began with, the next chunk would have to wait for 250 seconds.
             threading.Timer(1.0, store.say, (JobPace(table.name, Pace()), Deadline.after(30))).start()
 
     class Watched:
         def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+            assert [task.sharers for task in tasks] == [1, 1], "one process: each lane in its turn has the whole limit"
             return [run_lane(task, let_go) for task in tasks]
 
-    with table.driver(limits={"max_rows_per_second": 2}) as driver:
+    with table.driver(limits={"max_rows_per_second": 2}, engine={"type": "local", "processes": 1}) as driver:
         assert driver.run(Watched()).state is JobState.COPIED
     assert Counter(table.ids()) == EVERY_ROW
     assert committed[1] - committed[0] >= 1.0, "the first pace was kept as long as it counted"

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from connect.backfill.estimate import Speed, cores_at_work, first_estimate, like
+from connect.backfill.estimate import Estimate, Speed, cores_at_work, first_estimate, like, within_limits
 from connect.backfill.job import Job, JobState
 from connect.backfill.markers import Marker
+from connect.backfill.pace import Pace
 from connect.backfill.spec import BackfillSpec
 
 
@@ -95,3 +96,18 @@ def test_the_first_job_of_a_cluster_is_told_by_a_rule_of_thumb_that_says_what_it
 def test_of_a_kind_without_figures_nothing_is_told():
     told = first_estimate(spec_of({"type": "local"}, kind="copy"), 1000, 1000, 2)
     assert (told.duration_s, "rule of thumb" in told.basis) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("pace", "duration_s", "basis"),
+    [
+        (Pace(), 10.0, "by thumb"),
+        (Pace(max_rows_per_second=1000), 10.0, "by thumb"),
+        (Pace(max_rows_per_second=50), 100.0, "the job's own limits on rows and bytes per second"),
+        (Pace(1000, 10, "22:00-06:00"), 200.0,
+         "the job's own limits on rows and bytes per second; of the hours 22:00-06:00 alone"),
+    ],
+)  # fmt: skip
+def test_a_job_takes_at_least_what_its_limits_say(pace, duration_s, basis):
+    assert within_limits(Estimate(10.0, "by thumb"), pace, 5000, 2000) == Estimate(duration_s, basis)
+    assert within_limits(Estimate(None, "nothing"), pace, 5000, 2000).duration_s is None

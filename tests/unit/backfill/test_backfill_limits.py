@@ -11,7 +11,7 @@ from connect.api.errors import ConfigError, RetriableError
 from connect.backfill.job import Job, JobPace, Jobs, JobState
 from connect.backfill.limits import limited, require_told
 from connect.backfill.pace import Pace, SourceGuard, Throttle, Window
-from connect.backfill.spec import BackfillSpec, Limits
+from connect.backfill.spec import BackfillSpec, Engine, Limits
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}
 
@@ -55,6 +55,26 @@ def test_a_lane_keeps_to_its_share_of_the_stricter_limit():
     clock.now_s += 60
     assert throttle.rest_s(pace, 250, 0) == pytest.approx(1.0), "time that went by is no credit"
     assert throttle.rest_s(Pace(), 10**9, 10**9) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("engine", "at_once"),
+    [
+        ({"type": "local"}, 2), ({"type": "local", "processes": 3}, 3), ({"master": "local[*,4]"}, 2),
+        ({"master": "local[8,4]"}, 8), ({"master": "local-cluster[2,1,1024]"}, None), ({"master": "yarn"}, None),
+        ({"remote": "sc://host"}, None),
+    ],
+)  # fmt: skip
+def test_a_limit_is_shared_by_the_lanes_that_run_side_by_side(engine, at_once):
+    assert Engine.model_validate(engine).lanes_at_once(machine_cores=2) == at_once
+
+
+def test_limits_are_told_with_their_units():
+    assert Pace().line() == "none"
+    assert Pace(5000, 2_000_000, "22:00-06:00 UTC", 8, 30.0).line() == (
+        "5,000 rows/s, 2,000,000 bytes/s, the hours 22:00-06:00 UTC, 8 active sessions of the source, "
+        "replicas 30 s behind"
+    )
 
 
 def test_the_limits_that_were_said_last_count_for_lanes_and_for_who_goes_on_with_the_job():

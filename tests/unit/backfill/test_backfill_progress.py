@@ -1,0 +1,61 @@
+"""How far a job is, by its markers in whatever order they were read, and when it would be done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from connect.backfill.job import Job, JobState
+from connect.backfill.markers import Marker
+from connect.backfill.pace import Pace
+from connect.backfill.progress import Progress, Tally
+
+SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders"}}
+RUNNING = Job(SPEC, JobState.RUNNING, "run", 10, 10_000, 0, (), (), (), created_ms=0, updated_ms=0)
+
+
+def tally_of(*written_s, rows=1000):
+    """Of a marker for each of these moments, lane by lane."""
+    tally = Tally()
+    for lane, moments in enumerate(written_s):
+        for at_s in moments:
+            tally.add(Marker(f"c{lane}-{at_s}", 0, rows, rows, 1, 1, True, written_ms=at_s * 1000), lane)
+    return tally
+
+
+def test_the_rate_is_of_the_half_minute_until_now_in_whatever_order_markers_were_read():
+    by_lane = tally_of((70, 80, 100), (10, 20, 90))
+    assert by_lane.rate(100_000) == pytest.approx(3000 / 30)
+    assert tally_of((10,), (20,), (70,), (80,), (90,), (100,)).rate(100_000) == by_lane.rate(100_000)
+
+
+def test_of_a_job_that_runs_time_without_a_marker_counts_and_of_others_it_does_not():
+    tally = tally_of((90, 100))
+    assert tally.progress(RUNNING, Pace(), 110_000).rows_per_second == pytest.approx(1000 / 20)
+    assert tally.progress(RUNNING, Pace(), 200_000).eta_s is None, "nobody may be at work"
+    ended = replace(RUNNING, state=JobState.PAUSED)
+    told = tally.progress(ended, Pace(), 200_000)
+    assert (told.rows_per_second, told.eta_s) == (pytest.approx(1000 / 10), None)
+
+
+def test_a_clock_behind_that_of_the_lanes_divides_by_no_time():
+    assert tally_of((90, 100)).rate(1000) == pytest.approx(1000 / 10)
+    assert tally_of((100,)).rate(100_000) == Tally().rate(100_000) == 0.0
+
+
+def test_a_job_is_done_no_sooner_than_its_limit_lets_it():
+    tally = tally_of((99,), (100,))
+    assert tally.progress(RUNNING, Pace(), 100_000).eta_s == pytest.approx(8)
+    assert tally.progress(RUNNING, Pace(max_rows_per_second=100), 100_000).eta_s == pytest.approx(80)
+
+
+@pytest.mark.parametrize(("resumed_s", "told"), [(0, "; no chunk for 60 s"), (130, "; no chunk for 30 s"), (150, "")])
+def test_a_job_that_was_just_resumed_is_not_called_silent(resumed_s, told):
+    job = replace(RUNNING, updated_ms=resumed_s * 1000)
+    line = tally_of((100,)).progress(job, Pace(), 160_000).line()
+    assert line.endswith(f"0 rows/s{told}")
+
+
+def test_without_a_job_there_is_nothing_to_tell():
+    assert tally_of((1,)).progress(None, Pace(), 2000) == Progress()
