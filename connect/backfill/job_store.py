@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
+from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.job import Job, JobPace, Jobs, JobWish
 from connect.backfill.markers import DriverState, Marker, driver_state, markers
@@ -77,7 +77,7 @@ class JobStore:
         self._admin = TopicAdmin(admin_settings(worker.originals, {}, "connect-backfill-admin").properties)
 
     def make_topics(self, deadline: Deadline) -> None:
-        """Make the topics that are missing. ConnectError: the marker topic is there with other lanes."""
+        """Make the topics that are missing. ConfigError: the marker topic is there with other lanes."""
         factor = self.worker.offset_storage_replication_factor
         for name, partitions in ((self.topics.jobs, 1), (self.topics.markers, self.topics.lanes + 1)):
             self._admin.create(
@@ -85,7 +85,7 @@ class JobStore:
             )
         found = self._admin.partition_counts([self.topics.markers], deadline).get(self.topics.markers)
         if found is not None and found != self.topics.lanes + 1:
-            raise ConnectError(
+            raise ConfigError(
                 f"Topic {self.topics.markers} has {found} partitions, but a job of {self.topics.lanes} lanes needs "
                 f"{self.topics.lanes + 1}.",
                 key="chunking.lanes",

@@ -11,6 +11,7 @@ from connect.api.bulk import SourceLoad
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.backfill.pace import Pace
 from connect.backfill.spec import PACE, Limits
+from connect.backfill.spec_file import told_mistake
 
 
 def require_told(pace: Pace, load: SourceLoad) -> None:
@@ -38,8 +39,9 @@ def limited(limits: Limits, given: Mapping[str, Any]) -> Limits:
         made = Limits.model_validate(limits.model_dump() | {key: given[key] for key in PACE if key in given})
     except ValidationError as error:
         for found in error.errors(include_url=False):
-            name = ".".join(("limits", *map(str, found["loc"])))
-            problems.append(ConfigProblem(name, f"{name}: {found['msg'].removeprefix('Value error, ')}."))
+            place = ("limits", *found["loc"])
+            key = ".".join(map(str, place))
+            problems.append(ConfigProblem(key, f"{key}: {told_mistake(place, found)}."))
     else:
         if not problems:
             return made

@@ -8,8 +8,6 @@ from contextlib import closing
 from dataclasses import asdict
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.backfill.child import BackfillChildren
@@ -22,7 +20,8 @@ from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.limits import limited
 from connect.backfill.markers import ChunkState, chunk_states
 from connect.backfill.progress import Watch
-from connect.backfill.spec import BackfillSpec, State, kind_mistakes
+from connect.backfill.spec import BackfillSpec, State
+from connect.backfill.spec_file import spec_mistakes
 from connect.runtime.worker_config import WorkerConfig
 
 _log = logging.getLogger(__name__)
@@ -174,19 +173,12 @@ def checked(given: Mapping[str, Any]) -> BackfillSpec:
         if isinstance(inner, Mapping) and key in inner:
             text = f"{part}.{key}: it {why}; give it in a file to `connect backfill run`."
             problems.append(ConfigProblem(f"{part}.{key}", text))
-    problems += [ConfigProblem(".".join(place), f"{'.'.join(place)}: {text}.") for place, text in kind_mistakes(given)]
-    try:
-        spec = BackfillSpec.model_validate(given)
-    except ValidationError as error:
-        for found in error.errors(include_url=False):
-            if not found["loc"]:
-                continue  # of the whole spec, and told above
-            name = ".".join(map(str, found["loc"]))
-            problems.append(ConfigProblem(name, f"{name}: {found['msg'].removeprefix('Value error, ')}."))
-    else:
-        if not problems:
-            return spec
-    raise ConfigError(problems)
+    for place, text in spec_mistakes(given):
+        key = ".".join(map(str, place))
+        problems.append(ConfigProblem(key, f"{key}: {text}."))
+    if problems:
+        raise ConfigError(problems)
+    return BackfillSpec.model_validate(given)
 
 
 def runnable(spec: BackfillSpec) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A backfill's YAML file -> its spec. Every mistake is told at once, with its line and what to write."""
+"""A backfill's YAML file, or an object of it -> its spec. Every mistake is told at once, with what to write."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.backfill.spec import BackfillSpec, kind_mistakes
@@ -41,20 +42,24 @@ def parse_spec(text: str, name: str) -> BackfillSpec:
     if not isinstance(given, dict):
         raise ConfigError(f"{name}: it holds a {type(given).__name__}, not keys and values.", fix=_START)
     lines = dict(_lines(tree, ()))
-    problems = [_problem(name, lines, place, "it is there twice; keep one of them") for place in _twice(tree, ())]
-    problems += [_problem(name, lines, place, text) for place, text in kind_mistakes(given)]
+    mistakes = [(place, "it is there twice; keep one of them") for place in _twice(tree, ())] + spec_mistakes(given)
+    if mistakes:
+        raise ConfigError([_problem(name, lines, place, text) for place, text in mistakes])
+    return BackfillSpec.model_validate(given)
+
+
+def spec_mistakes(given: Mapping[str, Any]) -> list[tuple[Place, str]]:
+    """What keeps this from being a spec: where, and what to write there."""
+    mistakes: list[tuple[Place, str]] = list(kind_mistakes(given))
     try:
-        spec = BackfillSpec.model_validate(given)
+        BackfillSpec.model_validate(given)
     except ValidationError as error:
-        problems += [
-            _problem(name, lines, found["loc"], _told(found["loc"], found["type"], found["msg"], found["input"]))
+        mistakes += [
+            (found["loc"], told_mistake(found["loc"], found))
             for found in error.errors(include_url=False)
-            if found["loc"]  # what is said of the whole spec was told above
+            if found["loc"]  # what is said of the whole spec is a mistake of its kind
         ]
-    else:
-        if not problems:
-            return spec
-    raise ConfigError(problems)
+    return mistakes
 
 
 def _problem(name: str, lines: Mapping[Place, int], place: Place, text: str) -> ConfigProblem:
@@ -64,15 +69,16 @@ def _problem(name: str, lines: Mapping[Place, int], place: Place, text: str) -> 
     return ConfigProblem(key, f"{name}:{line}: {key}: {text}.")
 
 
-def _told(place: Place, kind: str, message: str, value: object) -> str:
-    if kind == "missing":
+def told_mistake(place: Place, found: ErrorDetails) -> str:
+    """What pydantic found at a place of a spec, with what to write there."""
+    if found["type"] == "missing":
         return "it is missing"
-    if kind == "extra_forbidden":
+    if found["type"] == "extra_forbidden":
         known = _keys(place[:-1])
         near = difflib.get_close_matches(str(place[-1]), known, 1)
         return f"there is no such key; {f'write {near[0]}' if near else 'there are ' + ', '.join(known)}"
-    text = message.removeprefix("Value error, ")
-    return f"{text[:1].lower()}{text[1:]}, not {value!r}"
+    text = found["msg"].removeprefix("Value error, ")
+    return f"{text[:1].lower()}{text[1:]}, not {found['input']!r}"
 
 
 def _keys(place: Place) -> Sequence[str]:

@@ -10,7 +10,7 @@ from connect.api.errors import ConfigError
 from connect.backfill import service
 from connect.backfill.chunk import Wish
 from connect.backfill.job import Job, Jobs, JobState, JobWish
-from connect.backfill.service import BackfillService, runnable
+from connect.backfill.service import BackfillService, checked, runnable
 from connect.backfill.spec import BackfillSpec
 from connect.runtime.worker_config import WorkerConfig
 
@@ -107,3 +107,16 @@ def test_a_worker_adopts_what_the_dead_ran_and_what_a_process_of_its_own_ran_tha
 def test_a_handover_is_of_the_same_spec():
     with pytest.raises(ConfigError, match=r"engine\.jars"):
         runnable(BackfillSpec.model_validate(SPEC | {"engine": {"jars": CHOSEN["jars"]}}))
+
+
+def test_a_request_is_told_every_mistake_of_its_spec_in_the_words_of_a_file():
+    given = {**SPEC, "name": "p 2", "engine": {"type": "locl", "jars": []}, "chunking": {"rows": -5, "row": 1}}
+    with pytest.raises(ConfigError) as caught:
+        checked(given)
+    assert [problem.message for problem in caught.value.problems] == [
+        "engine.jars: it runs code of its author's choice; give it in a file to `connect backfill run`.",
+        "name: write a name of at most 150 letters, digits, '.', '_' and '-'; topics are named after it, not 'p 2'.",
+        "engine.type: input should be 'spark' or 'local', not 'locl'.",
+        "chunking.rows: input should be greater than or equal to 1, not -5.",
+        "chunking.row: there is no such key; write rows.",
+    ]
