@@ -130,6 +130,23 @@ class Driver:
         """The job as it is now. ConnectError: it was never run."""
         return self._known(self.store.jobs(Deadline.after(_KAFKA_S)).jobs.get(self.spec.name))
 
+    def planned_splits(self, job: Job) -> Sequence[Split]:
+        """The chunks of a job as they were planned. ConnectError: they are lost."""
+        splits = self.store.driver_state(Deadline.after(_KAFKA_S)).splits
+        if len(splits) < job.chunks:
+            raise ConnectError(
+                f"Topic {self.store.topics.markers} has {len(splits)} of {job.chunks} chunks of backfill {job.name}.",
+                fix="Its records are lost. Begin again under another name, into a new topic.",
+            )
+        # What an earlier driver planned and did not live to announce may be longer.
+        return splits[: job.chunks]
+
+    def require_written(self, job: Job) -> None:
+        """ConnectError: a chunk of the job has no marker that says that it is done."""
+        found = self.store.all_markers(Deadline.after(_KAFKA_S))
+        chunks = placed_chunks(self.planned_splits(job), found, self.spec.chunking.lanes)
+        require_done((chunk.split.id for chunk in chunks), found)
+
     def begin(self) -> Job:
         """Plan the job unless it is planned, and take it over; `run` comes next.
 
@@ -182,10 +199,7 @@ class Driver:
                 self._producer.send(batch, deadline)
             self._producer.commit(deadline)
         except FencedError as error:
-            raise TakenOverError(
-                f"Another run has taken backfill {self.spec.name} over; this one has ended.",
-                fix=f"See `connect backfill status {self.spec.name}`.",
-            ) from error
+            raise _taken_over(self.spec.name) from error
 
     def _say(self, job: Job, state: JobState, error: str | None = None) -> Job:
         now = job.now(state, time.time_ns() // 1_000_000, error)
@@ -251,14 +265,7 @@ class Driver:
                 key=changed[0],
                 fix="Put them back, or give the job another name.",
             )
-        splits = self.store.driver_state(Deadline.after(_KAFKA_S)).splits
-        if len(splits) < job.chunks:
-            raise ConnectError(
-                f"Topic {self.store.topics.markers} has {len(splits)} of {job.chunks} chunks of backfill {job.name}.",
-                fix="Its records are lost. Begin again under another name, into a new topic.",
-            )
-        # What an earlier driver planned and did not live to announce may be longer.
-        splits = splits[: job.chunks]
+        splits = self.planned_splits(job)
         self.write([self.store.said_batch(JobWish(job.name, Wish.GO_ON))])
         return job, splits
 
@@ -272,14 +279,8 @@ class Driver:
             if any(report.error or report.wish is not Wish.GO_ON for report in reports):
                 break
             self._markers = self.store.all_markers(Deadline.after(_KAFKA_S))
-            self._require_done(chunk.id for task in tasks for chunk in task.work.chunks)
+            require_done((chunk.id for task in tasks for chunk in task.work.chunks), self._markers)
         return reports
-
-    def _require_done(self, chunks: Iterable[str]) -> None:
-        states = chunk_states(self._markers)
-        missing = [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
-        if missing:
-            raise ConnectError(f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.")
 
     def _require_partitions(self, found: Sequence[Marker]) -> None:
         """ConnectError: a topic has other partitions than when rows were written to it."""
@@ -324,7 +325,7 @@ class Driver:
             self._say(job, JobState.FAILED, errors[0])
             raise ConnectError(errors[0])
         if Wish.SUPERSEDED in wishes:
-            raise TakenOverError(f"Another run has taken backfill {job.name} over; this one has ended.")
+            raise _taken_over(job.name)
         if Wish.CANCEL in wishes:
             return self._say(job, JobState.CANCELLED)
         if Wish.PAUSE in wishes:
@@ -335,3 +336,21 @@ class Driver:
             self._say(job, JobState.FAILED, str(error))
             raise
         return self._say(replace(job, following=following), JobState.COPIED)
+
+
+def _taken_over(name: str) -> TakenOverError:
+    return TakenOverError(
+        f"Another run has taken backfill {name} over, or it was cancelled; this run has ended.",
+        fix=f"See `connect backfill status {name}`.",
+    )
+
+
+def require_done(chunks: Iterable[str], found: Sequence[Marker]) -> None:
+    """ConnectError: a chunk is not done by these markers, although its lane has ended."""
+    states = chunk_states(found)
+    missing = [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
+    if missing:
+        raise ConnectError(
+            f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.",
+            fix="Records of the marker topic are lost. Begin again under another name, into a new topic.",
+        )

@@ -93,12 +93,13 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
 
 
 def write_offsets(driver: Driver, deadline: Deadline) -> Job:
-    """The part of `hand_over` that is in Kafka; nothing when it was done before."""
+    """The part of `hand_over` that is in Kafka; nothing when it was done before. ConnectError: markers are lost."""
     driver.take_over()
     job = driver.require_known()
     if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
         return job
     driver.store.fence_lanes(job.name, Deadline.after(_KAFKA_S))
+    driver.require_written(job)
     return _write(driver, job, deadline)
 
 

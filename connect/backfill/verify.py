@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from connect.api.bulk import BulkChunk, BulkReader, Split
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.division import placed_chunks
 from connect.backfill.driver import Driver
@@ -85,14 +84,12 @@ class KeySet:
 def verify(driver: Driver, *, count_source: bool = True, sample: float = 1.0) -> Verdict:
     """Read everything again; of a `sample` below 1 the records of so many chunks, and the markers of all.
 
-    ConnectError: the job was never planned, or something cannot be read.
+    ConnectError: the job was never planned, its plan is lost, or something cannot be read.
     """
     deadline = Deadline.after(_KAFKA_S)
     job = driver.spec.name
-    if job not in driver.store.jobs(deadline).jobs:
-        raise ConnectError(f"There is no backfill {job}.", fix="Begin it by `connect backfill run`.")
+    planned = driver.planned_splits(driver.require_known())
     markers = driver.store.all_markers(deadline)
-    planned = driver.store.driver_state(deadline).splits
     splits = [chunk.split for chunk in placed_chunks(planned, markers, driver.store.topics.lanes)]
     states = chunk_states(markers)
     chosen = chosen_chunks(job, [split.id for split in splits], sample)

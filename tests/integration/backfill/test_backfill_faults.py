@@ -20,8 +20,10 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.chunk import LaneReport, Step
+from connect.backfill.handover import write_offsets
 from connect.backfill.job import JobState
 from connect.backfill.lane import LaneTask, run_lane
+from connect.backfill.verify import verify
 from connect.kafka.topics import TopicAdmin
 
 ROWS = 2000
@@ -81,6 +83,20 @@ def test_a_job_whose_markers_are_lost_stops_before_it_writes_a_row_again(table: 
     with table.driver() as driver, pytest.raises(ConnectError, match=r"has lost its first records.*another name"):
         driver.run(OneAfterTheOther())
     assert sorted(table.ids()) == before
+
+
+def test_a_job_whose_marker_topic_is_gone_is_neither_called_good_nor_handed_over(table: Table):
+    table.fill(ROWS)
+    with table.driver() as driver:
+        assert driver.run(OneAfterTheOther()).state is JobState.COPIED
+    markers = f"connect-backfill-{table.name}"
+    admin(table).delete([markers], Deadline.after(30))
+    lost = rf"Topic {markers} has 0 of 4 chunks .*Its records are lost\..*another name"
+    with pytest.raises(ConnectError, match=lost):
+        verify(table.driver())
+    with table.driver() as driver, pytest.raises(ConnectError, match=lost):
+        write_offsets(driver, Deadline.after(60))
+    assert table.driver().require_known().state is JobState.COPIED
 
 
 def test_a_marker_topic_of_other_lanes_is_refused(table: Table):
