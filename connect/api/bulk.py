@@ -7,7 +7,7 @@ split in some process of an engine, and hands over to the connector's tasks at `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -84,6 +84,18 @@ class DivisibleReader(BulkReader, Protocol):
         First comes what was read up to there, under the split's id, then the rest in about `parts` splits; each of
         their ids is the split's and what tells it from the others. Together they have the rows of `split`, none twice,
         and their readings as they would be in it. Empty: it cannot be cut there.
+        """
+
+
+@runtime_checkable
+class RejectingReader(BulkReader, Protocol):
+    """A reader that can leave out rows that no record can hold. Optional."""
+
+    def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
+        """From now on `read` leaves such rows out and tells of them; without this call the first one is a SchemaError.
+
+        `reject` is called before `read` gives the batch whose position is behind the rows. Its batch has the rows as
+        they can be held, as text for example; the mapping has reasons by indices in it.
         """
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from connect.api.bulk import BulkReader, Split
+from connect.api.bulk import BulkReader, RejectingReader, Split
 from connect.api.records import Batch
 from connect.backfill.division import pieces_of
 from connect.backfill.markers import Marker, added, checksum
@@ -19,7 +19,17 @@ from connect.kafka.raw import RawBatch
 from connect.runtime.pipeline import Encoded
 
 T = TypeVar("T")
-Encode = Callable[[Batch], Encoded]
+
+
+class Rejected(NamedTuple):
+    """Rows that the source gave up, with their reasons by indices in `batch`."""
+
+    batch: Batch
+    reasons: Mapping[int, Exception]
+
+
+Encode = Callable[[Batch, Sequence[Rejected]], Encoded]
+"""Of a batch, and of what was given up where it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +58,9 @@ class Part:
     partitions: Mapping[str, int] = field(default_factory=dict)
     pieces: Sequence[Split] = ()
 
-    def add(self, batch: Batch, encoded: Encoded) -> None:
+    def add(self, batch: Batch, rejected: Sequence[Rejected], encoded: Encoded) -> None:
         """Take the records of a batch."""
-        self.read += len(batch)
+        self.read += rows_read(batch, rejected)
         self.offset = None if batch.position is None else batch.position.offset
         for raw in encoded.rows:
             self.batches.append(raw)
@@ -89,9 +99,9 @@ def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes:
     raise.
     """
     part, read = Part(), 0
-    for batch, is_last in _with_last(reader.read(rest.chunk, rest.after)):
-        part.add(batch, encode(batch))
-        read += len(batch)
+    for (batch, rejected), is_last in _with_last(sifted(reader, rest)):
+        part.add(batch, rejected, encode(batch, rejected))
+        read += rows_read(batch, rejected)
         if is_last:
             break
         if part.size_bytes >= max_bytes:
@@ -102,6 +112,22 @@ def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes:
             part = Part()
     part.is_last = True
     yield part
+
+
+def sifted(reader: BulkReader, rest: ChunkRest) -> Iterator[tuple[Batch, Sequence[Rejected]]]:
+    """The batches of what is left of a chunk, each with the rows that were given up where it was read."""
+    rejected: list[Rejected] = []
+    if isinstance(reader, RejectingReader):
+        reader.reject_by(lambda batch, reasons: rejected.append(Rejected(batch, reasons)))
+    for batch in reader.read(rest.chunk, rest.after):
+        given_up = rejected.copy()
+        rejected.clear()
+        yield batch, given_up
+
+
+def rows_read(batch: Batch, rejected: Sequence[Rejected]) -> int:
+    """How many rows of the source a batch and what was given up beside it are."""
+    return len(batch) + sum(len(rows.reasons) for rows in rejected)
 
 
 def _with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:

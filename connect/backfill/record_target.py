@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 from connect.api.bulk import BulkReader
 from connect.api.deadline import Deadline
 from connect.api.records import Batch
-from connect.backfill.parts import ChunkRest, Part, record_parts
+from connect.backfill.parts import ChunkRest, Part, Rejected, record_parts, rows_read
 from connect.backfill.read_ahead import ReadAhead
 from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.figures import TaskFigures
@@ -32,6 +32,7 @@ class RecordTarget:
     ) -> None:
         """`parts`: the source connector. `max_bytes`: of a part. `count`: the partitions of topics that are there."""
         self._parts = parts
+        self._class = parts.resolved["connector.class"]
         self._count = count
         self._partitions: dict[str, int] = {}
         self._reader = reader
@@ -63,14 +64,15 @@ class RecordTarget:
             self._partitions |= self._count(new, Deadline.after(_KAFKA_S))
         return {topic: self._partitions[topic] for topic in topics if topic in self._partitions}
 
-    def _encode(self, batch: Batch) -> Encoded:
+    def _encode(self, batch: Batch, rejected: Sequence[Rejected]) -> Encoded:
+        self._tolerance.saw(rows_read(batch, rejected))
+        letters = [letter for rows in rejected for letter in self._pipeline.reject(self._class, *rows)]
         if not len(batch):
-            return Encoded([])
-        self._tolerance.saw(len(batch))
+            return Encoded([], letters)
         made = self._pipeline.encode(batch)
         for raw in made.rows:
             self._topics.ensure(raw.topic, Deadline.after(_KAFKA_S))
-        return made
+        return Encoded(made.rows, [*letters, *made.letters])
 
     @cached_property
     def _sizes(self) -> RecordSizes:

@@ -11,7 +11,7 @@ from connect.api.deadline import Deadline
 from connect.api.records import Batch, Consumed, TopicPartition
 from connect.api.schema import Schema
 from connect.backfill.kinds import bulk_sink
-from connect.backfill.parts import ChunkRest, Part
+from connect.backfill.parts import ChunkRest, Part, rows_read, sifted
 from connect.backfill.topic_source import TopicReader, reader_settings
 from connect.kafka.raw import RawBatch
 from connect.kafka.receipt import Receipt
@@ -179,6 +179,7 @@ class CopiedRows:
         self._source_tolerance = Tolerance(source.source_config, TaskFigures(), None, str(task))
         self._tolerance = Tolerance(config, TaskFigures(), None, str(task))
         self._class = sink.resolved["connector.class"]
+        self._source_class = source.resolved["connector.class"]
         self._reader = reader
 
     def begin(self) -> None:
@@ -188,8 +189,11 @@ class CopiedRows:
     def batches(self, chunk: Split) -> Iterator[Batch]:
         """Each row with its number in the chunk as offset of partition 0."""
         number = 0
-        for batch in self._reader.read(chunk, None):
-            self.read += len(batch)
+        for batch, rejected in sifted(self._reader, ChunkRest(chunk)):
+            self.read += rows_read(batch, rejected)
+            for rows in rejected:
+                bad = bad_rows(Stage.TASK_POLL, self._source_class, Origin(rows.batch.topic), rows.reasons)
+                self._source_tolerance.give_up(bad)
             for made in apply_chain(self._source_links, batch, self._reject_at_source):
                 yield from apply_chain(self._sink_links, _numbered(made, number), self._reject_transform)
                 number += len(made)

@@ -19,6 +19,7 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.first_read import NotSplit, SafeMark, has_integer_key, key_span
 from connectors.jdbc.id_order import out_of_order
+from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.offsets import Offset
 from connectors.jdbc.query import select
 from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
@@ -139,6 +140,11 @@ class JdbcBulkReader:
         self._config = safe(config)
         self._connections = Connections(lambda: Database(self._config, waits=True))
         self._bases: dict[TableName, TableBase] = {}
+        self._reject: Callable[[BadRows], None] | None = None
+
+    def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
+        """Leave out rows that no record can hold, and tell of them."""
+        self._reject = lambda rows: reject(rows.batch, rows.reasons)
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
         """Pages of the split, each with where reading goes on behind it; the last may have no rows."""
@@ -192,7 +198,7 @@ class JdbcBulkReader:
 
     def _reader(self, wanted: TableSplit, after: Offset | None) -> TableReader:
         plan = self._asked(lambda database: self._plan(database, wanted, after))
-        return TableReader(plan, self._connections)
+        return TableReader(plan, self._connections, self._reject)
 
     def _plan(self, database: Database, wanted: TableSplit, after: Offset | None) -> ReadingPlan:
         base = self._bases.get(wanted.table)

@@ -8,7 +8,7 @@ die and be replaced.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
@@ -189,15 +189,23 @@ class LogBulkReader:
         """Connects to nothing."""
         self._config = config
         self._server = server_of(config)
+        self._reject: Callable[[Batch, Mapping[int, Exception]], None] | None = None
+
+    def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
+        """Leave out rows that no record can hold, and tell of them."""
+        self._reject = reject
 
     def read(self, split: Split, after: Offset | None) -> Iterator[Batch]:
         """Pages of the split; the last may have no rows. SchemaError: a row that no record can hold."""
         wanted = TableSplit.of(split)
         with closing(self._server.read(wanted.table, KeyRange(wanted.begin, wanted.end), after)) as pages:
             for page in pages:
-                if isinstance(page, BadRows):
+                if not isinstance(page, BadRows):
+                    yield page
+                elif self._reject is None:
                     raise next(iter(page.reasons.values()))
-                yield page
+                else:
+                    self._reject(page.batch, page.reasons)
 
     def divide(self, split: Split, offset: Offset, parts: int) -> Sequence[Split]:
         """Ranges of equal width of the keys behind the offset. Empty: its key is no integer, or no key is left."""

@@ -161,3 +161,25 @@ def test_dead_letters_have_a_limit_behind_which_the_job_stops_and_goes_on_once_i
     assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
     letters = [json.loads(message.value()) for message in table.records(f"{table.name}-letters")]
     assert letters == [], "what was set aside belonged to a chunk that was not committed"
+
+
+def test_rows_that_no_record_can_hold_are_dead_letters_by_their_key(table: Table):
+    table.fill(ROWS)
+    table.run(
+        "ALTER TABLE {t} ADD COLUMN d DATE DEFAULT '2026-01-31'",
+        "UPDATE {t} SET d = 'infinity' WHERE id IN (7, 8, 1999)",
+    )
+    with table.driver() as driver, pytest.raises(ConnectError, match=r"Field 'd'.*It is the row with id=7\."):
+        driver.run(OneAfterTheOther())
+    letters = f"{table.name}-letters"
+    tolerant = table.connector() | {
+        "errors.tolerance": "all", "errors.deadletterqueue.topic.name": letters,
+        "errors.deadletterqueue.topic.replication.factor": "1", "errors.deadletterqueue.context.headers.enable": "true",
+    }  # fmt: skip
+    with table.driver(tolerant) as driver:
+        assert driver.run(OneAfterTheOther()).state is JobState.COPIED
+        found = verify(driver)
+    assert (found.is_good, sum(chunk.letters for chunk in found.chunks)) == (True, 3)
+    assert Counter(table.ids()) == Counter(set(range(1, ROWS + 1)) - {7, 8, 1999})
+    bad = [json.loads(message.value())["payload"] for message in table.records(letters)]
+    assert sorted((row["id"], row["n"]) for row in bad) == [("1999", "4"), ("7", None), ("8", "1")]

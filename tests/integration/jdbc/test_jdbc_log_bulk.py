@@ -14,7 +14,7 @@ from table_writers import TableWriters, require_order
 
 from connect.api.bulk import BulkPlan, ReadSplit, Split, SplitSize
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.jdbc.source import JdbcSourceConnector
 
@@ -194,3 +194,32 @@ def test_a_slot_that_cannot_be_made_or_is_read_by_somebody_is_said_with_what_to_
         run.until_events(10)
         with pytest.raises(ConnectError, match="is read by somebody"):
             planned.begin_bulk(plan, Deadline.after(60))
+
+
+def test_rows_that_no_record_can_hold_are_told_before_the_batch_that_is_behind_them(server: Server):
+    bad = {
+        "postgres": "UPDATE {t} SET d = 'infinity'",
+        "mariadb": "SET STATEMENT sql_mode = '' FOR UPDATE {t} SET d = 0",
+    }
+    server.run(
+        "CREATE TABLE {t} (id BIGINT PRIMARY KEY, d DATE)",
+        f"INSERT INTO {{t}} SELECT i, DATE '2026-01-31' FROM {SERIES[server.name].format(60)}",
+        f"{bad[server.name]} WHERE id IN (5, 41)",
+    )
+    with log_run(server, max__batch__size=20) as run:
+        planned = connector(run)
+        (split,) = planned.plan_bulk(SplitSize(1000, 2**20), Deadline.after(60)).splits
+        planned.begin_bulk(planned.plan_bulk(SplitSize(1000, 2**20), Deadline.after(60)), Deadline.after(60))
+        with pytest.raises(SchemaError, match="'d'"):
+            list(read(planned, split))
+        reader = planned.bulk_reader()
+        came: list[int | str] = []
+        reader.reject_by(  # type: ignore[attr-defined]
+            lambda batch, reasons: came.extend(batch.values.rows()[i]["id"] for i in reasons)
+        )
+        for batch in reader.read(split, None):
+            came.extend(row["after"]["id"] for row in batch.values.rows())
+        reader.close()
+    assert [one for one in came if isinstance(one, int)] == [i for i in range(1, 61) if i not in {5, 41}]
+    assert came.index("5") < came.index(20)
+    assert came.index(40) < came.index("41") < came.index(60)

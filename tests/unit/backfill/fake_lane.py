@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from connect.api.bulk import Split
 from connect.api.deadline import Deadline
+from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, SourcePosition
 from connect.backfill.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
 from connect.backfill.markers import Marker, markers
-from connect.backfill.parts import ChunkRest, Part, record_parts
+from connect.backfill.parts import ChunkRest, Part, Rejected, record_parts
 from connect.backfill.read_ahead import ReadAhead
 from connect.kafka.errors import FencedError
 from connect.kafka.raw import RawBatch
@@ -94,6 +95,19 @@ class Numbers:
         pass
 
 
+class PickyNumbers(Numbers):
+    """Gives up numbers that end in 5. Implements RejectingReader."""
+
+    def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
+        self._reject = reject
+
+    def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
+        for batch in super().read(split, after):
+            rows = batch.values.rows()
+            self._reject(batch, {i: SchemaError("it ends in 5") for i, row in enumerate(rows) if row.endswith("5")})
+            yield batch.take([i for i, row in enumerate(rows) if not row.endswith("5")])
+
+
 @dataclass
 class Ports:
     """The outside of a lane, made anew for each run."""
@@ -108,10 +122,11 @@ class Ports:
     def __post_init__(self) -> None:
         self.ahead = ReadAhead(lambda rest: record_parts(self.reader, self.encode, rest, self.max_bytes))
 
-    def encode(self, batch: Batch) -> Encoded:
-        """Multiples of a hundred plus 99 are bad rows, whose letters hold them."""
+    def encode(self, batch: Batch, rejected: Sequence[Rejected]) -> Encoded:
+        """Multiples of a hundred plus 99 are bad rows, whose letters hold them, and so are those the source gave up."""
         rows = [row.encode() for row in batch.values.rows()]
         good, bad = [row for row in rows if not row.endswith(b"99")], [row for row in rows if row.endswith(b"99")]
+        bad += [given_up.batch.values.rows()[i].encode() for given_up in rejected for i in given_up.reasons]
         letters = [RawBatch(LETTERS, pa.array(bad, pa.binary()))] if bad else []
         return Encoded([RawBatch(TOPIC, pa.array(good, pa.binary()))], letters)
 

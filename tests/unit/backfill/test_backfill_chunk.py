@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import count
 
 import pytest
-from fake_lane import LETTERS, MARKERS, Broker, Numbers, chunks, run
+from fake_lane import LETTERS, MARKERS, Broker, Numbers, PickyNumbers, chunks, run
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.backfill import chunk as protocol
@@ -53,6 +53,20 @@ def test_a_lane_that_is_killed_at_any_step_and_run_again_has_every_row_once(step
             assert max(seen.values(), default=1) == 1
             run(broker, WORK, max_bytes=max_bytes)
         assert Counter(broker.rows) == EVERY_ROW
+
+
+@pytest.mark.parametrize("step", Step)
+def test_rows_that_the_source_gives_up_are_letters_once_and_count_as_read(step):
+    for after in range(1, 14):
+        broker = Broker()
+        try:
+            run(broker, WORK, killer(step, after), reader=PickyNumbers(), max_bytes=25)
+        except KilledError:
+            run(broker, WORK, reader=PickyNumbers(), max_bytes=25)
+        assert sorted(int(value) for _, value in broker.committed[LETTERS]) == sorted([*range(5, 120, 10), 99])
+        assert Counter(broker.rows) == EVERY_ROW
+        found = [Marker(**one) for one in map(decoded, broker.committed[MARKERS])]
+        assert [sum(getattr(m, name) for m in found) for name in ("read", "rows", "letters")] == [120, 107, 13]
 
 
 @pytest.mark.parametrize("step", Step)
