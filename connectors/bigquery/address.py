@@ -1,4 +1,4 @@
-"""`bigquery://project/dataset` as the settings of a sink; the parameters of the URL are further keys. Pure."""
+"""Reads `bigquery://project/dataset` as the settings of a sink; the parameters of the URL are further keys. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.api.errors import ConfigError
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Credentials come from the environment. None: another kind of URL."""
+    """The settings of a URL, whose credentials come from the environment; None where it is another kind of URL."""
     del tables
     parts = urlsplit(url)
     if parts.scheme.lower() != "bigquery":

@@ -41,7 +41,7 @@ _SCHEMA_TEXTS: Final = ("no such field", "not found")
 
 
 class Writer(Protocol):
-    """One way to add rows to a table."""
+    """A way to add rows to a table."""
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
         """Return once the rows are there, but for those refused. `rows`: the batch's, with the columns of the table
@@ -51,7 +51,7 @@ class Writer(Protocol):
         """
 
     def close(self) -> None:
-        """Release the connections; idempotent."""
+        """Close the connections. May be called twice."""
 
 
 class Appending:
@@ -60,8 +60,9 @@ class Appending:
     def __init__(
         self, writer: Writer, others: Mapping[str, Writer], report: Callable[[Mapping[str, int]], None]
     ) -> None:
-        """`others`: writers of tables that `writer` does not write. `report`: hears the figures of each batch, on any
-        thread."""
+        """`others` write the tables that `writer` does not. `report` is called with the figures of each batch, on any
+        thread.
+        """
         self._writer = writer
         self._others = others
         self._report = report
@@ -77,13 +78,13 @@ class Appending:
         return refused
 
     def sweep(self) -> None:
-        """Nothing of an earlier life is left."""
+        """Do nothing: an earlier life of the task left nothing."""
 
     def collect(self) -> None:
-        """No task does another's work."""
+        """Do nothing: no task writes another's rows."""
 
     def stop(self) -> None:
-        """Requests end at their own limit."""
+        """Do nothing: requests end at their own limit."""
 
     def close(self) -> None:
         """Close the writers."""
@@ -98,7 +99,7 @@ class InsertAll:
         self._warehouse = warehouse
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """The rows that BigQuery refuses, once the others are there."""
+        """Add the rows; those that BigQuery refuses, once the others are in the table."""
         refused = too_large(rows, ROW_BYTES)
         for start, stop in parts(rows, _REQUEST_BYTES, _ROWS_PER_REQUEST, leave_out=refused):
             part = rows.slice(start, stop - start)
@@ -113,7 +114,7 @@ class InsertAll:
 
 
 class DefaultStream:
-    """The Storage Write API's default stream, in Arrow: rows stay columns."""
+    """Adds rows by the default stream of the Storage Write API, in Arrow, so that rows stay columns."""
 
     def __init__(self, storage: StorageWriter) -> None:
         self._storage = storage
@@ -128,14 +129,14 @@ class DefaultStream:
 
 
 class LoadJobs:
-    """A load job per batch, straight into the table; it costs nothing, and a table takes 1,500 a day."""
+    """Adds each batch by a load job. Load jobs cost nothing, and a table takes 1,500 a day."""
 
     def __init__(self, warehouse: Warehouse, connector: str) -> None:
         self._warehouse = warehouse
         self._connector = connector
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
-        """The same batch of an earlier life, loaded already, is not loaded again."""
+        """Load the batch, unless an earlier life of the task loaded the same batch."""
         del rows
         return land_by_halves(batch, self._load)
 
@@ -154,7 +155,7 @@ class LoadJobs:
 
 
 def loadable(batch: SealedBatch) -> tuple[Columns, pa.Buffer]:
-    """The batch as a load job takes it: its columns, and a Parquet file of its rows."""
+    """A batch as a load job takes it: its columns, and a Parquet file of its rows."""
     known = by_name(batch.columns)
     rows = rows_of(batch).drop_columns([INSERT_ID])
     return tuple(known[name.lower()] for name in rows.column_names), parquet_of([rows])
@@ -175,7 +176,7 @@ def _short(text: str) -> str:
 
 
 def _json_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row in insertAll's JSON; a null is left out, as for a REPEATED column it is no value."""
+    """A row in insertAll's JSON, without nulls, as null is no value of a REPEATED column."""
     return {name: _json_value(value) for name, value in row.items() if value is not None}
 
 
@@ -197,7 +198,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _refused(target: str, errors: Sequence[RowError]) -> dict[int, Exception]:
-    """The rows of a request that are bad. RetriableError where the table does not show a new column yet."""
+    """The bad rows of a request. RetriableError: the table does not show a new column yet."""
     refused: dict[int, Exception] = {}
     for error in errors:
         if error.reason == "stopped":

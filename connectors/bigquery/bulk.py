@@ -30,10 +30,10 @@ from connectors.bigquery.written_chunks import WrittenChunks
 
 
 class BigQueryBulkWriter:
-    """Writes chunks. Owned by one thread."""
+    """Writes the chunks of a backfill. Owned by one thread."""
 
     def __init__(self, config: BigQuerySinkConfig, ctx: BulkSinkContext) -> None:
-        """Connects to nothing. ConfigError: under these settings rows would depend on the order of the chunks."""
+        """Connect to nothing. ConfigError: with these settings rows would depend on the order of the chunks."""
         _require_any_order(config)
         self._config = config
         self._ctx = ctx
@@ -61,7 +61,7 @@ class BigQueryBulkWriter:
             return WrittenChunks(self._warehouse).rows_of(chunks)
 
     def close(self) -> None:
-        """Release the clients; idempotent."""
+        """Close the clients. May be called twice."""
         if self._landing is not None:
             self._landing.close()
             self._landing = None
@@ -77,7 +77,7 @@ class BigQueryBulkWriter:
         return self._opened
 
     def _gathered(self, batches: Iterable[Batch], targets: Targets) -> list[Lane]:
-        """All rows of a chunk by their table; rows that cannot be in it are given up."""
+        """The rows of a chunk by table. Rows that do not fit their table are given up."""
         lanes: dict[str, Lane] = {}
         for batch in batches:
             if not len(batch):
@@ -108,7 +108,7 @@ class BigQueryBulkWriter:
         written.note(chunk, lane.target, table.created_ms, rows)
 
     def _land(self, chunk: BulkChunk, sealed: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
-        """How many rows are in the table, and those that it does not take."""
+        """Write rows to a table; how many are in it, and those that it refuses."""
         config = self._config
         if not (config.merges or config.captures):
             return ChunkLoads(self._warehouse, config.staging_suffix).land(chunk, sealed, created_ms)
@@ -130,7 +130,7 @@ def _require_any_order(config: BigQuerySinkConfig) -> None:
 
 
 def _require_no_places(config: BigQuerySinkConfig) -> None:
-    """ConfigError: rows are told apart by topic, partition and offset, which rows that were never in Kafka lack."""
+    """ConfigError where rows are told apart by topic, partition and offset: rows that were never in Kafka lack them."""
     appends = NullKey(config.dedup_null_key) is NullKey.APPEND or Late(config.dedup_late) is Late.APPEND
     if config.exactly_once or (config.merges and appends):
         raise ConfigError(
@@ -141,5 +141,5 @@ def _require_no_places(config: BigQuerySinkConfig) -> None:
 
 
 def _unheard(figures: Mapping[str, int]) -> None:
-    """The log has the figures of each merge."""
+    """Ignore the figures of a merge, as the log has them."""
     del figures

@@ -1,4 +1,4 @@
-"""What a table must be like for change data capture: its primary key is the dedup fields. Pure."""
+"""Checks that a table can be written by change data capture: its primary key has to be the dedup fields. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.bigquery.table_schema import Columns, by_name
 
 
 def check_captured(table: str, columns: Columns, dedup: DedupColumns) -> None:
-    """ConfigError where a new table of these columns cannot be written by change data capture."""
+    """ConfigError where a new table with these columns cannot be written by change data capture."""
     nested = [placed.column for placed in dedup.keys if "." in placed.column]
     if nested:
         raise ConfigError(
@@ -29,7 +29,7 @@ def check_captured(table: str, columns: Columns, dedup: DedupColumns) -> None:
 
 
 def check_primary_key(table: str, facts: TableFacts, dedup: DedupColumns) -> None:
-    """ConfigError where a table that is there cannot be written by change data capture."""
+    """ConfigError where an existing table cannot be written by change data capture."""
     wanted = [placed.column for placed in dedup.keys]
     if {name.lower() for name in facts.primary_key} != {name.lower() for name in wanted}:
         has = f"the primary key {', '.join(facts.primary_key)}" if facts.primary_key else "no primary key"

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 CHANGE_TYPE: Final = "_CHANGE_TYPE"
 SEQUENCE: Final = "_CHANGE_SEQUENCE_NUMBER"
 ORDERED: Final = frozenset({ColumnType.INTEGER, ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.DATETIME})
-"""Types of the order field that a sequence number holds."""
+"""The types of the order field that fit into a sequence number."""
 _MARKS: Final = (ColumnSchema(CHANGE_TYPE, ColumnType.STRING), ColumnSchema(SEQUENCE, ColumnType.STRING))
 
 
 class Capture:
-    """Sends batches of changes, as protobuf: the API takes no Arrow for them."""
+    """Sends batches of changes as protobuf, as the API takes no Arrow for them."""
 
     def __init__(self, storage: StorageWriter) -> None:
         self._storage = storage

@@ -1,4 +1,4 @@
-"""Chunks of a backfill as load jobs named after them, so that each is in its table once, whole or not at all."""
+"""Loads each chunk of a backfill by a job named after it, so that it is in its table once, whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from connectors.bigquery.warehouse import Warehouse
 
 
 def chunk_name(chunk: BulkChunk, target: str, created_ms: int) -> str:
-    """The same for the same chunk in the same table; another one in a table that was made anew."""
+    """The name of a chunk in a table. A table that was made anew gives another name."""
     text = json.dumps([chunk.job, chunk.id, target, created_ms])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 class ChunkLoads:
-    """Adds the rows of chunks to tables. Owned by one thread."""
+    """Loads chunks into tables. Owned by one thread."""
 
     def __init__(self, warehouse: Warehouse, staging_suffix: str) -> None:
         self._warehouse = warehouse
@@ -51,7 +51,7 @@ class ChunkLoads:
         return self._warehouse.append(batch.target, columns, content, name)
 
     def _refused(self, batch: SealedBatch) -> Refusals:
-        """The rows that are refused even alone, tried on a table of the same columns that nobody else sees."""
+        """The rows that are refused even alone. They are tried on a table of the same columns that nobody else sees."""
         trial = staging_name(batch.target, self._suffix, secrets.token_hex(12))
         self._warehouse.create(NewTable(trial, batch.columns, expires_after_s=EXPIRES_AFTER_S))
 

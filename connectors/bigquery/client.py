@@ -1,4 +1,4 @@
-"""Google's client of a configuration: credentials, addresses."""
+"""Opens Google's clients for a configuration, with its credentials and addresses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
-    """The dataset of a configuration; nothing is asked of it yet. ConfigError when there are no credentials."""
+    """Open the dataset of a configuration. Nothing is sent yet. ConfigError: there are no credentials."""
     client = open_client(config)
     return Warehouse(client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000)
 
 
 def open_client(config: BigQuerySinkConfig) -> Any:
-    """Google's own client, a `google.cloud.bigquery.Client`. ConfigError when there are no credentials."""
+    """Open Google's client, a `google.cloud.bigquery.Client`. ConfigError: there are no credentials."""
     from google.cloud import bigquery
 
     options = {"api_endpoint": config.endpoint} if config.endpoint else None
@@ -39,7 +39,7 @@ def account_of(config: BigQuerySinkConfig) -> str:
 
 
 def open_storage(config: BigQuerySinkConfig) -> StorageWriter:
-    """The Storage Write API of a configuration; nothing is asked of it yet."""
+    """Open the Storage Write API of a configuration. Nothing is sent yet."""
     from google.cloud.bigquery_storage_v1 import BigQueryWriteClient
 
     timeout_s = config.request_timeout_ms / 1000

@@ -35,7 +35,7 @@ from connectors.bigquery.types import TypeRules
 
 TARGET, TABLES, LIMITS = "BigQuery", "Tables", "Limits"
 TASKS_KEY: Final = "bigquery.tasks"
-"""In the configuration of a task: how many there are."""
+"""The key by which a task is told how many tasks there are."""
 
 _LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
@@ -226,7 +226,7 @@ class BigQuerySinkConfig(DedupSettings):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """The settings, those of version 1 by their names of today."""
+        """The typed settings; names of version 1 count as those of today."""
         given = with_new_names(properties)
         refused = tuple(problems_of({name: value for name, value in given.items() if value is not None}))
         try:
@@ -239,29 +239,29 @@ class BigQuerySinkConfig(DedupSettings):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Keys that are neither declared nor among the Java connector's that are known."""
+        """The keys that neither this declaration nor the Java connector knows."""
         return super().unknown_keys(name for name in properties if name not in KNOWN)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys."""
+        """What is wrong between keys, as a problem for each."""
         return problems_between(self)
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Where a record can be a row twice, and where a search costs more than it has to."""
+        """Notes where a record can become two rows, and where a search costs more than it has to."""
         return notes_of(self)
 
     @property
     def extras(self) -> Extras:
-        """Columns beside those of fields."""
+        """The columns beside those of fields."""
         return Extras(self.key_column, self.coordinates_column)
 
     def table_path(self, table: str) -> str:
-        """A table as messages name it."""
+        """The name of a table for messages."""
         return f"{self.project}.{self.dataset}.{table}"
 
     @property
     def table_labels(self) -> dict[str, str]:
-        """Labels of new tables."""
+        """The labels of new tables."""
         return {name: text for name, _, text in (pair.partition(":") for pair in self.labels)}
 
     @property

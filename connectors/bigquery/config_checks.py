@@ -1,4 +1,4 @@
-"""What is wrong between the settings of the BigQuery sink, and what their user should know. Pure."""
+"""Checks the settings of the BigQuery sink against each other, and finds what their user should know. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_GOOGLE: Final = re.compile(r"(https://)?([a-z0-9-]+\.)+googleapis\.com(:443)
 
 
 def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
-    """What is wrong between keys."""
+    """The problems between keys."""
     if len(config.clustering) > 4:
         yield ConfigProblem("clusteringPartitionFieldNames", "BigQuery clusters by at most 4 columns.")
     yield from _credential_problems(config)
@@ -25,7 +25,7 @@ def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
 
 
 def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
-    """Where a record can be a row twice, and where a search costs more than it has to."""
+    """Notes where a record can become two rows, and where a search costs more than it has to."""
     if config.dedup_mode == "insert_id":
         yield ConfigProblem(
             "dedup.mode",
@@ -140,7 +140,7 @@ def _dedup_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
 
 
 def _capture_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
-    """What BigQuery's change data capture cannot do."""
+    """The problems of settings that BigQuery's change data capture does not support."""
     instead = "Change it, or set dedup.mode=merge."
     if config.dedup_keep == Keep.FIRST:
         yield ConfigProblem("dedup.keep", f"With dedup.mode=cdc the latest record stays. {instead}")

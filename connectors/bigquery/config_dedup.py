@@ -48,7 +48,7 @@ def _check_size_or_off(value: int) -> int:
 
 
 size_or_off: Final = AfterValidator(_check_size_or_off)
-"""Accept -1 for off, and whole numbers from 1."""
+"""Accepts -1 for off, and whole numbers from 1."""
 _paths: Final = AfterValidator(_check_paths)
 _NEVER_MS: Final = 86_400_000 * 365
 
@@ -167,21 +167,21 @@ class DedupSettings(ConnectorConfig):
 
     @property
     def insert_id(self) -> tuple[Path, ...]:
-        """What makes the insertId of a row: the dedup fields, or as in Java topic, partition and offset."""
+        """The paths of the insertId of a row: the dedup fields or, as in Java, topic, partition and offset."""
         if self.dedup_mode == "insert_id":
             return tuple(map(Path.parse, self.dedup_fields))
         return () if self.merges else (Path(Root.TOPIC), Path(Root.PARTITION), Path(Root.OFFSET))
 
     @property
     def interval_ms(self) -> int:
-        """How long rows wait at most."""
+        """The longest time that rows wait before they are written."""
         if not self.upsert or "dedup.merge.interval.ms" in self.originals:
             return self.dedup_interval_ms
         return _NEVER_MS if self.merge_interval_ms == -1 else self.merge_interval_ms
 
     @property
     def max_records(self) -> int:
-        """How many rows are written at once at most."""
+        """The largest number of rows that are written at once."""
         if not self.upsert or "dedup.merge.max.records" in self.originals or self.merge_threshold == -1:
             return self.dedup_max_records
         return self.merge_threshold
@@ -215,7 +215,7 @@ class DedupSettings(ConnectorConfig):
 
     @property
     def remembers_deletes(self) -> bool:
-        """Hard deletes leave their key and order in a table beside the table."""
+        """Whether hard deletes leave their key and order in a second table."""
         return (
             self.merges and self.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD} and self.tombstone_retention_ms > 0
         )

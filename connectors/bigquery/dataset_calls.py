@@ -1,4 +1,4 @@
-"""What all calls to one dataset have in common: the client, where and how long to ask, what errors become."""
+"""What all calls to one dataset share: the client, the location, the time limit and the translation of errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AGAIN_S: Final = 0.5
 
 
 class DatasetCalls:
-    """Used by several threads. location: where the dataset's jobs run, once it is known."""
+    """Calls to one dataset. Used by several threads. `location` is where the dataset's jobs run, once that is known."""
 
     def __init__(self, client: Any, project: str, dataset: str, timeout_s: float) -> None:
         self.client = client
@@ -27,7 +27,7 @@ class DatasetCalls:
 
     @property
     def path(self) -> str:
-        """The dataset's name, its project's before it."""
+        """The name of the dataset as `project.dataset`."""
         return f"{self.project}.{self.dataset}"
 
     @contextmanager
@@ -41,13 +41,13 @@ class DatasetCalls:
 
     @property
     def limit_s(self) -> float:
-        """How long a request of this thread may take."""
+        """The time in seconds that a request of this thread may take."""
         deadline: Deadline | None = getattr(self._of_thread, "deadline", None)
         return self._timeout_s if deadline is None else min(self._timeout_s, max(_LEAST_S, deadline.remaining_s))
 
     @property
     def again(self) -> Any:
-        """Of reads and of writes that may be made twice: an idle connection that was closed meanwhile costs nothing."""
+        """The retry of requests that may be sent twice, so that an idle connection that was closed costs nothing."""
         from google.api_core.retry import Retry, if_exception_type
         from requests.exceptions import ConnectionError as LostError
 

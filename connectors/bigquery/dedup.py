@@ -23,15 +23,15 @@ KAFKA_PARTITION: Final = "_kafka_partition"
 KAFKA_OFFSET: Final = "_kafka_offset"
 KAFKA_TIMESTAMP: Final = "_kafka_timestamp"
 IS_DELETE: Final = "_dedup_is_delete"
-"""In staging tables only: the record deletes its row."""
+"""Column of staging tables: the record deletes its row."""
 IS_APPEND: Final = "_dedup_is_append"
-"""In staging tables only: the record is a row of its own, whatever its key."""
+"""Column of staging tables: the record is a row of its own, whatever its key."""
 INSERT_ID: Final = "_insert_id"
-"""In rows that are added without dedup only: by what BigQuery tells a row that is sent again."""
+"""Column of rows that are added without dedup: the id by which BigQuery tells a row that is sent again."""
 SOFT_DELETED: Final = "_deleted"
-"""With dedup.delete=soft: the row's record was a delete."""
+"""Column with dedup.delete=soft: the row's record was a delete."""
 DELETED_AT: Final = "_dedup_deleted_at"
-"""In tables that remember deletes: when the delete was merged."""
+"""Column of tables that remember deletes: when the delete was merged."""
 TIE_BREAK: Final = (Path(Root.PARTITION), Path(Root.OFFSET), Path(Root.TOPIC))
 
 
@@ -96,7 +96,7 @@ class DedupColumns:
 
     @property
     def own(self) -> tuple[Placed, ...]:
-        """The columns that the table has for dedup alone, each once."""
+        """The columns that exist for dedup alone, each once."""
         return tuple({placed.column: placed for placed in (*self.order, *self.keys) if placed.is_own}.values())
 
 
@@ -138,7 +138,7 @@ def check_key_type(path: Path, schema: s.Schema, topic: str) -> None:
 
 
 def key_column_problem(column: ColumnSchema) -> str | None:
-    """Why values of a column cannot be compared for equality in SQL, with what to do; None: they can."""
+    """Why values of a column cannot be compared for equality in SQL, and what to do; None where they can."""
     if column.type is ColumnType.FLOAT:
         return (
             f"column {column.name}, which dedup.fields names, is a FLOAT, and two floating-point numbers that look "
@@ -153,7 +153,7 @@ def key_column_problem(column: ColumnSchema) -> str | None:
 
 
 def _members(path: Path, key_schema: s.Schema | None) -> list[Path]:
-    """A key that is a struct stands for all of its fields, as SQL does not compare structs."""
+    """The fields of a key that is a struct, as SQL does not compare structs."""
     if path != Path(Root.KEY) or key_schema is None or key_schema.type is not s.Type.STRUCT:
         return [path]
     if not key_schema.fields:

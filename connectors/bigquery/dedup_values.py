@@ -1,4 +1,4 @@
-"""Values of the fields that dedup is told to look at, and the columns that it adds for them."""
+"""Reads the values of the fields that dedup compares, and names the columns that it adds for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Google's client raises, as the contract's errors: what happened, where, what to change. Never a credential."""
+"""Translates the errors of Google's client into those of the contract. None of them shows a credential."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _RETRIABLE_REASONS: Final = frozenset(
         "quotaExceeded", "rateLimitExceeded", "tableUnavailable", "timeout", "stopped",
     }
 )  # fmt: skip
-"""Reasons of BigQuery's errors that pass: faults of its own, and quotas, which fill up again."""
+"""The reasons of errors that pass by themselves: faults of BigQuery's own, and quotas, which fill up again."""
 _PASSING_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 """What is left of 403 is a quota; a table that is not found is made again."""
 _NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
 _RETRIABLE_TEXTS: Final = (
     "could not serialize access", "concurrent update", "transaction is aborted", "failed to commit",
 )  # fmt: skip
-"""What is said when two change a table at once; the last by the emulator, where two create one."""
+"""Texts of errors when two clients change a table at once; the last is of the emulator, when two create one."""
 _PARTITION_QUOTA: Final = re.compile(r"exceeded quota for number of partition modifications", re.IGNORECASE)
 _WRONG_CLOCK: Final = re.compile(r"reasonable timeframe|iat and exp", re.IGNORECASE)
-"""What Google says of a token whose times are not about its own."""
+"""Google's words for a token whose times are far from its own clock."""
 
 
 class RefusedJobError(ConnectError):
@@ -35,7 +35,7 @@ class RefusedJobError(ConnectError):
 
 
 class RefusedAccessError(ConfigError):
-    """The account lacks a role."""
+    """The account lacks a role that the request needs."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
 
 
 def _no_credentials(where: str, doing: str, error: Exception) -> ConfigError:
-    """Of the error's own text only what is known to hold no secret is told."""
+    """The error for missing credentials. It has only those parts of the client's text that hold no secret."""
     why = type(error).__name__
     if _WRONG_CLOCK.search(str(error)):
         return ConfigError(
@@ -73,7 +73,7 @@ def _no_credentials(where: str, doing: str, error: Exception) -> ConfigError:
 
 
 def _api_error(where: str, doing: str, error: Any) -> ConnectError:
-    """What an answer of BigQuery's API with an error means."""
+    """The error of the contract for an error of BigQuery's API."""
     reasons = {str(part.get("reason", "")) for part in error.errors or () if isinstance(part, Mapping)}
     message = _in_one_line(error.message)
     match int(error.code or 0):
@@ -112,7 +112,7 @@ def _passing(where: str, doing: str, message: str) -> RetriableError:
 
 
 def job_error(result: Mapping[str, Any], doing: str) -> ConnectError:
-    """The error of a job that ended with one."""
+    """The error of the contract for a job that failed."""
     return _refused("BigQuery", doing, {str(result.get("reason", ""))}, _in_one_line(str(result.get("message", ""))))
 
 
@@ -126,5 +126,5 @@ def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) ->
 
 
 def _in_one_line(message: str) -> str:
-    """A message of Google's as part of a sentence: it has lines for the job's place and id, and may end with a stop."""
+    """Google's message as part of a sentence: without the lines for the job's location and id, and its full stop."""
     return " ".join(message.split()).rstrip(".")

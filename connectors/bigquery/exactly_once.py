@@ -53,11 +53,11 @@ class _Owned:
     next_offset: int = 0
 
     def may_have(self, offset: int) -> bool:
-        """Whether rows from this offset on may be in the table."""
+        """Whether the table may have rows from this offset on."""
         return offset < self.next_offset or bool(self.held and offset <= self.held[-1][1])
 
     def has(self, offset: int) -> bool:
-        """Whether the row at this offset is in the table, or refused."""
+        """Whether the row at this offset is in the table or was refused."""
         return offset < self.next_offset or _holds(self.held, offset)
 
 

@@ -31,7 +31,7 @@ class Extras:
     coordinates_column: str = ""
 
     def columns(self, batch: Batch, types: TypeRules) -> Columns:
-        """What the batch needs; no key column where no record has a key."""
+        """The extra columns that a batch needs; no key column where no record has a key."""
         found: list[ColumnSchema] = []
         types = replace(types, nullable=True)
         if self.key_column and has_keys(batch):
@@ -42,7 +42,7 @@ class Extras:
         return tuple(found)
 
     def values(self, batch: Batch, now_ms: int) -> dict[str, Found]:
-        """The values by column. now_ms: the time of arrival, since 1970."""
+        """The values of these columns. `now_ms` is the time of arrival, in milliseconds since 1970."""
         found: dict[str, Found] = {}
         if self.key_column and has_keys(batch):
             assert batch.keys is not None

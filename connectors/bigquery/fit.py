@@ -24,7 +24,7 @@ _NUMBERS: Final = frozenset(
 _TEXTS: Final = frozenset(ColumnType) - {ColumnType.BYTES, ColumnType.RECORD}
 _FIRST_US: Final = -62_135_596_800_000_000
 _LAST_US: Final = 253_402_300_799_999_999
-"""The years 1 to 9999 in microseconds since 1970: what TIMESTAMP and DATETIME hold."""
+"""The last microsecond of the year 9999: TIMESTAMP and DATETIME hold the years 1 to 9999."""
 _DATE_DAYS: Final = (-719_162, 2_932_896)
 
 
@@ -62,11 +62,11 @@ def _misfit(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) 
 
 
 class _MissingError(Exception):
-    """A null where the column is REQUIRED."""
+    """A value is null where the column is REQUIRED."""
 
 
 def fitted(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> pa.Array:
-    """All values in the column's Arrow type. pyarrow.ArrowInvalid or _MissingError when one of them does not fit."""
+    """Cast all values to the column's Arrow type. pyarrow.ArrowInvalid or _MissingError: one of them does not fit."""
     if column.mode == REPEATED:
         return _repeated(array, schema, column, path)
     if column.mode == REQUIRED and array.null_count:
@@ -143,7 +143,7 @@ def _scalar(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) 
 
 
 def _allowed(arrow: pa.DataType) -> frozenset[ColumnType]:
-    """The columns that hold every value of an Arrow type, or refuse the ones that they do not hold."""
+    """The types of columns that hold the values of an Arrow type, or refuse those that they do not hold."""
     import pyarrow.types as t
 
     if t.is_integer(arrow):

@@ -17,7 +17,7 @@ from connectors.bigquery.sealed import Refusals, SealedBatch
 
 _log = logging.getLogger(__name__)
 REFUSED_MOST: Final = 100
-"""Bad rows of one batch that are looked for: each costs a few jobs, and a table takes 1,500 loads a day."""
+"""At most so many bad rows of a batch are looked for: each costs a few jobs, and a table takes 1,500 loads a day."""
 
 
 def land_by_halves(batch: SealedBatch, land: Callable[[SealedBatch], None]) -> Refusals:

@@ -35,7 +35,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "trackPutAttempts": "A row that is put again has the same coordinates; dedup.fields keeps one of them.",
     "variableScaleDecimalHandlingMode": "Debezium's VariableScaleDecimal is a record of scale and value.",
 })  # fmt: skip
-"""Keys that are accepted and change nothing, each with the reason."""
+"""Keys that are accepted and have no effect, each with the reason."""
 
 _ANY_TOPIC: Final = ".*="
 OLD_NAMES: Final[Mapping[str, str]] = MappingProxyType({
@@ -43,7 +43,7 @@ OLD_NAMES: Final[Mapping[str, str]] = MappingProxyType({
     "datasets": "With .*=NAME as defaultDataset=NAME; one dataset alone is supported.",
     "includeKafkaData": "With true as kafkaDataFieldName=kafkaData.",
 })  # fmt: skip
-"""Names of version 1 that stand for others, each with what it stands for."""
+"""Names of version 1, each with the key and value that it stands for."""
 
 
 def with_new_names(properties: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -75,12 +75,12 @@ _ONLY: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
     "topicsToTables": ("", "set topic2TableMap=topic:table, or the transform RegexRouter"),
     "useMessageTimeDatePartitioning": ("false", "set timestampPartitionFieldName"),
 })  # fmt: skip
-"""Keys of which one value alone is supported, and what to do instead of others."""
+"""Keys with one supported value, and what to do instead of the others."""
 KNOWN: Final = frozenset({*WITHOUT_EFFECT, *OLD_NAMES, *_ONLY})
 
 
 def problems_of(properties: Mapping[str, str]) -> Iterator[ConfigProblem]:
-    """Keys that are given a value which is not supported."""
+    """A problem for each key with a value that is not supported."""
     for name, (supported, why) in _ONLY.items():
         given = properties.get(name, supported).strip()
         if given.lower() not in {supported.lower(), ""}:

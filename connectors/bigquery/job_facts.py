@@ -1,4 +1,4 @@
-"""What is known of jobs and requests: which jobs count, what statements did, which rows were refused. Values only."""
+"""Values about jobs and requests: which jobs count, what statements did, which rows were refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """A row that insertAll refused. reason: `stopped` where only others are bad. location: the column."""
+    """A row that insertAll refused. `reason` is `stopped` where only other rows are bad; `location` is the column."""
 
     row: int
     reason: str

@@ -16,11 +16,11 @@ from connectors.bigquery.job_facts import Counts
 _FIRST_LOOK_S: Final = 0.05
 _LAST_LOOK_S: Final = 2.0
 LIFE_LABEL: Final = "kafka-connect-life"
-"""Of a job: the life of the task that submitted it."""
+"""The label of a job that names the life of the task that submitted it."""
 
 
 class Jobs:
-    """The jobs of one life of a task. Used by several threads."""
+    """Submits the jobs of one life of a task. Used by several threads."""
 
     def __init__(self, calls: DatasetCalls) -> None:
         self._calls = calls
@@ -32,11 +32,11 @@ class Jobs:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What marks a job of this life."""
+        """The labels of the jobs of this life."""
         return {LIFE_LABEL: self._life}
 
     def stop(self) -> None:
-        """End every wait for a job: RetriableError where somebody waits. Jobs go on."""
+        """End every wait for a job with a RetriableError. The jobs go on."""
         self._stop.set()
 
     def has_attempt(self, job_id: str, attempt: int) -> bool:
@@ -95,7 +95,7 @@ class Jobs:
         return calls.client.get_job(attempt_id, location=calls.location, retry=calls.again, timeout=calls.limit_s)
 
     def _wait(self, job: Any) -> None:
-        """Return once the job has ended, without or with an error."""
+        """Wait until the job has ended, with or without an error."""
         pause_s = _FIRST_LOOK_S
         while job.state != "DONE":
             if self._stop.wait(pause_s):
@@ -105,5 +105,5 @@ class Jobs:
 
 
 def _is_done(counts: Counts, *, is_lost: bool) -> bool:
-    """Whether a job that was there before the submission did its work."""
+    """Whether a job that existed before the submission did its work."""
     return counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)

@@ -1,4 +1,4 @@
-"""How a task's batches get into tables, by its settings: merged, or added as they come."""
+"""Chooses how a task's batches get into tables, by its settings: merged, or added as they come."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Landing(Protocol):
         nothing to do."""
 
     def sweep(self) -> None:
-        """Drop staging tables that an earlier life of the task left behind."""
+        """Drop the staging tables that an earlier life of the task left behind."""
 
     def stop(self) -> None:
-        """End every wait of threads that land batches: RetriableError there."""
+        """End every wait of the threads that land batches, with a RetriableError."""
 
     def close(self) -> None:
-        """Release what is its own; idempotent, and called when its threads have ended."""
+        """Close what it opened, once its threads have ended. May be called twice."""
 
 
 def landing_of(

@@ -56,7 +56,7 @@ class Lane:
     _failures: int = 0
 
     def take(self, partition: TopicPartition, admitted: Admitted, now_s: float) -> None:
-        """Gather the rows of one put."""
+        """Take the rows of one put."""
         self.newest_us = admitted.newest_us if admitted.newest_us is not None else self.newest_us
         if not len(admitted.rows):
             return
@@ -70,21 +70,21 @@ class Lane:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of all rows that it keeps."""
+        """The bytes of all rows that the lane keeps."""
         return self._bytes + self._sealed_bytes
 
     @property
     def held_rows(self) -> int:
-        """Rows that are gathered and not sealed."""
+        """The number of rows that are gathered and not sealed."""
         return self._rows
 
     @property
     def is_landing(self) -> bool:
-        """A batch is on its way."""
+        """Whether a batch is on its way."""
         return self._sealed is not None
 
     def due_in_s(self, now_s: float) -> float | None:
-        """How soon the gathered rows are sealed; None when there are none."""
+        """The seconds until the gathered rows are sealed; None where there are none."""
         if not self._pieces:
             return None
         if self._rows >= self.rotation.rows or self._bytes >= self.rotation.size_bytes:
@@ -92,7 +92,7 @@ class Lane:
         return max(0.0, self._since_s + self.rotation.interval_s - now_s)
 
     def seal(self) -> SealedBatch:
-        """Make a batch of what is gathered; none may be on its way."""
+        """Make a batch of the gathered rows. No batch may be on its way."""
         assert self._sealed is None
         sealed = self._sealed = SealedBatch(self.target, tuple(self._pieces), self.columns, self.dedup, self._bound())
         self._sealed_bytes = self._bytes
@@ -100,7 +100,7 @@ class Lane:
         return sealed
 
     def _bound(self) -> str | None:
-        """The least partition in which rows of the gathered records may be; None: anywhere."""
+        """The least partition in which rows of the gathered records may be; None where they may be anywhere."""
         oldest = self._oldest_us
         if self.window is None or any(time is None for time in oldest):
             return None
@@ -122,7 +122,7 @@ class Lane:
         return error
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Partitions with the first offset of theirs that is not in the table yet."""
+        """The first offset of each partition that is not in the table yet."""
         for piece in self._pieces:
             yield piece.partition, piece.range.first
         if self._sealed is not None:
@@ -130,7 +130,7 @@ class Lane:
                 yield partition, places.first
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop what is gathered of these partitions; what is on its way may land, which does no harm."""
+        """Drop the gathered rows of these partitions. Rows on their way may land, which does no harm."""
         kept = [i for i, piece in enumerate(self._pieces) if piece.partition not in partitions]
         self._pieces = [self._pieces[i] for i in kept]
         self._oldest_us = [self._oldest_us[i] for i in kept]

@@ -21,18 +21,18 @@ from connectors.bigquery.warehouse import Warehouse
 
 _NUMBER_LABEL: Final = "kafka-connect-merge-number"
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
-"""A table needs one."""
+"""The one column of such a table, as a table needs one."""
 _NOTE_EVERY_S: Final = 3600.0
 """BigQuery forgets jobs after half a year, so who looks for the end of a line begins at a number that is not old."""
 
 
 def merges_table(target: str) -> str:
-    """The table, without rows, whose label notes how far the line of a table is."""
+    """The empty table whose label notes how far the line of a table is."""
     return f"_{target}_merges"
 
 
 class MergeLine:
-    """Where one process stands in line, for each table. Used by several threads, one table a thread."""
+    """The place of one process in the line of each table. Used by several threads, one table a thread."""
 
     def __init__(self, warehouse: Warehouse, now_s: Callable[[], float] = time.monotonic) -> None:
         self._warehouse = warehouse
@@ -73,7 +73,7 @@ class MergeLine:
 
 
 def first_free(is_taken: Callable[[int], bool]) -> int:
-    """The first number that is not taken. If one is taken, so are all lower ones; about 2 log2(n) are asked for."""
+    """Find the first free number, where all numbers below a taken one are taken; asks for about 2 log2(n) of them."""
     high = 1
     while is_taken(high - 1):
         high *= 2

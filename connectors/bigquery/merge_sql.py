@@ -56,7 +56,7 @@ class Merge:
     quote: Quote = backticks
 
     def text(self) -> str:
-        """The MERGE into the table."""
+        """The text of the MERGE into the table."""
         lines = [
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self._source()}\n) AS S",
@@ -137,7 +137,7 @@ class Merge:
         return ".".join((alias, *map(self.quote, parts)))
 
     def _same(self, one: str, other: str, *, is_flat: bool = False) -> str:
-        """The keys are equal; `is_flat`: `other` has no records, but columns for their members."""
+        """SQL: the keys are equal. With `is_flat` the members of records are columns in `other`."""
         pairs = ((self._ref(one, key), self._ref(other, key, is_flat=is_flat)) for key in self.keys)
         return " AND ".join(f"{a} = {b}" for a, b in pairs)
 
@@ -148,7 +148,7 @@ class Merge:
         return f" AND ({column} >= {self.bound.least} OR {column} IS NULL)"
 
     def _winners(self) -> str:
-        """Of each key the staged row that stays."""
+        """SQL: of each key the staged row that stays."""
         # Two batches may hold the same record, as after a replay: its rows are alike, and either will do.
         columns = ", ".join((*self._staged_names(), self._is_delete, self.quote(IS_APPEND)))
         rows = "\n  UNION ALL\n".join(f"  SELECT {columns} FROM {table}" for table in self.staged)  # noqa: S608 - names

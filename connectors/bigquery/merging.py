@@ -50,12 +50,12 @@ _REFUSED: Final = {STATE_LABEL: "refused"}
 _LOOK_S: Final = 1.0
 _DAY_S: Final = 86_400
 _USD_PER_TIB: Final = 6.25
-"""A price of on-demand queries to show an order of magnitude; the log says it, as regions and contracts have others."""
+"""A price of on-demand queries, to show an order of magnitude. The log names it, as regions and contracts differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A staging table that is loaded."""
+    """A staging table with its rows."""
 
     name: str
     facts: StagedFacts
@@ -63,7 +63,7 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Who this task is. suffix: of staging tables."""
+    """The part of a task among those of its connector. `suffix` ends the names of its staging tables."""
 
     connector: str
     task: int
@@ -72,7 +72,7 @@ class Role:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What marks a staging table of the connector."""
+        """The labels of the staging tables of the connector."""
         return {CONNECTOR_LABEL: connector_label(self.connector)}
 
     def merges(self, target: str) -> bool:
@@ -113,14 +113,14 @@ class Merging:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def stop(self) -> None:
-        """End every wait for another task's merge."""
+        """End every wait for the merge of another task."""
         self._stop.set()
 
     def close(self) -> None:
-        """It has nothing of its own."""
+        """Do nothing: it opened nothing."""
 
     def sweep(self) -> None:
-        """Drop what this task staged in an earlier life: its rows were not committed, so they come again."""
+        """Drop what an earlier life of this task staged: its rows were not committed, and come again."""
         for name, labels in self._warehouse.labelled({**self._role.labels, TASK_LABEL: str(self._role.task)}):
             if target_of(name, self._role.suffix) is not None and labels:
                 self._warehouse.drop(name)
@@ -202,7 +202,7 @@ class Merging:
                 self._merge_group(target, staged_tables, table.columns)
 
     def _merge_group(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
-        """Merge staged tables together; where BigQuery refuses that, each alone. Their tasks are told how it went."""
+        """Merge staging tables together or, where BigQuery refuses that, one by one, and tell their tasks."""
         try:
             self._merge(target, staged, columns)
         except RefusedJobError as error:
@@ -261,7 +261,7 @@ class Merging:
         self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
 
     def _estimate(self, target: str, sql: str) -> None:
-        """Say once what merging this table will cost; nothing depends on it."""
+        """Log once what merging this table will cost."""
         if target in self._estimated:
             return
         self._estimated.add(target)
@@ -278,7 +278,7 @@ class Merging:
         )  # fmt: skip
 
     def _bound(self, staged: Sequence[Staged]) -> Bound | None:
-        """The widest of the bounds; texts of one form sort as the moments do."""
+        """The widest of the bounds. Their texts have one form, and sort as the moments do."""
         bounds = [one.facts.bound for one in staged]
         if self._window_column is None or any(bound is None for bound in bounds):
             return None

@@ -1,4 +1,4 @@
-"""Names of tables and columns: what BigQuery takes, and what the settings make of the names of topics and fields."""
+"""Makes names of tables and columns from those of topics and fields, as BigQuery takes them and the settings say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connect.api.errors import ConnectError, SchemaError
 _NOT_PLAIN: Final = re.compile(r"[^a-zA-Z0-9_]")
 _TABLE: Final = re.compile(r"[\w\- ]{1,1024}")
 _RESERVED: Final = ("_table_", "_file_", "_partition", "_row_timestamp", "__root__", "_colidentifier")
-"""What no name of a column may begin with. Source: BigQuery, "Column names"."""
+"""The prefixes that no column may have. Source: BigQuery, "Column names"."""
 
 
 def plain(name: str) -> str:
@@ -24,12 +24,12 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """Columns of fields; `is_sanitizing`: sanitizeFieldNames."""
+    """Names the columns of fields. `is_sanitizing` is sanitizeFieldNames."""
 
     is_sanitizing: bool
 
     def column(self, name: str, path: str) -> str:
-        """The column of a field. SchemaError when BigQuery takes no such name."""
+        """The column of a field. SchemaError: BigQuery takes no such name."""
         found = plain(name) if self.is_sanitizing else name
         if not re.fullmatch(r"[^\W\d]\w*", found):
             raise SchemaError(
@@ -45,13 +45,13 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class TableNames:
-    """Tables of topics. A topic of `mapped` (topic2TableMap) is never sanitized."""
+    """Names the tables of topics. A topic of `mapped` (topic2TableMap) is never sanitized."""
 
     is_sanitizing: bool
     mapped: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def table(self, topic: str) -> str:
-        """The table of a topic. ConnectError when BigQuery takes no such name."""
+        """The table of a topic. ConnectError: BigQuery takes no such name."""
         if topic in self.mapped:
             return self.mapped[topic]
         found = plain(topic) if self.is_sanitizing else topic
@@ -65,5 +65,5 @@ class TableNames:
 
 
 def is_table_name(name: str) -> bool:
-    """Whether BigQuery takes a table of this name: letters, digits, marks, _, - and spaces, 1024 bytes at most."""
+    """Whether BigQuery takes this name for a table: letters, digits, marks, _, - and spaces, at most 1024 bytes."""
     return _TABLE.fullmatch(name) is not None and len(name.encode()) <= 1024

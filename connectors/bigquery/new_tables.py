@@ -1,4 +1,4 @@
-"""What the tables are like that this sink makes. Pure."""
+"""Describes the tables that this sink creates. Pure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from connectors.bigquery.tables import clustering, deletes_columns, deletes_tabl
 from connectors.bigquery.window import parse_window
 
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
-"""Label of a table that this sink made before any record with values had come."""
+"""The label of a table that this sink created when only deletes had come."""
 
 
 def made_for_deletes(table: TableFacts) -> bool:
-    """Whether this sink, in whatever task or life, made the table when it had seen deletes alone."""
+    """Whether this sink, in any task or life, created the table when only deletes had come."""
     return _MADE_FOR_DELETES.items() <= table.labels.items()
 
 
 def new_table(
     config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool
 ) -> NewTable:
-    """A table for records; `for_deletes`: none with values has come. ConfigError: the settings allow no such table."""
+    """The table to create for records; `for_deletes` where only deletes have come. ConfigError: there can be none."""
     path = config.table_path(target)
     if not config.auto_create:
         raise ConfigError(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Root(StrEnum):
-    """What a path begins in; the text is how it is written, VALUE is not."""
+    """The part of a record that a path begins in, and how it is written. VALUE is not written."""
 
     VALUE = "value"
     KEY = "__key"
@@ -44,7 +44,7 @@ class Path:
 
     @classmethod
     def parse(cls, text: str) -> Path:
-        """ValueError says what is wrong with the text."""
+        """Parse a path. ValueError says what is wrong with the text."""
         head, _, rest = text.partition(".")
         if not head.startswith("__"):
             names = tuple(text.split("."))
@@ -69,7 +69,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The values at a path, one per row; null where a row has none."""
+    """The values at a path, one for each row; null where a row has none."""
 
     values: pa.Array
     schema: s.Schema
@@ -80,7 +80,7 @@ _TIME: Final = s.TIMESTAMP_SCHEMA
 
 
 def find(batch: Batch, path: Path) -> Found:
-    """The values at this path. SchemaError when the records have no such field."""
+    """Find the values at a path. SchemaError: the records have no such field."""
     import pyarrow as pa
 
     size = len(batch)
@@ -106,7 +106,7 @@ def find(batch: Batch, path: Path) -> Found:
 
 
 def schema_of(column: Column) -> s.Schema:
-    """The column's schema; of a schemaless column the one of its Arrow form."""
+    """The schema of a column; without one that of its Arrow form."""
     return column.schema if column.schema is not None else connect_schema(column.arrow().type)
 
 
@@ -132,7 +132,7 @@ def _member(batch: Batch, column: Column, path: Path) -> Found:
 
 
 def unreadable_headers(batch: Batch, paths: Iterable[Path]) -> dict[int, ConnectError]:
-    """Rows whose header at one of these paths is bytes that are no text, each with its error."""
+    """The rows whose header at one of these paths is no text, each with its error."""
     found: dict[int, ConnectError] = {}
     for path in paths:
         if path.root is not Root.HEADER:
@@ -154,7 +154,7 @@ def place_of(batch: Batch, row: int) -> str:
 
 
 def _header(batch: Batch, name: str) -> Found:
-    """Null where a row has none, or one that is no text (see `unreadable_headers`)."""
+    """The values of a header: null where a row has none, or one that is no text (see `unreadable_headers`)."""
     import pyarrow as pa
 
     found = [None if value is None else _text(value) for value in _header_values(batch, name)]

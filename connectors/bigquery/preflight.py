@@ -1,4 +1,4 @@
-"""What can be known before anything runs: the dataset, the right to run jobs, the tables that are there. Only reads."""
+"""Checks before anything runs: the dataset, the right to run jobs, the existing tables. It only reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
 
 
 def missing_roles(config: BigQuerySinkConfig, warehouse: Warehouse, account: str) -> Iterator[Finding]:
-    """What the account may not do, with what gives it the role. `account`: its address."""
+    """The roles that the account lacks, each with what gives it. `account` is the address of the account."""
     tries = (
         (warehouse.look, _DATA_EDITOR.format(project=config.project, dataset=config.dataset, account=account)),
         (partial(warehouse.scanned_bytes, "SELECT 1"), _JOB_USER.format(project=config.project, account=account)),

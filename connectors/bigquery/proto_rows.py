@@ -21,7 +21,7 @@ _TYPES: Final = {
     ColumnType.INTEGER: "TYPE_INT64", ColumnType.FLOAT: "TYPE_DOUBLE", ColumnType.BOOLEAN: "TYPE_BOOL",
     ColumnType.BYTES: "TYPE_BYTES", ColumnType.DATE: "TYPE_INT32", ColumnType.TIMESTAMP: "TYPE_INT64",
 }  # fmt: skip
-"""All other types are text."""
+"""The types of columns in protobuf; all others are texts."""
 
 
 def descriptor_of(columns: Columns, name: str = "Row") -> Any:
@@ -65,7 +65,7 @@ def messages_of(rows: pa.Table, columns: Columns, descriptor: Any) -> pa.BinaryA
 
 
 def joined(messages: pa.BinaryArray) -> bytes:
-    """The messages as one of the Storage Write API's ProtoRows."""
+    """The messages as ProtoRows of the Storage Write API."""
     import pyarrow as pa
     from google.cloud.bigquery_storage_v1 import types
     from ptars import HandlerPool
@@ -108,7 +108,7 @@ def order_sections(values: pa.Int64Array) -> pa.StringArray:
 
 
 def sections(values: pa.Int64Array) -> pa.StringArray:
-    """Numbers of 64 bits without a sign as sections of a sequence number: 16 hexadecimal digits."""
+    """Unsigned numbers of 64 bits as sections of a sequence number: 16 hexadecimal digits each."""
     import pyarrow.compute as pc
 
     parts = [_digits().take(pc.bit_wise_and(pc.shift_right(values, bits), 0xFFFF)) for bits in (48, 32, 16, 0)]

@@ -1,19 +1,19 @@
-"""Names and texts as they stand in BigQuery's SQL."""
+"""Quotes names and texts for BigQuery's SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Quote = Callable[[str], str]
-"""From a column's name to that name in a dialect's SQL."""
+"""Quotes the name of a column for a dialect of SQL."""
 
 
 def backticks(name: str) -> str:
-    """A column's name in BigQuery's SQL."""
+    """Quote the name of a column for BigQuery."""
     return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
 
 
 def literal(text: str) -> str:
-    """A STRING in BigQuery's SQL."""
+    """A STRING literal for BigQuery."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
     return f"'{escaped}'"

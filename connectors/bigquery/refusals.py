@@ -1,4 +1,4 @@
-"""Why a record is refused, in the words that a person reads."""
+"""The errors of refused records, in words for a person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_table(table: str, error: SchemaError) -> SchemaError:
-    """The same error, with its table."""
+    """The same error, with the name of its table."""
     return SchemaError(f"Table {table}: {error.message}", key=error.key, fix=error.fix)
 
 

@@ -102,7 +102,7 @@ class Admission:
         return admitted if self.window is None else self._judged(self.window, batch, admitted, newest_us)
 
     def _paths(self) -> Iterator[Path]:
-        """All that settings name."""
+        """All paths that settings name."""
         yield from (placed.path for placed in (*self.columns.order, *self.columns.keys))
         yield from self.insert_id
         if self.rules.delete_field is not None:
@@ -117,7 +117,7 @@ class Admission:
         return pc.binary_join_element_wise(*parts, "-")
 
     def _misfits(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, Exception]:
-        """Rows with a value that has no place in its column. SchemaError: a whole field has none."""
+        """The rows with a value that does not fit its column. SchemaError: no value of a field fits."""
         try:
             bad = self._unfitting(values, schema, tombstone)
         except SchemaError as error:
@@ -141,7 +141,7 @@ class Admission:
         return bad
 
     def _skipped(self, lacks_key: pa.Array, tombstone: pa.Array) -> set[int]:
-        """Deletes that are left out: all of them, or those that name no row where such records are appended."""
+        """The deletes that are left out: all of them, or those that name no row where such records are appended."""
         import pyarrow.compute as pc
 
         if self.rules.deletes is Deletes.IGNORE:
@@ -151,7 +151,7 @@ class Admission:
         return set()
 
     def _lacks_key(self, cells: Mapping[str, Found], size: int) -> pa.Array:
-        """Rows that lack a dedup field."""
+        """The rows that lack a dedup field."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -161,7 +161,7 @@ class Admission:
         return lacking
 
     def _judged(self, window: Window, batch: Batch, admitted: Admitted, newest_us: int | None) -> Admitted:
-        """What the rules for late records leave of the rows."""
+        """The rows that the rules for late records leave."""
         import pyarrow.compute as pc
 
         # A delete has no column of its own that says when: its record's time is the best there is.
@@ -220,7 +220,7 @@ class Admission:
     def _without_key(
         self, batch: Batch, cells: Mapping[str, Found], tombstone: pa.Array, refused: Collection[int]
     ) -> dict[int, Exception]:
-        """Rows that lack a dedup field, but for those `refused` already, and deletes that lack a field of the order."""
+        """The rows without a dedup field, but for those `refused` already, and deletes without a field of the order."""
         bad: dict[int, Exception] = {}
         for placed in self.columns.keys:
             lacking = _indices(cells[placed.column].values.is_null()).difference(refused)
@@ -241,7 +241,7 @@ class Admission:
         return bad
 
     def _counts(self, lacking: set[int], tombstone: pa.Array) -> bool:
-        """Whether one of the rows is more than a tombstone that is left out anyway."""
+        """Whether a row is more than a tombstone that is left out."""
         return self.rules.deletes is not Deletes.IGNORE or bool(lacking - _indices(tombstone))
 
     def _is_delete(self, batch: Batch, tombstone: pa.Array) -> pa.Array:

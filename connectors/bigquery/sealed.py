@@ -18,7 +18,7 @@ Refusals = Mapping[int, Exception]
 
 
 class OffsetRange(NamedTuple):
-    """First and last offset of a partition's rows in a batch."""
+    """The first and last offset of a partition's rows in a batch."""
 
     first: int
     last: int
@@ -26,7 +26,7 @@ class OffsetRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of one put, and their offsets in its partition."""
+    """The rows of one put, and their offsets in its partition."""
 
     partition: TopicPartition
     rows: pa.Table
@@ -34,11 +34,11 @@ class Piece:
 
     @property
     def range(self) -> OffsetRange:
-        """Where its rows stand; it has at least one."""
+        """The offsets of its rows, of which there is at least one."""
         return OffsetRange(self.offsets[0].as_py(), self.offsets[-1].as_py())
 
     def slice(self, start: int, stop: int) -> Piece:
-        """Rows start..stop-1, without a copy."""
+        """The rows start..stop-1, without a copy."""
         return replace(self, rows=self.rows.slice(start, stop - start), offsets=self.offsets.slice(start, stop - start))
 
 
@@ -57,12 +57,12 @@ class SealedBatch:
 
     @property
     def tables(self) -> list[pa.Table]:
-        """The rows, a table for each put."""
+        """The rows, as an Arrow table for each put."""
         return [piece.rows for piece in self.pieces]
 
     @property
     def ranges(self) -> dict[TopicPartition, OffsetRange]:
-        """Where the rows of each partition stand in Kafka."""
+        """The offsets of the rows of each partition."""
         found: dict[TopicPartition, OffsetRange] = {}
         for piece in self.pieces:
             if not len(piece.offsets):
@@ -75,16 +75,16 @@ class SealedBatch:
 
     @property
     def deletes(self) -> int:
-        """How many of the rows delete one."""
+        """The number of rows that delete one."""
         return self._marked(IS_DELETE)
 
     @property
     def appends(self) -> int:
-        """How many are rows of their own, whatever their key."""
+        """The number of rows that are rows of their own, whatever their key."""
         return self._marked(IS_APPEND)
 
     def slice(self, start: int, stop: int) -> SealedBatch:
-        """Rows start..stop-1, without a copy; of no rows one piece stays, for its columns."""
+        """The rows start..stop-1, without a copy. Of no rows one piece stays, for its columns."""
         pieces, before = [], 0
         for piece in self.pieces:
             size = len(piece.offsets)
@@ -95,7 +95,7 @@ class SealedBatch:
         return replace(self, pieces=pieces or [self.pieces[0].slice(0, 0)])
 
     def without(self, rows: Collection[int]) -> SealedBatch:
-        """All rows but these, by their place in the batch."""
+        """The batch without these rows, given by their place in the batch."""
         import pyarrow as pa
 
         pieces, before = [], 0
@@ -108,7 +108,7 @@ class SealedBatch:
         return replace(self, pieces=pieces)
 
     def places(self, rows: Sequence[int]) -> dict[TopicPartition, list[tuple[int, int]]]:
-        """Of each partition the rows among these: their offset, and their place in the batch."""
+        """The offset of each of these rows and its place in the batch, by partition."""
         found: dict[TopicPartition, list[tuple[int, int]]] = {}
         before, left = 0, sorted(rows)
         for piece in self.pieces:

@@ -1,4 +1,4 @@
-"""The BigQuery sink's connector and task: batches into lanes, lanes into tables, tables into durable offsets."""
+"""The BigQuery sink's connector and task: batches go into lanes, lanes into tables, and then offsets are durable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from connectors.bigquery.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 _LOOK_S = 0.25
-"""How often to see whether a batch has landed while one is on its way."""
+"""How often the task looks whether a batch has landed, while one is on its way."""
 _FULL_LOOK_S = 0.1
 _CLOSE_S = 10.0
 
@@ -54,7 +54,7 @@ class BigQuerySinkConnector:
             warehouse.close()
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """The roles that lack, with what gives them."""
+        """The roles that the account lacks, with what gives them."""
         warehouse = open_warehouse(self._config)
         try:
             with warehouse.within(deadline):
@@ -63,25 +63,25 @@ class BigQuerySinkConnector:
             warehouse.close()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The same configuration for each task, and how many there are."""
+        """The same settings for each task, and the number of tasks."""
         return [{**self._config.originals, TASKS_KEY: str(max_tasks)} for _ in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> BigQuerySinkTask:
-        """A task, not yet open."""
+        """A task, which is not open yet."""
         return BigQuerySinkTask(BigQuerySinkConfig.parse(config))
 
     def bulk_writer(self, ctx: BulkSinkContext) -> BigQueryBulkWriter:
-        """Writes chunks of a backfill."""
+        """A writer of chunks of a backfill."""
         return BigQueryBulkWriter(self._config, ctx)
 
     def trial_target(self, name: str) -> TrialDataset:
-        """A dataset of its own."""
+        """A dataset beside the real one."""
         return TrialDataset(self._config, name)
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What a task has between open and close."""
+    """What a task uses between open and close."""
 
     ctx: SinkContext
     warehouse: Warehouse
@@ -126,10 +126,10 @@ class BigQuerySinkTask:
         landing.sweep()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing is known of them until rows come."""
+        """Do nothing: a partition counts when its rows come."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
-        """Gather the rows; what is due lands beside this thread."""
+        """Gather the rows. Batches that are due land on other threads."""
         assert batch.consumed is not None
         opened = self._open
         self._advance(deadline)
@@ -166,14 +166,14 @@ class BigQuerySinkTask:
         return {partition: first.get(partition, offset) for partition, offset in self._next.items()}
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget what is gathered of these: the next owner reads it again."""
+        """Drop the gathered rows of these partitions: their next owner reads them again."""
         for lane in self._lanes.values():
             lane.forget(partitions)
         for partition in partitions:
             self._next.pop(partition, None)
 
     def close(self) -> None:
-        """End the threads and release the client; idempotent."""
+        """End the threads and close the client. May be called twice."""
         self._lanes.clear()
         opened, self._opened = self._opened, None
         if opened is not None:
@@ -201,7 +201,7 @@ class BigQuerySinkTask:
                     opened.targets.restore(lane)
 
     def _give_up(self, lane: Lane) -> None:
-        """Rows that BigQuery refused become bad records before their offsets are claimed."""
+        """Report rows that BigQuery refused as bad records, before their offsets count as durable."""
         refused, lane.refused = lane.refused, []
         for sealed, rows in refused:
             self._count({"refused_rows_total": len(rows)})

@@ -20,7 +20,7 @@ ROW_BYTES: Final = 9 * 1024 * 1024
 
 
 def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
-    """The rows of more bytes than that, each with the reason."""
+    """The rows that are larger than that, each with the reason."""
     import pyarrow.compute as pc
 
     if rows.nbytes <= most_bytes:
@@ -41,7 +41,7 @@ def _too_large_error(size_bytes: int) -> ConnectError:
 def parts(
     rows: pa.Table, most_bytes: int, most_rows: int, leave_out: Collection[int] = ()
 ) -> Iterator[tuple[int, int]]:
-    """Runs of rows (first, end) of at most so many bytes and rows, or of one row, without those to leave out."""
+    """Cut rows into runs (first, end) of at most so many bytes and rows, or of one row, without those to leave out."""
     import pyarrow.compute as pc
 
     if not leave_out and rows.nbytes <= most_bytes:
@@ -60,13 +60,13 @@ def parts(
 
 
 def runs_without(first: int, end: int, rows: Collection[int]) -> list[tuple[int, int]]:
-    """The rows first..end-1 but these, in runs."""
+    """The rows first..end-1 without these, as runs."""
     edges = [first - 1, *sorted(rows), end]
     return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
 
 
 def row_sizes(rows: pa.Table) -> pa.Array:
-    """Bytes of each row, int64."""
+    """The bytes of each row, as int64."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -77,7 +77,7 @@ def row_sizes(rows: pa.Table) -> pa.Array:
 
 
 def _sizes(array: pa.Array) -> pa.Array:
-    """Bytes of each value; nested ones with all that they hold."""
+    """The bytes of each value, with all that a nested one holds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

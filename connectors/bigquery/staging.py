@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EXPIRES_AFTER_S: Final = 86_400
-"""A staging table that nobody drops is gone after a day."""
+"""A staging table that nobody drops expires after so long."""
 CONNECTOR_LABEL: Final = "kafka-connect"
 TASK_LABEL: Final = "kafka-connect-task"
 STATE_LABEL: Final = "kafka-connect-state"
@@ -43,12 +43,12 @@ class StagedFacts:
     bound: str | None
 
     def text(self) -> str:
-        """The description."""
+        """The facts as the text of a description."""
         return json.dumps({name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
     def parse(cls, text: str) -> StagedFacts:
-        """The facts of a description. ValueError or KeyError when it is none of ours."""
+        """The facts in a description. ValueError or KeyError: it is none of ours."""
         found = json.loads(text)
         return cls(
             target=found["target"],
@@ -70,7 +70,7 @@ def connector_label(connector: str) -> str:
 def batch_id(
     connector: str, target: str, ranges: Mapping[TopicPartition, OffsetRange], content: bytes | memoryview
 ) -> str:
-    """The same for the same rows in the same form, another one for anything else."""
+    """The id of a batch: the same for the same rows in the same form, and another one for anything else."""
     places = [[tp.topic, tp.partition, *found] for tp, found in sorted(ranges.items())]
     digest = hashlib.sha256(json.dumps([connector, target, places]).encode())
     digest.update(content)
@@ -78,12 +78,12 @@ def batch_id(
 
 
 def staging_name(target: str, suffix: str, batch: str) -> str:
-    """The staging table of a batch: beside the table, hidden by a leading underscore in Google's console."""
+    """The name of the staging table of a batch. Its leading underscore hides it in Google's console."""
     return f"_{target}_{suffix}_{batch}"
 
 
 def target_of(name: str, suffix: str) -> str | None:
-    """The table that a staging table is for; None when the name is no staging table's."""
+    """The table that a staging table is for; None where the name is not that of a staging table."""
     rest, _, batch = name.rpartition("_")
     if not _ID.fullmatch(batch) or not rest.startswith("_") or not rest.endswith(f"_{suffix}"):
         return None

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _REQUEST_BYTES: Final = 7 * 1024 * 1024
-"""A request takes 10 MB, everything around the rows included."""
+"""The bytes of rows in a request, which takes 10 MB with all that is around them."""
 _PASSING: Final = frozenset({"NOT_FOUND", "ABORTED", "CANCELLED", "INTERNAL"})
 """Codes that pass: a table or column that was just made is seen some seconds later, and Google ends old connections."""
 _NEW_COLUMN_TEXTS: Final = ("schema mismatch", "more fields than")
 """What is said of a column that the stream does not see yet."""
 _Run = tuple[int, int]
-"""Rows first..end-1 that one request holds."""
+"""The rows first..end-1 of one request."""
 
 
 class Appended(NamedTuple):
-    """Rows first..end-1 are in the stream; with an error: they are refused."""
+    """The rows first..end-1 are in the stream or, with an error, refused."""
 
     first: int
     end: int
@@ -34,7 +34,7 @@ class Appended(NamedTuple):
 
 
 class StorageWriter:
-    """The streams of one dataset's tables. Used by several threads."""
+    """Writes to streams of the tables of one dataset. Used by several threads."""
 
     def __init__(self, client: Any, project: str, dataset: str, *, timeout_s: float) -> None:
         """`client`: a google.cloud.bigquery_storage_v1.BigQueryWriteClient."""
@@ -80,7 +80,7 @@ class StorageWriter:
         return refused
 
     def create_stream(self, table: str) -> str:
-        """A new stream whose rows are in the table as soon as they are acknowledged; its name."""
+        """Create a stream whose rows are in the table as soon as they are acknowledged; its name."""
         from google.cloud.bigquery_storage_v1 import types
 
         stream = types.WriteStream(type_=types.WriteStream.Type.COMMITTED)
@@ -183,7 +183,7 @@ def _bad_rows(table: str, answer: Any) -> dict[int, Exception]:
 
 @contextmanager
 def _translated(table: str) -> Iterator[None]:
-    """Turn the errors of a connection into ours."""
+    """Translate the errors of a connection into those of the contract."""
     from google.api_core.exceptions import GoogleAPICallError, RetryError, ServerError, TooManyRequests
 
     try:

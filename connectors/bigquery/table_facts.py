@@ -1,4 +1,4 @@
-"""What is known of a table that is there, and what one is like that is to be made. Values only."""
+"""Describes an existing table, and a table to create. Values only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connectors.bigquery.table_schema import Columns
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """A table as it is now."""
+    """An existing table as it is now."""
 
     name: str
     columns: Columns

@@ -1,4 +1,4 @@
-"""A table's columns as BigQuery knows them. Values only: no I/O, no client."""
+"""The columns of a table, as BigQuery describes them. Values only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPEATED: Final = "REPEATED"
 
 
 class ColumnType(StrEnum):
-    """BigQuery's types, by the names that its REST API answers with."""
+    """The types of BigQuery, by their names in its REST API."""
 
     INTEGER = "INTEGER"
     FLOAT = "FLOAT"
@@ -32,7 +32,7 @@ class ColumnType(StrEnum):
 
 
 _STANDARD_SQL: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN", "STRUCT": "RECORD"}
-"""Names of standard SQL that the REST API takes as well."""
+"""Names of standard SQL that the REST API takes, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,5 +94,5 @@ Columns = tuple[ColumnSchema, ...]
 
 
 def by_name(columns: Sequence[ColumnSchema]) -> dict[str, ColumnSchema]:
-    """Columns by name in lower case, as BigQuery compares names of columns."""
+    """The columns by their names in lower case, as BigQuery compares names."""
     return {column.name.lower(): column for column in columns}

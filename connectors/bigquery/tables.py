@@ -1,4 +1,4 @@
-"""Which columns a table gets, by what it is clustered, and what may be changed on one that is there. Pure."""
+"""Decides which columns a table gets, how it is clustered, and what may be changed on an existing one. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Allowed:
 
 
 def value_columns(batch: Batch, rules: TypeRules) -> Columns:
-    """The columns of the records' fields; none when the batch holds tombstones alone."""
+    """The columns of the records' fields; none where the batch holds only tombstones."""
     schema = schema_of(batch.values)
     if schema.type is s.Type.STRUCT:
         return columns_of(schema, rules)
@@ -96,7 +96,7 @@ def _widened(existing: Columns, wanted: Columns, allowed: Allowed, path: str, re
 def _fitting(
     column: ColumnSchema, wanted: ColumnSchema | None, allowed: Allowed, path: str, refused: list[str]
 ) -> ColumnSchema:
-    """A column of the table, given what the records have for it."""
+    """The column of the table that also takes what the records have for it."""
     name = f"{path}{column.name}"
     if wanted is None:
         if column.mode == REQUIRED and not allowed.relaxation:
@@ -111,7 +111,7 @@ def _fitting(
 
 
 def clustering(chosen: Sequence[str], keys: Iterable[str], columns: Columns) -> tuple[str, ...]:
-    """The columns to cluster a new table by: the chosen ones, else those of the keys that can be."""
+    """The columns to cluster a new table by: the chosen ones, else the columns of keys that allow it."""
     if chosen:
         return tuple(chosen)
     known = by_name(columns)
@@ -120,7 +120,7 @@ def clustering(chosen: Sequence[str], keys: Iterable[str], columns: Columns) -> 
 
 
 def deletes_table(target: str) -> str:
-    """The table that remembers the hard deletes of a table."""
+    """The name of the table that remembers the hard deletes of a table."""
     return f"_{target}_deletes"
 
 

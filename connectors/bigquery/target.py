@@ -37,7 +37,7 @@ _Shape = tuple[s.Schema | None, s.Schema | None]
 
 
 class Targets:
-    """The tables of a task. Owned by the task thread."""
+    """Makes the tables of a task ready for records. Owned by the task thread."""
 
     def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
         self._config = config
@@ -60,7 +60,7 @@ class Targets:
         return lane
 
     def restore(self, lane: Lane) -> None:
-        """Make the lane's table again if somebody dropped it; its next batches go on."""
+        """Create the lane's table again if somebody dropped it, so that its next batches go on."""
         if self._warehouse.table(lane.target) is None:
             _log.warning("Table %s is gone, and is made again.", lane.target)
             for_deletes = lane.target in self._without_values
@@ -129,7 +129,7 @@ class Targets:
         return placed(self._config.dedup, self._config.field_names, key_schema, self._config.key_column)
 
     def _rotation(self, topic: str) -> Rotation:
-        """When batches of the topic end; rows that are added one by one wait for the batch before them alone."""
+        """When batches of a topic end. Rows that are added one by one only wait for the batch before them."""
         config = self._config
         half_bytes = max(1, config.buffer_max_bytes // 2)
         if config.merges:
@@ -155,14 +155,14 @@ class Targets:
         return Window(column.name, column.type, length_ms, Late(config.dedup_late))
 
     def _needed(self, target: str, batch: Batch, dedup: DedupColumns) -> Needed:
-        """What the batch needs of its table. SchemaError: of its fields no table can be made, or no key."""
+        """What the batch needs of its table. SchemaError: no table, or no key, can be made of its fields."""
         try:
             return self._columns(batch, dedup)
         except SchemaError as error:
             raise in_table(self._config.table_path(target), error) from None
 
     def _columns(self, batch: Batch, dedup: DedupColumns) -> Needed:
-        """The columns of the records' fields, and those of dedup."""
+        """The columns for the records' fields and for dedup."""
         types = self._config.type_rules
         for placed_key in dedup.keys:
             check_key_type(placed_key.path, cell(batch, placed_key.path).schema, batch.topic)
@@ -203,7 +203,7 @@ class Targets:
         return columns
 
     def _create_view(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
-        """A view shows the columns that its table had when it was made, so it is made anew for new ones."""
+        """Create the view again for new columns, as it shows those that its table had when it was created."""
         view = LatestView(
             self._warehouse.path(target), [column.name for column in columns], [p.column for p in dedup.keys],
             [p.column for p in dedup.order], self._config.dedup.keep,

@@ -1,4 +1,4 @@
-"""A dataset of a trial's own, beside the one that the sink is set to; its rows are read by Google's client alone."""
+"""A dataset for a trial, beside the one that the sink is set to. Its rows are read by Google's client alone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.errors import translated
 
 _OF_ARRIVAL: Final = "insertTime"
-"""A member of kafkaDataFieldName: the time at which a row was written."""
+"""The member of kafkaDataFieldName with the time at which a row was written."""
 
 
 class TrialDataset:
-    """`<dataset>_<name>`. Making it needs the right bigquery.datasets.create."""
+    """The dataset `<dataset>_<name>`. Making it needs the right bigquery.datasets.create."""
 
     def __init__(self, config: BigQuerySinkConfig, name: str) -> None:
         self._config = config
@@ -25,21 +25,21 @@ class TrialDataset:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The other dataset."""
+        """The setting that names this dataset."""
         return {"defaultDataset": self._dataset}
 
     @property
     def is_once(self) -> bool:
-        """Where records are merged into rows."""
+        """Whether a row is there once, as records are merged."""
         return self._config.merges
 
     @property
     def merges(self) -> bool:
-        """Records with the same dedup fields are one row."""
+        """Whether records with the same dedup fields become one row."""
         return self._config.merges
 
     def make(self, deadline: Deadline) -> None:
-        """Create the dataset. ConfigError when that is not allowed."""
+        """Create the dataset. ConfigError: the account may not."""
         with self._client("creating the dataset") as client:
             client.create_dataset(self._dataset, timeout=deadline.remaining_s)
 
@@ -53,7 +53,7 @@ class TrialDataset:
                         yield repr((table.table_id, self._plain(dict(row)))).encode()
 
     def remove(self, deadline: Deadline) -> None:
-        """Delete the dataset with all tables."""
+        """Delete the dataset with all its tables."""
         with self._client("deleting the dataset") as client:
             for table in self._tables(client, deadline):
                 client.delete_table(table, not_found_ok=True, timeout=deadline.remaining_s)

@@ -46,7 +46,7 @@ _LOGICAL: Final = {
 _DEBEZIUM_TIMESTAMPS: Final = frozenset({f"{NAMESPACE}Timestamp", f"{NAMESPACE}MicroTimestamp"})
 NUMERIC_DIGITS: Final = (38, 9)
 BIGNUMERIC_DIGITS: Final = (76, 38)
-"""Digits and digits behind the point that hold every NUMERIC and (but for the 77th digit) every BIGNUMERIC."""
+"""The precision and scale that hold every NUMERIC and, but for the 77th digit, every BIGNUMERIC."""
 
 
 @dataclass(frozen=True, slots=True)

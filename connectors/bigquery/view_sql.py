@@ -24,7 +24,7 @@ class LatestView:
     quote: Quote = backticks
 
     def text(self) -> str:
-        """The query of the view."""
+        """The text of the query."""
         quote = self.quote
         shown = ", ".join(quote(name) for name in self.columns if name != SOFT_DELETED)
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from google.cloud import bigquery
 
 STATEMENT_LABEL: Final = "kafka-connect-statement"
-"""Of a job that runs a statement: which one, as other statements may be submitted under the same id."""
+"""The label of a job that tells its statement, as other statements may be submitted under the same id."""
 
 
 class Warehouse:
-    """One dataset. Used by several threads of a task: Google's client allows that."""
+    """The tables and jobs of one dataset. Used by several threads of a task, as Google's client allows."""
 
     def __init__(self, client: Any, project: str, dataset: str, *, timeout_s: float) -> None:
         """`client`: a google.cloud.bigquery.Client, whose annotations allow no `retry=None`, though it means none."""
@@ -41,25 +41,25 @@ class Warehouse:
         return self._calls.within(deadline)
 
     def stop(self) -> None:
-        """End every wait for a job: RetriableError where somebody waits. Jobs go on."""
+        """End every wait for a job with a RetriableError. The jobs go on."""
         self._jobs.stop()
 
     def close(self) -> None:
-        """Release the connections."""
+        """Close the connections."""
         self._client.close()
 
     def path(self, table: str) -> str:
-        """The table in SQL."""
+        """The name of a table for SQL."""
         return f"`{self._calls.project}`.`{self._calls.dataset}`.`{table}`"
 
     def look(self) -> None:
-        """Ask for the dataset: ConfigError when it is missing or may not be seen."""
+        """Ask for the dataset. ConfigError: it is missing, or may not be seen."""
         with self._calls.translated("looking at the dataset"):
             found = self._client.get_dataset(self._calls.path, retry=self._calls.again, timeout=self._calls.limit_s)
         self._calls.location = found.location
 
     def table(self, name: str) -> TableFacts | None:
-        """The table; None when there is none."""
+        """Ask for a table; None where it does not exist."""
         from google.api_core.exceptions import NotFound
 
         with self._calls.translated(f"looking at table {name}"):
@@ -75,7 +75,7 @@ class Warehouse:
         return TableFacts(name, columns, dict(found.labels), found.description or "", keys, created_ms)
 
     def create(self, table: NewTable) -> bool:
-        """Create the table; False when it is there already."""
+        """Create a table; False where it exists already."""
         from google.api_core.exceptions import Conflict
 
         with self._calls.translated(f"creating table {table.name}"):
@@ -86,7 +86,7 @@ class Warehouse:
         return True
 
     def replace_view(self, name: str, sql: str) -> None:
-        """Make the view of a query, or make it anew. ConnectError: a table has its name."""
+        """Create a view, or replace it. ConnectError: a table has its name."""
         with self._calls.translated(f"making view {name}"):
             job = self._client.query(
                 f"CREATE OR REPLACE VIEW {self.path(name)} AS\n{sql}", location=self._calls.location,
@@ -119,14 +119,14 @@ class Warehouse:
             self._client.update_table(table, changed, retry=None, timeout=self._calls.limit_s)
 
     def drop(self, name: str) -> None:
-        """Drop a table; no error when it is gone."""
+        """Drop a table; no error where it is gone."""
         with self._calls.translated(f"dropping table {name}"):
             self._client.delete_table(
                 self._id(name), not_found_ok=True, retry=self._calls.again, timeout=self._calls.limit_s
             )
 
     def labelled(self, labels: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """The tables that have these labels, with all that they have."""
+        """The tables that have these labels, each with all its labels."""
         with self._calls.translated("listing tables"):
             dataset = self._calls.path
             for table in self._client.list_tables(dataset, retry=self._calls.again, timeout=self._calls.limit_s):
@@ -220,7 +220,7 @@ class Warehouse:
         return self._jobs.has_attempt(job_id, attempt)
 
     def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
-        """The rows of a query, which changes nothing."""
+        """Run a query that changes nothing; its rows."""
         with self._calls.translated(doing):
             job = self._client.query(
                 sql, location=self._calls.location, retry=self._calls.again, job_retry=None, timeout=self._calls.limit_s
@@ -228,7 +228,7 @@ class Warehouse:
             return [dict(row) for row in job.result(retry=self._calls.again, timeout=self._calls.limit_s)]
 
     def scanned_bytes(self, sql: str) -> int:
-        """What a statement would read, by a dry run."""
+        """The bytes that a statement would read, by a dry run."""
         from google.cloud import bigquery
 
         config = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)

@@ -62,7 +62,7 @@ class Window:
         return values.cast(pa.int64())
 
     def late_rows(self, times: pa.Array, newest_us: int | None) -> pa.Array:
-        """Which rows are late; `newest_us`: see `newest_of`."""
+        """The rows that are late. For `newest_us` see `newest_of`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -71,7 +71,7 @@ class Window:
         return pc.less(times, newest_us - self.length_ms * 1000).fill_null(False)
 
     def bound(self, oldest_us: int) -> str:
-        """SQL: the least partition time that is searched for rows not older than `oldest_us`."""
+        """SQL: the least time of the partitions that are searched for rows not older than `oldest_us`."""
         least = max(oldest_us - self.length_ms * 1000, -62_135_596_800_000_000)
         moment = _EPOCH + timedelta(microseconds=least)
         if self.type is ColumnType.DATE:

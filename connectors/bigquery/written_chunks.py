@@ -1,4 +1,4 @@
-"""Which chunks of backfills the tables of a dataset have, noted in a table beside them."""
+"""Notes in a table which chunks of backfills the other tables of a dataset have."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WrittenChunks:
         )
 
     def rows_of(self, chunks: Collection[BulkChunk]) -> Mapping[str, int]:
-        """How many rows of each chunk were written to tables that are still there."""
+        """The number of rows of each chunk that were written to tables that still exist."""
         rows = {chunk.id: 0 for chunk in chunks}
         if not rows or self._warehouse.table(TABLE) is None:
             return rows
