@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import pickle
-import re
-import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
+from connect.backfill.engines.spark_errors import (
+    jvm_away,
+    jvm_ended,
+    not_started,
+    reason_in,
+    refused,
+    remedy,
+    require_hadoop_conf,
+    require_java,
+)
 from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask, RunLane, run_lane
 from connect.backfill.spec import Engine as EngineSpec
@@ -38,23 +45,10 @@ _CONNECT_PORT: Final = 15002
 _ANSWERS_S: Final = 10.0
 _PACKED: Final = "./env/bin/python"
 _ON_ONE_MACHINE: Final = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-
-
-_REMEDIES: Final = (
-    (r"PYTHON_VERSION_MISMATCH|Python in worker has different version",
-     ("Executors have another minor version of Python: package the environment with theirs "
-     "(`connect backfill package`), or run the driver with it.")),
-    (r"Cannot run program .*python", ("Executors have no such Python: name theirs by `connect backfill package "
-     "--python /path/of/python3.x`, and the archive under engine.python_env.")),
-    (r"ModuleNotFoundError|No module named", ("Executors lack a package: run `connect backfill package env.tar.gz` and "
-     "write engine: {python_env: env.tar.gz}.")),
-    (r"UnsupportedClassVersionError", "Spark 4 needs Java 17 or later: set JAVA_HOME to one."),
-    (r"Could not resolve|FileNotFoundException.*\.jar|ivy", ("A package or jar cannot be had: see engine.packages, "
-     "engine.jars.")),
-    (r"UnknownHostException|Connection refused|All masters are unresponsive",
-     "The master does not answer: check engine.master, and that executors reach the driver (conf: spark.driver.host)."),
-)  # fmt: skip
-"""Words of Spark's errors, and what helps."""
+# Its client would ask a ResourceManager that is away for 15 minutes, in silence.
+_ON_YARN: Final = {"spark.hadoop.yarn.resourcemanager.connect.max-wait.ms": "120000"}
+_JVM_OVERHEAD_MIB: Final = 384
+_LANE_MIB: Final = 400
 
 
 class SparkEngine:
@@ -66,7 +60,9 @@ class SparkEngine:
         self._job = job
         self._run = run
         if spec.remote is None:
-            _require_java()
+            require_java()
+            if spec.master == "yarn":
+                require_hadoop_conf()
 
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
         """Nothing: what is wrong with a job would be told seconds later, behind the start of a JVM."""
@@ -77,7 +73,7 @@ class SparkEngine:
         try:
             return collected(session, self._run, tasks)
         finally:
-            with suppress(*_jvm_away()):  # what it failed with is on its way
+            with suppress(*jvm_away()):  # what it failed with is on its way
                 session.stop()
 
     def close(self) -> None:
@@ -96,6 +92,8 @@ class SparkEngine:
             ) from error
         if self._spec.remote is not None:
             return remote_session(self._spec, self._spec.remote)
+        from py4j.protocol import Py4JJavaError
+
         # Spark would take the first python3 on the path, which has neither our packages nor our drivers.
         os.environ.setdefault("PYSPARK_PYTHON", _PACKED if self._spec.python_env else sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -105,9 +103,11 @@ class SparkEngine:
         try:
             session = builder.getOrCreate()
         except PySparkRuntimeError as error:
-            raise _not_started(self._spec, error) from error
-        except _jvm_away() as error:
-            raise _jvm_ended(error) from error
+            raise not_started(self._spec, error) from error
+        except Py4JJavaError as error:
+            raise refused(str(error)) from error
+        except jvm_away() as error:
+            raise jvm_ended(error) from error
         session.sparkContext.setLogLevel("ERROR")
         return session
 
@@ -148,6 +148,10 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
     settings = dict(_SETTINGS)
     if spec.master.startswith("local"):
         settings |= _ON_ONE_MACHINE
+    if spec.master == "yarn":
+        settings |= _ON_YARN
+    if spec.master == "yarn" or spec.master.startswith("k8s:"):
+        settings["spark.executor.minMemoryOverhead"] = f"{_overhead_mib(spec.conf)}m"
     if spec.packages:
         settings["spark.jars.packages"] = ",".join(spec.packages)
     if spec.jars:
@@ -155,6 +159,12 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
     if spec.python_env:
         settings |= {"spark.archives": f"{spec.python_env}#env", "spark.pyspark.python": _PACKED}
     return {**settings, **spec.conf}
+
+
+def _overhead_mib(conf: Mapping[str, str]) -> int:
+    """What a container has beside its JVM's memory: each lane is a process of its own, and one per core runs there."""
+    cores = conf.get("spark.executor.cores", "")
+    return _JVM_OVERHEAD_MIB + _LANE_MIB * (int(cores) if cores.isdigit() else 1)
 
 
 def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
@@ -165,11 +175,11 @@ def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T]) 
     frame = session.range(0, len(tasks), 1, len(tasks))
     try:
         rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "answer binary").collect()
-    except _jvm_away() as error:
-        raise _jvm_ended(error) from error
+    except jvm_away() as error:
+        raise jvm_ended(error) from error
     except PySparkException as error:
         raise ConnectError(
-            f"A task failed too often, or Spark ended: {_reason(str(error))}", fix=remedy(str(error))
+            f"A task failed too often, or Spark ended: {reason_in(str(error))}", fix=remedy(str(error))
         ) from error
     return [pickle.loads(row.answer) for row in rows]  # noqa: S301 - written by our own tasks
 
@@ -187,63 +197,3 @@ def _runs(work: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Recor
                 yield pa.record_batch([pa.array([answer], pa.binary())], names=["answer"])
 
     return run
-
-
-def _require_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
-    if not found:
-        where = f"JAVA_HOME is {home}, which holds no bin/java" if home else "there is no java on the path"
-        raise ConnectError(
-            f"Spark needs Java 17 or later, and {where}.",
-            key="engine.type",
-            fix="Install a JDK, or set JAVA_HOME; or use engine: {type: local}, which needs no Java.",
-        )
-
-
-def _not_started(spec: EngineSpec, error: Exception) -> ConnectError:
-    if spec.packages:
-        return ConnectError(
-            f"Spark did not start: it could not fetch {', '.join(spec.packages)}. {error}",
-            key="engine.packages",
-            fix="Give the machine a way to Maven (conf: spark.jars.repositories, spark.jars.ivySettings), or put the "
-            "files beside it and name them in engine.jars.",
-        )
-    return ConnectError(
-        f"Spark did not start: {error}",
-        key="engine.master",
-        fix=remedy(str(error)) or "Its log is above. Spark 4 needs Java 17 or later: see java -version.",
-    )
-
-
-def _jvm_away() -> tuple[type[Exception], ...]:
-    """What calls to the JVM of this machine raise once it has ended; Spark Connect has none here."""
-    try:
-        from py4j.protocol import Py4JNetworkError
-    except ImportError:
-        return (OSError,)
-    return OSError, Py4JNetworkError
-
-
-def _jvm_ended(error: Exception) -> ConnectError:
-    return ConnectError(
-        f"Spark's JVM on this machine has ended: {error}",
-        key="engine.conf",
-        fix="Its log is above. On a full disk give it another folder (conf: spark.local.dir), without memory more "
-        "(spark.driver.memory). What is committed stays, and the same command goes on.",
-    )
-
-
-def remedy(text: str) -> str | None:
-    """What to do about a failure of Spark, by its words; None: it tells nothing that we know."""
-    for pattern, fix in _REMEDIES:
-        if re.search(pattern, text):
-            return fix
-    return None
-
-
-def _reason(text: str) -> str:
-    """The line of a Python error in Spark's long text."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    named = [line for line in lines if "Error: " in line or "Error(" in line]
-    return (named or lines or ["no reason was given"])[-1][:500]

@@ -16,7 +16,7 @@ from spark_cluster import standalone_cluster
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import Step
 from connect.backfill.driver import Driver
-from connect.backfill.engines import spark
+from connect.backfill.engines import spark_errors
 from connect.backfill.engines.spark import SparkEngine, spark_settings
 from connect.backfill.job import JobState
 from connect.backfill.spec import BackfillSpec, Engine
@@ -104,6 +104,6 @@ def test_spark_is_started_with_what_keeps_lanes_apart_and_the_spec_on_top():
 
 def test_a_machine_without_java_is_told_what_to_do(monkeypatch):
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr(spark.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(spark_errors.shutil, "which", lambda _name: None)
     with pytest.raises(ConnectError, match=r"needs Java 17.*engine: \{type: local\}"):
         SparkEngine(Engine(), "job")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from connect.api.errors import ConfigError
-from connect.backfill.engines.spark import remedy, spark_settings
+from connect.api.errors import ConfigError, ConnectError
+from connect.backfill.engines.spark import SparkEngine, spark_settings
+from connect.backfill.engines.spark_errors import refused, remedy
 from connect.backfill.package import needed, write_metadata
 from connect.backfill.spec import Engine
 
@@ -16,6 +17,30 @@ from connect.backfill.spec import Engine
 def test_an_archive_is_given_to_spark_with_its_python():
     settings = spark_settings(Engine(master="spark://m:7077", python_env="env.tar.gz"))
     assert (settings["spark.archives"], settings["spark.pyspark.python"]) == ("env.tar.gz#env", "./env/bin/python")
+
+
+@pytest.mark.parametrize(("cores", "memory"), [({}, "784m"), ({"spark.executor.cores": "4"}, "1984m")])
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://c:6443"])
+def test_a_container_has_memory_for_the_lanes_beside_its_jvm(master: str, cores: dict[str, str], memory: str):
+    asked = spark_settings(Engine(master=master, conf=cores))
+    assert asked["spark.executor.minMemoryOverhead"] == memory
+    own = {**cores, "spark.executor.minMemoryOverhead": "1g"}
+    assert spark_settings(Engine(master=master, conf=own))["spark.executor.minMemoryOverhead"] == "1g"
+
+
+def test_yarn_without_its_clusters_configuration_is_refused_before_a_jvm_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.touch()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConnectError, match=r"neither HADOOP_CONF_DIR.*folder of the cluster's core-site.xml"):
+        SparkEngine(Engine(master="yarn"), "job")
+    monkeypatch.setenv("YARN_CONF_DIR", str(tmp_path))
+    SparkEngine(Engine(master="yarn"), "job")
 
 
 def test_what_is_not_installed_is_named_unless_nobody_asked_for_it():
@@ -53,8 +78,26 @@ def test_plug_ins_are_found_in_an_environment_wherever_it_was_packed(metadata: s
         ('java.io.IOException: Cannot run program "./env/bin/python": error=2', "--python"),
         ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.12", "minor version"),
         ("java.lang.UnsupportedClassVersionError: class file version 61.0", "JAVA_HOME"),
+        ("java.net.ConnectException: ...; see: http://wiki.apache.org/hadoop/UnsetHostnameOrPort", "yarn-site.xml"),
+        ("Required executor memory (8192 MB) is above the max threshold (4096 MB)", "spark.executor.memory"),
+        ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", "engine.master"),
         ("All masters are unresponsive! Giving up.", "engine.master"),
     ],
 )
 def test_each_trap_of_a_cluster_has_its_fix(words: str, fix: str):
     assert fix in (remedy(words) or "")
+
+
+def test_what_a_master_refused_is_told_with_its_last_cause():
+    trace = (
+        "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
+        ": io.fabric8.kubernetes.client.KubernetesClientException: An error has occurred.\n"
+        "\tat io.fabric8.kubernetes.client.KubernetesClientException.launderThrowable\n"
+        "Caused by: java.io.IOException: Connection refused: /127.0.0.1:1\n\t... 35 more\n"
+        "Caused by: java.net.ConnectException: Connection refused\n"
+    )
+    told = str(refused(trace))
+    assert "An error has occurred. (Caused by: java.net.ConnectException: Connection refused)" in told
+    assert "check engine.master" in told
+    alone = str(refused(": java.lang.IllegalArgumentException: 8192 MB is above the max threshold\n"))
+    assert alone.startswith("Spark did not start: java.lang.IllegalArgumentException: 8192 MB is above the max thresh")

@@ -1,0 +1,116 @@
+"""What goes wrong with Spark and its clusters, each with its fix."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connect.backfill.spec import Engine as EngineSpec
+
+_REMEDIES: Final = (
+    (r"PYTHON_VERSION_MISMATCH|Python in worker has different version",
+     ("Executors have another minor version of Python: package the environment with theirs "
+     "(`connect backfill package`), or run the driver with it.")),
+    (r"Cannot run program .*python", ("Executors have no such Python: name theirs by `connect backfill package "
+     "--python /path/of/python3.x`, and the archive under engine.python_env.")),
+    (r"ModuleNotFoundError|No module named", ("Executors lack a package: run `connect backfill package env.tar.gz` and "
+     "write engine: {python_env: env.tar.gz}.")),
+    (r"UnsupportedClassVersionError", "Spark 4 needs Java 17 or later: set JAVA_HOME to one."),
+    (r"Could not resolve|FileNotFoundException.*\.jar|ivy", ("A package or jar cannot be had: see engine.packages, "
+     "engine.jars.")),
+    (r"UnsetHostnameOrPort", ("The cluster's addresses are not known: HADOOP_CONF_DIR must name the folder of its "
+     "yarn-site.xml, with yarn.resourcemanager.hostname.")),
+    (r"above the max threshold", ("YARN gives no container of that size: ask for less (conf: spark.executor.memory, "
+     "spark.executor.cores), or raise what its message names.")),
+    (r"UnknownHostException|Connection refused|All masters are unresponsive|stopped SparkContext",
+     "The master does not answer: check engine.master, and that executors reach the driver (conf: spark.driver.host)."),
+)  # fmt: skip
+"""Words of Spark's errors, and what helps."""
+
+
+def require_java() -> None:
+    """ConnectError: there is none where Spark looks for it."""
+    home = os.environ.get("JAVA_HOME")
+    found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+    if not found:
+        where = f"JAVA_HOME is {home}, which holds no bin/java" if home else "there is no java on the path"
+        raise ConnectError(
+            f"Spark needs Java 17 or later, and {where}.",
+            key="engine.type",
+            fix="Install a JDK, or set JAVA_HOME; or use engine: {type: local}, which needs no Java.",
+        )
+
+
+def require_hadoop_conf() -> None:
+    """ConnectError: YARN's client would not know where its cluster is."""
+    if not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
+        raise ConnectError(
+            "Spark cannot know where YARN is: neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set.",
+            key="engine.master",
+            fix="Set HADOOP_CONF_DIR to the folder of the cluster's core-site.xml and yarn-site.xml.",
+        )
+
+
+def refused(trace: str) -> ConnectError:
+    """Spark's JVM is there, and what it asked of its master was refused or not answered. trace: of Java, by py4j."""
+    first, *causes = [line for line in trace.splitlines() if line.startswith((": ", "Caused by: "))] or [trace]
+    because = f" ({causes[-1]})" if causes else ""
+    return ConnectError(
+        f"Spark did not start: {first.removeprefix(': ')}{because}",
+        key="engine.master",
+        fix=remedy(trace) or "Its log is above.",
+    )
+
+
+def not_started(spec: EngineSpec, error: Exception) -> ConnectError:
+    """Spark's JVM did not come up."""
+    if spec.packages:
+        return ConnectError(
+            f"Spark did not start: it could not fetch {', '.join(spec.packages)}. {error}",
+            key="engine.packages",
+            fix="Give the machine a way to Maven (conf: spark.jars.repositories, spark.jars.ivySettings), or put the "
+            "files beside it and name them in engine.jars.",
+        )
+    return ConnectError(
+        f"Spark did not start: {error}",
+        key="engine.master",
+        fix=remedy(str(error)) or "Its log is above. Spark 4 needs Java 17 or later: see java -version.",
+    )
+
+
+def jvm_away() -> tuple[type[Exception], ...]:
+    """What calls to the JVM of this machine raise once it has ended; Spark Connect has none here."""
+    try:
+        from py4j.protocol import Py4JNetworkError
+    except ImportError:
+        return (OSError,)
+    return OSError, Py4JNetworkError
+
+
+def jvm_ended(error: Exception) -> ConnectError:
+    """Spark's JVM was there."""
+    return ConnectError(
+        f"Spark's JVM on this machine has ended: {error}",
+        key="engine.conf",
+        fix="Its log is above. On a full disk give it another folder (conf: spark.local.dir), without memory more "
+        "(spark.driver.memory). What is committed stays, and the same command goes on.",
+    )
+
+
+def remedy(text: str) -> str | None:
+    """What to do about a failure of Spark, by its words; None: it tells nothing that we know."""
+    for pattern, fix in _REMEDIES:
+        if re.search(pattern, text):
+            return fix
+    return None
+
+
+def reason_in(text: str) -> str:
+    """The line of a Python error in Spark's long text."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if "Error: " in line or "Error(" in line]
+    return (named or lines or ["no reason was given"])[-1][:500]
