@@ -1,4 +1,4 @@
-"""A process of a worker that works on one backfill: connector code and Spark never run in the worker itself."""
+"""Runs backfills in child processes of a worker, so that connector code and Spark never run in the worker itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STARTING: Final = 30.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Order:
-    """What a process has to do; `worker` may hold secrets."""
+    """The work of a child process. `worker` may hold secrets."""
 
     work: Work
     worker: dict[str, str]
@@ -32,10 +32,10 @@ class _Order:
 
 
 class BackfillChildren:
-    """Starts such processes, and remembers those that run. May be used from any thread."""
+    """Starts such processes, and keeps those that run. May be used from any thread."""
 
     def __init__(self, worker: Mapping[str, str], worker_id: str = "") -> None:
-        """`worker`: its properties, which may hold secrets. `worker_id`: its `host:port`."""
+        """`worker` holds the worker's properties, which may hold secrets; `worker_id` is its `host:port`."""
         self._worker = dict(worker)
         self.worker_id = worker_id
         # Children die with the thread that starts them, so that is one that lives as long as the worker.
@@ -64,24 +64,24 @@ class BackfillChildren:
         return told
 
     def is_running(self, name: str) -> bool:
-        """A process of this worker runs the job."""
+        """Whether a process of this worker runs the job."""
         with self._lock:
             process = self._running.get(name)
         return process is not None and process.is_alive()
 
     @property
     def has_died(self) -> bool:
-        """One that ran a job was killed: none that ended by itself has another exit code than 0."""
+        """Whether the process of a job was killed; one that ends by itself has the exit code 0."""
         with self._lock:
             return any(process.exitcode not in {None, 0} for process in self._running.values())
 
     def forget_ended(self) -> None:
-        """Of those that have ended nothing more is to be done."""
+        """Forget the processes that have ended."""
         with self._lock:
             self._running = {name: process for name, process in self._running.items() if process.exitcode is None}
 
     def close(self) -> None:
-        """End them all; their jobs go on in another worker of the cluster, or when somebody resumes them."""
+        """End all processes. Their jobs go on in another worker of the cluster, or when somebody resumes them."""
         self._starter.shutdown(wait=True)
         with self._lock:
             for process in self._running.values():

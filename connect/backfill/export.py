@@ -1,4 +1,4 @@
-"""All that Kafka holds of a job, as JSON: for an audit, a bug report, or to compare two jobs."""
+"""Exports all that Kafka holds of a job as JSON, for an audit, a bug report, or to compare two jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.backfill.job_store import JobStore
 
 
 def exported(store: JobStore, name: str, deadline: Deadline) -> dict[str, Any]:
-    """Job, wish, plan, markers and handover. ConnectError: there is no such job. Holds no secret."""
+    """The job, wish, plan, markers and handover, without secrets. ConnectError: there is no such job."""
     jobs = store.jobs(deadline)
     if name not in jobs.jobs:
         raise ConnectError(f"There is no backfill {name}.", fix="Begin it by `connect backfill run`.")

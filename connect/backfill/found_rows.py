@@ -1,4 +1,4 @@
-"""The rows that a source has now of keys that a topic has, as the records they would be."""
+"""Reads the rows that a source has now of some keys, as the records they would be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from connect.runtime.tolerance import BadRow, ToleranceExceededError
 
 
 class FoundRows:
-    """Asks the source of a connector. Owned by one thread."""
+    """Asks the source of a connector for rows. Owned by one thread."""
 
     def __init__(self, parts: ConnectorParts) -> None:
         """ConnectError: the source finds no rows by their keys."""
@@ -46,7 +46,7 @@ class FoundRows:
                     yield raw.take(own)
 
     def close(self) -> None:
-        """Let the source go."""
+        """Close the source."""
         self._reader.close()
 
 

@@ -1,4 +1,4 @@
-"""Topics as a source in bulk: ranges of offsets up to where every transaction has ended. It joins no group."""
+"""Reads topics in bulk: ranges of offsets, up to where every transaction has ended. It joins no group."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ OFFSET: Final = "kafka_offset"
 
 
 def topic_position(partition: TopicPartition, offset: int) -> SourcePosition:
-    """Where a sink goes on, as REST shows a sink's offsets."""
+    """The position that a sink goes on at, as REST shows a sink's offsets."""
     return SourcePosition({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: offset})
 
 
 def topic_offset(position: SourcePosition) -> tuple[TopicPartition, int]:
-    """What `topic_position` made the position of."""
+    """The partition and offset that `topic_position` made a position of."""
     partition, offset = position.partition, position.offset or {}
     return TopicPartition(str(partition[TOPIC]), int(str(partition[PARTITION]))), int(str(offset[OFFSET]))
 
@@ -55,7 +55,7 @@ class _Range(NamedTuple):
 
 
 class TopicSource:
-    """The topics of a sink connector. Implements BulkSource."""
+    """Plans ranges of the topics of a sink connector. Implements BulkSource."""
 
     def __init__(self, parts: ConnectorParts, offsets: Mapping[str, int], *, in_order: bool = False) -> None:
         """`offsets`: where to begin, by "topic-partition"; others begin at their first record.
@@ -90,7 +90,7 @@ class TopicSource:
         )  # fmt: skip
 
     def bulk_reader(self) -> TopicReader:
-        """A reader that cannot decode: it counts."""
+        """A reader that counts and does not decode."""
         return TopicReader(self._settings, _never)
 
     def _names(self, counts: Mapping[str, int]) -> Sequence[str]:
@@ -122,7 +122,7 @@ class TopicSource:
         return {tp: self._given.get(f"{tp.topic}-{tp.partition}", offset) for tp, offset in first.items()}
 
     def _row_bytes(self, spans: Mapping[TopicPartition, Span], deadline: Deadline) -> dict[TopicPartition, int]:
-        """About how large a record of each partition is: some from its middle."""
+        """Estimate the size of a record of each partition, by some from its middle."""
         middles = {}
         for tp, span in spans.items():
             middle = (span.start + span.end) // 2
@@ -154,12 +154,12 @@ class TopicReader:
             yield from self._decode(raw)
 
     def count(self, split: Split) -> int:
-        """How many records of the range there are now."""
+        """Count the records of a range."""
         wanted = _Range.of(split)
         return sum(len(raw) for raw in self._records(wanted, wanted.span.start))
 
     def close(self) -> None:
-        """Nothing is open between two calls."""
+        """Do nothing: nothing is open between two calls."""
 
     def _records(self, wanted: _Range, start: int) -> Iterator[RawBatch]:
         self._require_kept(wanted, start)
@@ -187,7 +187,7 @@ def reader_settings(parts: ConnectorParts) -> Settings:
 
 
 def _cut(tp: TopicPartition, span: Span, size: SplitSize, row_bytes: int, *, in_order: bool) -> Iterator[Split]:
-    """Ranges of equal width."""
+    """Cut offsets into ranges of equal width."""
     most = size.rows if not row_bytes else max(1, min(size.rows, size.size_bytes // row_bytes))
     records = span.end - span.start
     parts = -(-records // most)

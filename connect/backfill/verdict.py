@@ -1,4 +1,4 @@
-"""What verify says of a job: counts, content and keys, chunk by chunk. Values and their text; no I/O."""
+"""The verdict of a verification: counts, content and keys of each chunk, and their texts. No I/O."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ class ChunkVerdict:
 
     @property
     def missing(self) -> int:
-        """Rows that are in the source or were written, and are not in the target."""
+        """The number of rows that are in the source or were written, and are not in the target."""
         unread = 0 if self.source is None or self.read is None else max(0, self.source - self.read)
         return unread + (0 if self.found is None else max(0, (self.wrote or 0) - self.found))
 
     @property
     def twice(self) -> int:
-        """Records that are there more often than they were written."""
+        """The number of records that are there more often than they were written."""
         return 0 if self.found is None else max(0, self.found - (self.wrote or 0))
 
     @property
     def gone(self) -> int:
-        """Rows that the source no longer has: deleted, or changed since and left to the connector."""
+        """The number of rows that the source no longer has: deleted, or changed since and left to the connector."""
         return 0 if self.source is None or self.read is None else max(0, self.read - self.source)
 
     @property
     def is_changed(self) -> bool:
-        """There are as many records as were written, but other ones."""
+        """Whether there are as many records as were written, but other ones."""
         whole = self.wrote is not None and self.found is not None and not self.missing and not self.twice
         return whole and not self.same_content
 
     @property
     def is_good(self) -> bool:
-        """Every row once, as it was written, as far as was looked."""
+        """Whether every row is there once, as it was written, as far as records were read."""
         return self.wrote is not None and not (self.missing or self.twice or self.is_changed)
 
     @property
     def finding(self) -> str:
-        """What is wrong; empty where nothing is."""
+        """What is wrong with the chunk; empty where nothing is."""
         if self.wrote is None:
             return "not finished"
         parts = [f"{count} {what}" for count, what in ((self.missing, "missing"), (self.twice, "twice")) if count]
@@ -66,7 +66,7 @@ class ChunkVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Keys of the records that were looked at: how many have one, and how many different ones there are."""
+    """The keys of the records that were read: how many records have one, and how many different keys there are."""
 
     records: int
     distinct: int
@@ -74,7 +74,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A whole job. sample: the share of its chunks whose records were read; 1.0: all of them."""
+    """The verdict on a whole job. `sample` is the share of its chunks whose records were read; 1.0 for all of them."""
 
     job: str
     chunks: Sequence[ChunkVerdict]
@@ -83,37 +83,37 @@ class Verdict:
 
     @property
     def unfinished(self) -> list[str]:
-        """Chunks that are not written to their end."""
+        """The ids of the chunks that are not written to their end."""
         return [chunk.chunk for chunk in self.chunks if chunk.wrote is None]
 
     @property
     def missing(self) -> int:
-        """Rows."""
+        """The number of missing rows."""
         return sum(chunk.missing for chunk in self.chunks)
 
     @property
     def twice(self) -> int:
-        """Records."""
+        """The number of records that are there twice."""
         return sum(chunk.twice for chunk in self.chunks)
 
     @property
     def changed(self) -> list[str]:
-        """Chunks with as many records as were written, but other ones."""
+        """The ids of the chunks with as many records as were written, but other ones."""
         return [chunk.chunk for chunk in self.chunks if chunk.is_changed]
 
     @property
     def bad(self) -> list[ChunkVerdict]:
-        """Chunks with which something is wrong."""
+        """The chunks with which something is wrong."""
         return [chunk for chunk in self.chunks if not chunk.is_good]
 
     @property
     def looked_at(self) -> int:
-        """Chunks whose records were counted in the target."""
+        """The number of chunks whose records were counted in the target."""
         return sum(chunk.found is not None for chunk in self.chunks)
 
     @property
     def is_good(self) -> bool:
-        """Every row once, as it was written."""
+        """Whether every row is there once, as it was written."""
         return not self.bad
 
     def as_json(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class Verdict:
         return {"job": self.job, "good": self.is_good, **summary, **looked, "chunks": chunks}
 
     def facts(self) -> Iterator[str]:
-        """What was counted, one sentence each."""
+        """What was counted, in sentences."""
         written = sum(chunk.wrote or 0 for chunk in self.chunks)
         found = sum(chunk.found or 0 for chunk in self.chunks)
         yield f"{len(self.chunks):,} chunks, {written:,} records written"

@@ -1,4 +1,4 @@
-"""Is every row of a backfill in Kafka, once and unchanged? The topics are read again, and the source is counted."""
+"""Verifies that every row of a backfill is in Kafka, once and unchanged: reads the topics again, counts the source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KEYS_AT_MOST: Final = 100_000_000
 _MARGIN_MS: Final = 10_000
-"""Clocks of lanes and brokers differ, and a transaction takes its time."""
+"""The tolerance for timestamps: clocks of lanes and brokers differ, and a transaction takes its time."""
 _KAFKA_S: Final = 60.0
 _SINK_S: Final = 600.0
 _CLIENT: Final = "connect-backfill-verify"
@@ -43,7 +43,7 @@ class Found:
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def add(self, raw: RawBatch) -> None:
-        """Count further records."""
+        """Add further records."""
         self.rows += len(raw)
         self.checksum = added(self.checksum, checksum(raw))
         if raw.offsets is not None and len(raw):
@@ -55,7 +55,7 @@ class KeySet:
     """How many different keys there are, by 64 bits of each: 8 bytes of memory a record."""
 
     def __init__(self, most: int = KEYS_AT_MOST) -> None:
-        """Of more than `most` records nothing is known."""
+        """With more than `most` records the set gives up."""
         self._most = most
         self._hashes: list[np.ndarray] = []
         self._records = 0
@@ -75,7 +75,7 @@ class KeySet:
 
     @property
     def counted(self) -> Keys | None:
-        """None: there were too many, or none."""
+        """The count; None where there were too many records, or none."""
         import numpy as np
 
         return Keys(self._records, len(np.unique(np.concatenate(self._hashes)))) if self._hashes else None
@@ -109,7 +109,7 @@ def verify(driver: Driver, *, count_source: bool = True, sample: float = 1.0) ->
 
 
 def chosen_chunks(job: str, chunks: Sequence[str], sample: float) -> frozenset[str]:
-    """A share of the chunks, the same ones each time; at least one."""
+    """Choose a share of the chunks, the same ones each time; at least one."""
     if sample >= 1:
         return frozenset(chunks)
     count = max(1, math.ceil(len(chunks) * sample))
@@ -142,7 +142,7 @@ def _found(
 
 
 def times_of(markers: Sequence[Marker], chosen: frozenset[str], timeout_s: float) -> list[tuple[int, int]]:
-    """Between which times (epoch milliseconds) the records of the chosen chunks were sent."""
+    """The times, in milliseconds since 1970, between which the records of the chosen chunks were sent."""
     # A marker is made before its transaction begins, which lasts for so long at most.
     longest_ms = int(timeout_s * 1000) + _MARGIN_MS
     return [(m.written_ms - _MARGIN_MS, m.written_ms + longest_ms) for m in markers if m.chunk in chosen]
@@ -175,7 +175,7 @@ def _chunk(job: str, headers: RawHeaders) -> str | None:
 
 
 def _judged(split: Split, state: ChunkState | None, found: Found | None, reader: BulkReader | None) -> ChunkVerdict:
-    """`found` None: nobody looked."""
+    """Judge one chunk. `found` is None where its records were not read."""
     if state is None or not state.is_done:
         return ChunkVerdict(split.id, None, None, None, None if found is None else found.rows, same_content=False)
     source = None if reader is None else reader.count(split)
@@ -187,7 +187,7 @@ def _judged(split: Split, state: ChunkState | None, found: Found | None, reader:
 
 
 class TopicReading:
-    """Committed records of some topics."""
+    """Reads the committed records of some topics."""
 
     def __init__(self, worker: Mapping[str, str], topics: Collection[str]) -> None:
         self._worker = worker
@@ -195,7 +195,7 @@ class TopicReading:
         self._admin = TopicAdmin(admin_settings(worker, {}, _CLIENT).properties)
 
     def records(self, times: Sequence[tuple[int, int]] | None) -> Iterator[RawBatch]:
-        """All of them; with `times` those that were written in between, and perhaps others."""
+        """Read all records; with `times` those that were written in between, and perhaps others."""
         deadline = Deadline.after(_KAFKA_S)
         counts = self._admin.partition_counts(list(self._topics), deadline)
         wanted = [TopicPartition(topic, p) for topic, count in counts.items() for p in range(count)]
@@ -215,7 +215,7 @@ class TopicReading:
 
 
 def _apart(times: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans that do not overlap and hold the same times."""
+    """Merge spans of time that overlap."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted(times):
         if merged and first <= merged[-1][1]:

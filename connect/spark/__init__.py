@@ -1,4 +1,4 @@
-"""For users of Spark: connectors as frames, and what Spark lacks when it meets Kafka. Never imported by a worker."""
+"""Connectors as frames of Spark, and a Kafka sink that writes each batch once. Never imported by a worker."""
 
 from connect.spark.sink import KafkaSink, kafka_sink
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _DIGITS: Final = 38
-"""Of Spark's decimals."""
+"""The most digits of Spark's decimals."""
 VALUE: Final = "value"
-"""The one column of rows that are no structs."""
+"""The name of the one column of rows that are no structs."""
 
 
 def frame_type(values: pa.DataType) -> StructType:
-    """The columns of a frame whose rows are these values. SchemaError: Spark has no such type."""
+    """The columns of a frame with rows of these values. SchemaError: Spark has no such type."""
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
@@ -93,7 +93,7 @@ def connector_rows(rows: pa.RecordBatch) -> Column:
 
 
 def keys_of(values: Column, names: Sequence[str]) -> Column | None:
-    """Keys of the named columns of `values`; None where none is named. SchemaError: there is no such column."""
+    """The keys made of the named columns of `values`; None where none is named. SchemaError: a column is missing."""
     import pyarrow as pa
 
     if not names:
@@ -176,7 +176,7 @@ def _arrow_type(spark: DataType) -> pa.DataType:
 
 
 def _millis(arrow: pa.DataType, path: str) -> pa.DataType:
-    """The type with Connect's own times, which have milliseconds."""
+    """The type with Connect's own times in place of others, as these have milliseconds."""
     import pyarrow as pa
 
     p = pa.types

@@ -31,35 +31,35 @@ class ConnectDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What `format` takes."""
+        """The name for `format`."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """The columns of the first rows; asked where the user names none."""
+        """The columns of the first rows. Spark asks for them where the user names none."""
         from connect.spark.reader import sampled_type
 
         return sampled_type(self._given(PluginKind.SOURCE))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """All rows that the source has now."""
+        """A reader of all rows that the source has now."""
         from connect.spark.reader import ConnectReader
 
         return ConnectReader(self._given(PluginKind.SOURCE), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """The source from its beginning on."""
+        """A reader of the source as a stream, from its beginning on."""
         from connect.spark.stream_reader import ConnectStreamReader
 
         return ConnectStreamReader(self._given(PluginKind.SOURCE), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002 - rows say it
-        """Rows into a sink."""
+        """A writer of rows into a sink."""
         from connect.spark.writer import ConnectWriter
 
         return ConnectWriter(self._given(PluginKind.SINK), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, N802 - Spark's
-        """Micro-batches into a sink."""
+        """A writer of micro-batches into a sink."""
         from connect.spark.writer import ConnectStreamWriter
 
         return ConnectStreamWriter(self._given(PluginKind.SINK))

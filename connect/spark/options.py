@@ -38,7 +38,7 @@ class FrameOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str], kind: PluginKind) -> FrameOptions:
-        """From Spark's options, whose names have lost their upper case. ConfigError lists every mistake."""
+        """Read Spark's options, whose names have lost their upper case. ConfigError lists every mistake."""
         own = {name: text for name, text in given.items() if name.startswith(_OWN)}
         problems = [*_unknown(own), *_without_case(given)]
         if not given.get("connector.class"):
@@ -53,7 +53,7 @@ class FrameOptions:
         )
 
     def build(self) -> Connector:
-        """The connector, which has not connected to anything. ConfigError: its configuration is wrong."""
+        """Build the connector, which connects to nothing yet. ConfigError: its configuration is wrong."""
         return build_connector(Catalog.installed(), self.connector, {})
 
 
@@ -71,7 +71,7 @@ def _without_case(given: Mapping[str, str]) -> Iterator[ConfigProblem]:
 
 
 def _number(name: str, text: str, problems: list[ConfigProblem]) -> float:
-    """Above 0; else one more problem."""
+    """The number of an option; a problem where it is not above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -82,7 +82,7 @@ def _number(name: str, text: str, problems: list[ConfigProblem]) -> float:
 
 
 def _spelled(given: Mapping[str, str], kind: PluginKind) -> dict[str, str]:
-    """With the names as the plug-in declares them. ConfigError: it is of the other kind."""
+    """The options under the names that the plug-in declares. ConfigError: the plug-in is of the other kind."""
     plugin = Catalog.installed().connector(given["connector.class"])
     if plugin.kind is not kind:
         raise ConfigError(

@@ -31,11 +31,11 @@ class ConnectReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Splits where the source can be cut, else one partition for each of its tasks (`tasks.max`)."""
+        """A partition for each split where the source can be cut, else one for each of its tasks (`tasks.max`)."""
         return [InputPartition(part) for part in parts_of(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one partition."""
+        """Read the rows of one partition."""
         schema = frame_schema(self._columns)
         for batch in part_batches(self._options, partition.value):
             if len(batch):
@@ -43,7 +43,7 @@ class ConnectReader(DataSourceReader):
 
 
 def parts_of(options: FrameOptions) -> list[Any]:
-    """What is read by one Spark task each: a `Split`, or the configuration of a source task. Never empty."""
+    """The parts that one Spark task reads each: a `Split`, or the configuration of a source task. Never empty."""
     connector = options.build()
     if isinstance(connector, BulkSource):
         size = SplitSize(options.split_rows, _SPLIT_BYTES)
@@ -62,7 +62,7 @@ def parts_of(options: FrameOptions) -> list[Any]:
 
 
 def part_batches(options: FrameOptions, part: Any) -> Generator[Batch, None, None]:
-    """The batches of a part. ConnectError: the source cannot be read."""
+    """Read the batches of a part. ConnectError: the source cannot be read."""
     connector = options.build()
     if part is None:
         return
@@ -76,7 +76,7 @@ def part_batches(options: FrameOptions, part: Any) -> Generator[Batch, None, Non
 
 
 def _split_batches(reader: Any, split: Split, timeout_s: float) -> Iterator[Batch]:
-    """The split from its beginning, and on from its last batch where the source was away."""
+    """Read a split from its beginning; where the source was away, go on behind the last batch."""
     after = None
     deadline = Deadline.after(timeout_s)
     while True:
@@ -93,7 +93,7 @@ def _split_batches(reader: Any, split: Split, timeout_s: float) -> Iterator[Batc
 
 
 def sampled_type(options: FrameOptions) -> StructType:
-    """The columns of the first rows that the source gives. ConnectError: it has none."""
+    """The columns of the first rows that the source gives. ConnectError: it has no rows."""
     for part in parts_of(options):
         batches = part_batches(options, part)
         try:

@@ -32,7 +32,7 @@ _KAFKA_S: Final = 60.0
 
 
 def _nothing(_step: Step, _lane: int, _batch: int) -> None:
-    """Nobody listens."""
+    """The default for `on_step`: do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class KafkaSink:
     lanes: int = 4
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_step: Callable[[Step, int, int], None] = _nothing
-    """Hears each step with its lane and batch, in the process of the task."""
+    """Called at each step with its lane and batch, in the process of the task."""
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write the batch; returns when all of it can be read. ConnectError: it cannot be written, or is an old one."""
@@ -70,7 +70,7 @@ class KafkaSink:
         shared_out.mapInArrow(write, "lane int, rows long").collect()
 
     def write_lane(self, lane: int, batch: int, parts: Iterable[Any]) -> Any:
-        """One lane of a batch, in the process of a task: fence, look, work."""
+        """Write one lane of a batch, in the process of a task: fence, look, work."""
         import pyarrow as pa
 
         producer = BatchProducer(
@@ -151,14 +151,14 @@ class KafkaSink:
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """As a worker's file has such settings. May hold secrets."""
+        """The client settings, as a worker's file has them. They may hold secrets."""
         clients = ("producer", "consumer", "admin")
         own = {f"{client}.{key}": value for client in clients for key, value in self.client.items()}
         return {"bootstrap.servers": self.bootstrap_servers, **own}
 
 
 def records_of(rows: pa.RecordBatch, topic: str | None) -> Iterator[RawBatch]:
-    """Rows of Spark as records, those of one topic together. ConnectError: one has no topic."""
+    """Make records of rows of Spark, those of one topic together. ConnectError: a row has no topic."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

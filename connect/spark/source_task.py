@@ -23,7 +23,7 @@ Positions = Mapping[str, str]
 
 
 def retried(call: Callable[[], T], timeout_s: float) -> T:
-    """What the call gives, once the other side is there. RetriableError: it was away for that long."""
+    """Make a call again until the other side answers. RetriableError: it was away for longer than the time-out."""
     deadline = Deadline.after(timeout_s)
     while True:
         try:
@@ -35,7 +35,7 @@ def retried(call: Callable[[], T], timeout_s: float) -> T:
 
 @dataclass
 class FrameContext:
-    """What a task may ask where there is no worker: no metrics, no dead letters. A bad row fails the frame."""
+    """The `SourceContext` where there is no worker: without metrics and dead letters. A bad row fails the frame."""
 
     positions: Positions = field(default_factory=dict)
     connector: str = "spark"
@@ -44,25 +44,25 @@ class FrameContext:
     caught_up_s: float | None = None
 
     def gauge(self, name: str, value: float) -> None:
-        """Spark has its own metrics."""
+        """Metrics are not kept: Spark has its own."""
 
     def explain(self, reason: str | None) -> None:
-        """There is no status that could show it."""
+        """There is no status to explain."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The offset that Spark's checkpoint has."""
+        """The offset in Spark's checkpoint."""
         text = self.positions.get(partition_key(partition))
         return None if text is None else dict(json.loads(text))
 
     def topics(self) -> SourceTopics:
-        """A frame is read without a worker's Kafka."""
+        """Refuse: a frame is read without a worker's Kafka. ConnectError."""
         raise ConnectError(
             "This source reads Kafka's topics, which no frame has.",
             fix="Run the connector in a worker, and read the topics that it writes.",
         )
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """A frame has no dead letters."""
+        """Fail: a frame has no dead letters."""
         index, first = next(iter(rows.items()))
         raise ConnectError(
             f"Topic {batch.topic}: {len(rows)} rows can be no rows of a frame; row {index}: {first}",
@@ -70,7 +70,7 @@ class FrameContext:
         ) from first
 
     def caught_up(self, at_s: float) -> None:
-        """Keep it: a later time than the first one tells that a pass is over."""
+        """Keep the time: a later one than the first tells that a pass is over."""
         self.caught_up_s = at_s
 
 
@@ -78,7 +78,7 @@ class OpenTask:
     """One source task. Owned by one thread; closed by `with` or `close`."""
 
     def __init__(self, connector: Connector, config: Mapping[str, str], positions: Positions, timeout_s: float) -> None:
-        """Opens it at these positions. RetriableError: the source is away for longer than `timeout_s`."""
+        """Open the task at these positions. RetriableError: the source is away for longer than `timeout_s`."""
         self._timeout_s = timeout_s
         self._ctx = FrameContext(positions)
         task = connector.task(config)
@@ -98,11 +98,11 @@ class OpenTask:
         self.close()
 
     def poll(self, timeout_s: float = _POLL_S) -> Batch | None:
-        """The next batch; None: none by then."""
+        """The next batch; None where none came in time."""
         return retried(lambda: self._task.poll(Deadline.after(timeout_s)), self._timeout_s)
 
     def stored(self, positions: Positions) -> None:
-        """Tell the task that rows up to there are kept."""
+        """Tell the task that rows up to these positions are kept."""
         self._task.stored([SourcePosition(json.loads(key), json.loads(text)) for key, text in positions.items()])
 
     def batches(self) -> Iterator[Batch]:
@@ -121,18 +121,18 @@ class OpenTask:
                 return
 
     def is_dry(self, polled: Batch | None) -> bool:
-        """After a poll: all that the source had when the task was opened was given and kept."""
+        """Whether, after a poll, all that the source had when the task was opened was given and kept."""
         if self._opened_s is None:
             return polled is None
         return self._ctx.caught_up_s is not None and self._ctx.caught_up_s > self._opened_s
 
     def close(self) -> None:
-        """Let go of the source."""
+        """Close the task."""
         self._task.close()
 
 
 def positions_of(batch: Batch) -> dict[str, str]:
-    """Where its source partition is resumed behind it; empty: it says nothing."""
+    """The positions behind a batch; empty where it tells none."""
     position = batch.position
     if position is None or position.offset is None:
         return {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _POLL_S: Final = 0.5
-"""Spark asks again right away where there is nothing."""
+"""How long one poll lasts; where there is nothing Spark asks again at once."""
 _PART_ROWS: Final = 20_000
 
 Offset = dict[str, Any]
@@ -59,7 +59,7 @@ class _MicroBatch:
 
 
 class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lives in the driver's Python as long as the query runs. Owned by one thread."""
+    """The reader of a stream, in the driver's Python as long as the query runs. Owned by one thread."""
 
     def __init__(self, options: FrameOptions, columns: StructType) -> None:
         self._options = options
@@ -72,15 +72,15 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_over = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """The connector's own beginning."""
+        """The offset of the connector's own beginning."""
         return {"positions": {}, "rows": {}}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """`connect.batch.rows`."""
+        """The limit of a batch, by `connect.batch.rows`."""
         return ReadMaxRows(self._options.batch_rows)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """End once the source has nothing more."""
+        """Let the query end once the source has nothing more."""
         self._ends = True
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
@@ -98,7 +98,7 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """The batch that ends there: read ahead, or read again after a restart."""
+        """The partitions of the batch that ends there: read ahead, or read again after a restart."""
         if self._planned is None or self._planned[0] != end:
             self._planned = (end, self._read_again(start, end))
         schema = frame_schema(self._columns)
@@ -106,19 +106,19 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(part) for part in _parts(rows, schema)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows that the partition carries."""
+        """Give the rows that the partition carries."""
         import pyarrow as pa
 
         with pa.ipc.open_stream(partition.value) as stream:
             yield from stream
 
     def commit(self, end: Offset) -> None:
-        """Let the source prune what Spark has done with."""
+        """Let the source prune the rows that Spark is done with."""
         if self._task is not None:
             self._task.stored(end["positions"])
 
     def stop(self) -> None:
-        """Let go of the source."""
+        """Close the source task."""
         task, self._task, self._at = self._task, None, None
         if task is not None:
             task.close()
@@ -134,7 +134,7 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._task
 
     def _read(self, most: int | None) -> _MicroBatch:
-        """At most so many rows, unless one page has more; fewer where there are no more now."""
+        """Read at most so many rows, unless one page has more; fewer where there are no more now."""
         made = _MicroBatch()
         while self._ahead or not self._is_over:
             batch = self._next()
@@ -183,7 +183,7 @@ def _partition(batch: Batch) -> str:
 
 
 def _parts(rows: Sequence[pa.RecordBatch], schema: pa.Schema) -> Iterator[bytes]:
-    """Rows as Arrow streams of about so many each."""
+    """Cut rows into Arrow streams of about so many rows each."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []

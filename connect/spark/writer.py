@@ -53,7 +53,7 @@ class Place:
 
     @classmethod
     def of(cls, topic: str, write: str, task: int, batch: int) -> Place:
-        """ConnectError: the frame has too many partitions."""
+        """The place of the rows of one Spark task. ConnectError: the frame has too many partitions."""
         if task >= _MOST_PARTITIONS:
             raise ConnectError(
                 f"The frame has more than {_MOST_PARTITIONS} partitions.", fix="Write frame.coalesce(1000)."
@@ -64,7 +64,7 @@ class Place:
 
 @dataclass
 class FrameSinkContext:
-    """What a sink task may ask where there is no worker. A row that it refuses fails the write."""
+    """The `SinkContext` where there is no worker. A row that the sink refuses fails the write."""
 
     write: str
     connector: str = "spark"
@@ -72,24 +72,24 @@ class FrameSinkContext:
     refused: list[Exception] = field(default_factory=list)
 
     def gauge(self, name: str, value: float) -> None:
-        """Spark has its own metrics."""
+        """Metrics are not kept: Spark has its own."""
 
     def explain(self, reason: str | None) -> None:
-        """There is no status that could show it."""
+        """There is no status to explain."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:  # noqa: ARG002 - one write, one topic
-        """Remember it: the write fails with the next call."""
+        """Keep the error: the write fails with the next call."""
         self.refused.append(RejectedRowsError(rows))
 
     def request_flush(self, within_s: float = 0.0) -> None:
-        """A write flushes in its end, again and again."""
+        """Do nothing: a write flushes again and again in its end."""
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
-        """The write's own, so that sinks tell its rows from those of others in the same place."""
+        """The id of the write's own topic, by which sinks tell its rows from those of others in the same place."""
         return self.write
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """How values of a schema are written into Avro files."""
+        """The encoder of values of a schema for Avro files."""
         from connect.convert.avro.values import avro_values
 
         return avro_values(schema, properties)
@@ -108,7 +108,7 @@ def write_rows(options: FrameOptions, place: Place, rows: Iterator[pa.RecordBatc
 
 
 class _Writing:
-    """One Spark task's part of a write."""
+    """The part of a write that one Spark task does."""
 
     def __init__(self, options: FrameOptions, place: Place, task: SinkTask) -> None:
         self._options = options
@@ -194,7 +194,7 @@ class ConnectWriter(DataSourceArrowWriter):
         self._write = secrets.token_hex(16)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """One task's rows."""
+        """Write the rows of one task."""
         task = TaskContext.get()
         assert task is not None
         place = Place.of(self._topic, self._write, task.partitionId(), 0)
@@ -211,7 +211,7 @@ class ConnectStreamWriter(DataSourceStreamArrowWriter):
         self._topic = topic_of(options)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """One task's rows of a micro-batch."""
+        """Write the rows of one task of a micro-batch."""
         task: Any = TaskContext.get()
         query, batch = task.getLocalProperty(_QUERY_ID), task.getLocalProperty(_BATCH_ID)
         if query is None or batch is None:
@@ -222,7 +222,7 @@ class ConnectStreamWriter(DataSourceStreamArrowWriter):
 
 
 def topic_of(options: FrameOptions) -> str:
-    """The topic that rows are said to be of. ConfigError: there is not just one."""
+    """The topic that the rows belong to for the sink. ConfigError: the configuration does not name just one."""
     topics = [name.strip() for name in options.connector.get("topics", "").split(",") if name.strip()]
     if len(topics) != 1:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Who runs the lanes of a job: processes of this machine, or Spark. Both run the same `run_lane`."""
+"""The engines that run the lanes of a job: processes of this machine, or Spark. Both run the same `run_lane`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Engine(Protocol):
     """Runs lanes. Owned by the driver's thread."""
 
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
-        """So many lanes of these connectors are likely to come: get ready for them, beside the planning of the job."""
+        """Get ready for so many lanes of these connectors, while the job is planned."""
 
     def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
         """Run each lane to its end, again where it died. ConnectError: one failed too often."""
 
     def close(self) -> None:
-        """Lanes that were prepared for do not come. May be called at any time."""
+        """Give up what was prepared, as no lanes come. May be called at any time."""
 
 
 def engine_of(spec: BackfillSpec) -> Engine:

@@ -1,4 +1,4 @@
-"""Lanes as processes of this machine: no Java, the engine of small tables and of tests."""
+"""Runs lanes in processes of this machine: without Java, for small tables and tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Process:
-    """One of the engine's processes. `task`: the lane that it runs now; None: it has none."""
+    """A process of the engine. `task` is the lane that it runs now; None where it runs none."""
 
     process: SpawnProcess
     lanes: Connection
@@ -102,13 +102,13 @@ class LocalEngine:
 
 
 def _give(to: _Process, work: LaneTask | JobConnectors) -> None:
-    """A process that has died meanwhile answers with its end."""
+    """Give a lane to a process; one that has died meanwhile answers with its end."""
     with suppress(BrokenPipeError, ConnectionResetError):
         to.lanes.send(work)
 
 
 def _answer(ended: _Process) -> LaneReport | str:
-    """The report, or why there is none."""
+    """The report of a process, or why there is none."""
     try:
         answer: LaneReport | str = ended.lanes.recv()
     except (EOFError, ConnectionResetError):
