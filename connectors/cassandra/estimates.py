@@ -6,10 +6,11 @@ minutes and from what was flushed to disk, so a table that was filled a moment a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
+from connectors.cassandra.queries import Queries
 from connectors.cassandra.tables import Table
 
 _RING: Final = 2**64
@@ -27,14 +28,7 @@ class Estimate:
     size_bytes: int
 
 
-class Rows(Protocol):
-    """Runs queries with small answers."""
-
-    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer."""
-
-
-def estimate_of(database: Rows, table: Table) -> Estimate | None:
+def estimate_of(database: Queries, table: Table) -> Estimate | None:
     """Estimate a table by the ranges of the node that answers; None where the node has no estimate."""
     found = database.rows(_QUERY, (table.keyspace, table.name), doing=f"asking how large {table.title} is")
     return extrapolated((int(start), int(end), count, size) for start, end, count, size in found)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.log.event_columns import Node
+from connectors.cassandra.queries import Queries
 from connectors.cassandra.rows import PageRows, TableRows
 from connectors.cassandra.snapshot_events import SnapshotEvents
 from connectors.cassandra.tables import Table
@@ -15,14 +15,7 @@ from connectors.cassandra.write_times import WriteTimes
 from connectors.cassandra.written_since import WrittenSince
 
 
-class Rows(Protocol):
-    """Runs queries with small answers."""
-
-    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer."""
-
-
-def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Rows) -> dict[Table, PageRows]:
+def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Queries) -> dict[Table, PageRows]:
     """What makes batches of pages, by table. ConfigError: a named column is missing. RetriableError: no node."""
     since_us = config.written_since_us
     if config.output == "rows" and since_us is None and not config.write_times:

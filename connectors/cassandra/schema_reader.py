@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from connect.api.errors import SchemaError
 from connectors.cassandra.cql_types import UserTypes, parse_type, user_types_of
+from connectors.cassandra.queries import Queries
 from connectors.cassandra.tables import Table, TableColumn
 
 _TABLES = "SELECT keyspace_name, table_name, id, cdc FROM system_schema.tables"
@@ -19,13 +20,6 @@ _COLUMNS = (
 _TYPES = "SELECT keyspace_name, type_name, field_names, field_types FROM system_schema.types"
 # Not *: the time at which a column was dropped can be beyond what the driver's datetime holds, which fails the page.
 _DROPPED = "SELECT keyspace_name, table_name, column_name, type FROM system_schema.dropped_columns"
-
-
-class Rows(Protocol):
-    """Runs queries with small answers."""
-
-    def rows(self, query: str, *, doing: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer."""
 
 
 class Schemas:
@@ -42,7 +36,7 @@ class Schemas:
         return {table.name: table for table in self.tables.values() if table.keyspace == keyspace}
 
 
-def read_schemas(database: Rows) -> Schemas:
+def read_schemas(database: Queries) -> Schemas:
     """All tables of the cluster. RetriableError: no node answers."""
     doing = "reading system_schema"
     columns: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from connect.api import schema as s
 from connect.api.config import ConnectorConfig
@@ -22,6 +22,7 @@ from connectors.cassandra.log.folder import CdcFolder
 from connectors.cassandra.log.segment import Frames
 from connectors.cassandra.log.segments import Place, Segments
 from connectors.cassandra.log.watched import Watched
+from connectors.cassandra.queries import Queries
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
 
@@ -58,11 +59,8 @@ class CassandraCdcAgent:
         return CassandraCdcTask(CassandraAgentConfig.parse(config))
 
 
-class NodeDatabase(Protocol):
+class NodeDatabase(Queries, Protocol):
     """The queries that the agent asks its node."""
-
-    def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
-        """The rows of a small answer."""
 
     def close(self) -> None:
         """Close the connection. May be called twice."""

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Final
+
+from connectors.cassandra.queries import Queries
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +27,6 @@ _SETTINGS: Final = (
 )
 
 
-class Rows(Protocol):
-    """Runs queries with small answers."""
-
-    def rows(self, query: str, *, doing: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer."""
-
-
 @dataclass(frozen=True, slots=True)
 class Limit:
     """size_bytes: the node's cdc_total_space. blocks_writes: at it writes are refused; else segments are deleted."""
@@ -40,7 +35,7 @@ class Limit:
     blocks_writes: bool
 
 
-def read_limit(database: Rows) -> Limit | None:
+def read_limit(database: Queries) -> Limit | None:
     """Read the limit from the node's own settings; None where the node does not tell it."""
     settings = dict(database.rows(_SETTINGS, doing="asking for the limit of change data capture"))
     return limit_of(settings)
