@@ -41,7 +41,9 @@ def dlq() -> None:
     """Dead letters: list, show, replay, purge. DLQ is the dead-letter topic; --worker names the worker's file."""
 
 
-def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[..., None]], Any]:
+def _command(
+    *after: Callable[[Any], Any], filters: bool, name: str | None = None
+) -> Callable[[Callable[..., None]], Any]:
     """A command with the arguments that every command here has, then those of `after`."""
 
     def decorate(function: Callable[..., None]) -> Any:
@@ -54,13 +56,13 @@ def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[
         )
         timeout = click.option("--timeout", "timeout_s", default=600.0, show_default=True, help="Seconds to try.")
         options = (*(_FILTERS if filters else ()), worker, timeout, click.argument("dlq_topic", metavar="DLQ"), *after)
-        command = dlq.command()(one_line_errors()(function))
+        command = dlq.command(name)(one_line_errors()(function))
         return functools.reduce(lambda made, option: option(made), options, command)
 
     return decorate
 
 
-@_command(filters=True)
+@_command(filters=True, name="list")
 @click.option(
     "--limit",
     default=50,
@@ -69,7 +71,9 @@ def _command(*after: Callable[[Any], Any], filters: bool) -> Callable[[Callable[
     help="Show the last so many letters; 0: the summary only.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per letter, all of them.")
-def list(dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool, **filters: str | None) -> None:  # noqa: A001
+def list_letters(
+    dlq_topic: str, file: Path, timeout_s: float, limit: int, as_json: bool, **filters: str | None
+) -> None:  # fmt: skip
     """Say what is in DLQ: a summary by error, and the letters."""
     from rich.console import Console
 

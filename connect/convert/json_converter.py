@@ -77,7 +77,7 @@ class JsonConverter:
         payload = writer(schema, self._writing)(value).encode()
         return self._cache.prefix_of(schema) + payload + CLOSE if self._enveloped else payload
 
-    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002
+    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
         """Runs of rows of one schema."""
         if not self._enveloped or self._fixed is not None:
             return [self._decode_payloads(data, self._fixed)]

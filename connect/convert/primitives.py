@@ -29,7 +29,7 @@ class PrimitiveConverter:
         self._type = arrow_type(schema)
         self._width = 1 if schema is s.BOOLEAN else self._type.byte_width
 
-    def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002
+    def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - of the protocol
         """The bytes of every row. SchemaError when the column is of another type, as nothing is widened in Java."""
         schema = column.schema
         if schema is not None and (schema.type is not self._schema.type or (schema.name or "").startswith(s.LOGICAL)):
@@ -38,7 +38,7 @@ class PrimitiveConverter:
             return self._to_bytes(column.arrow())
         return self._to_bytes(pa.array(each(column.rows(), self._checked), self._type))
 
-    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002
+    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
         """One column of the optional type. RejectedRowsError names rows of another length."""
         wrong = pc.fill_null(pc.not_equal(pc.binary_length(data), self._width), False)
         self._reject(wrong, f"Failed to deserialize {self._name}: size of data received is not {self._width}")

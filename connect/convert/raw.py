@@ -30,17 +30,17 @@ def string(config: StringConfig, *, is_key: bool) -> StringConverter:  # noqa: A
     return StringConverter(config)
 
 
-def string_header(config: StringConfig, *, is_key: bool = False) -> ColumnHeaderConverter:  # noqa: ARG001
+def string_header(config: StringConfig, *, is_key: bool = False) -> ColumnHeaderConverter:  # noqa: ARG001 - of the protocol
     """The StringConverter as a header converter."""
     return ColumnHeaderConverter(StringConverter(config))
 
 
-def byte_array(config: NoConfig, *, is_key: bool) -> ByteArrayConverter:  # noqa: ARG001
+def byte_array(config: NoConfig, *, is_key: bool) -> ByteArrayConverter:  # noqa: ARG001 - of the protocol
     """The ByteArrayConverter."""
     return ByteArrayConverter()
 
 
-def byte_array_header(config: NoConfig, *, is_key: bool = False) -> ColumnHeaderConverter:  # noqa: ARG001
+def byte_array_header(config: NoConfig, *, is_key: bool = False) -> ColumnHeaderConverter:  # noqa: ARG001 - of the protocol
     """The ByteArrayConverter as a header converter."""
     return ColumnHeaderConverter(ByteArrayConverter())
 
@@ -54,7 +54,7 @@ class StringConverter:
         self._big_endian_mark = config.encoding.upper() == "UTF-16"
         self._errors = "replace" if config.coercion == Coercion.JAVA else "strict"
 
-    def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002
+    def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - of the protocol
         """The bytes of Java's `toString()`; null for a null row."""
         if self._utf8 and column.is_arrow:
             text = _plain_text(column.arrow(), column.schema)
@@ -65,7 +65,7 @@ class StringConverter:
             schema = connect_schema(column.arrow().type)
         return pa.array(each(column.rows(), lambda value: self._bytes(java_string(value, schema))), pa.binary())
 
-    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002
+    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
         """One column of optional strings."""
         if self._utf8:
             try:
@@ -119,7 +119,7 @@ def _plain_text(array: pa.Array, schema: Schema | None) -> pa.BinaryArray | None
 class ByteArrayConverter:
     """Bytes as they are; reads optional bytes. Owned by one task thread."""
 
-    def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002
+    def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - of the protocol
         """The rows themselves. SchemaError when the column is of another type."""
         if column.schema is not None and column.schema.type is not Type.BYTES:
             raise SchemaError(f"Invalid schema type for ByteArrayConverter: {column.schema.type.upper()}")
@@ -129,7 +129,7 @@ class ByteArrayConverter:
                 return column.arrow().cast(pa.binary())
         return pa.array(each(column.rows(), _raw), pa.binary())
 
-    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002
+    def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
         """One column of optional bytes."""
         return [Column.from_arrow(data, OPTIONAL_BYTES)]
 

@@ -15,13 +15,13 @@ def simple_header(config: NoConfig, *, is_key: bool = False) -> SimpleHeaderConv
 class SimpleHeaderConverter:
     """Text. An array or map without a common element type is read schemaless, as Connect's schema has no such type."""
 
-    def encode(self, topic: str, header: Header) -> bytes | None:  # noqa: ARG002
+    def encode(self, topic: str, header: Header) -> bytes | None:  # noqa: ARG002 - of the protocol
         """The text in UTF-8; None for a null value."""
         if header.value is None:
             return None
         return text_of(header.value, header.schema).encode("utf-8", "replace")
 
-    def decode(self, topic: str, key: str, data: bytes | None) -> Header:  # noqa: ARG002
+    def decode(self, topic: str, key: str, data: bytes | None) -> Header:  # noqa: ARG002 - of the protocol
         """The typed value; bytes that are no UTF-8 are read with U+FFFD, as Java does."""
         if data is None:
             return Header(key, None)
