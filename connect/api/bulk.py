@@ -170,6 +170,35 @@ class FencedSource(BulkSource, Protocol):
         """
 
 
+class HeldSnapshot(Protocol):
+    """A moment of a source at which any process reads its splits, until it is closed. Owned by one thread."""
+
+    def placed(self, split: Split) -> Split:
+        """The split, to be read at this moment: a reader raises ConnectError once that is gone. Its pieces, where it is
+        cut again, are of no moment.
+        """
+
+    def close(self) -> None:
+        """Let the source go on without it. May be called twice."""
+
+
+@runtime_checkable
+class SnapshotSource(FencedSource, Protocol):
+    """A fenced source whose splits may all be read at one moment, by any number of processes. Optional."""
+
+    def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
+        """A fenced plan with what it says of reading all splits at one moment, and warns of.
+
+        ConfigError: this source cannot, with the reason.
+        """
+
+    def hold_snapshot(self, deadline: Deadline) -> HeldSnapshot:
+        """Hold the moment of now. Called behind `begin_bulk`, so that the positions behind it are those of any fences.
+
+        ConfigError: this source cannot. RetriableError: it is away.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class BulkChunk:
     """The rows of a split, under a name that no other rows ever have.

@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Final, Self, assert_never
 
@@ -27,6 +27,7 @@ from connect.backfill.kinds import JobConnectors, load_of
 from connect.backfill.lane import LaneTask
 from connect.backfill.limits import require_told
 from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
+from connect.backfill.run_snapshot import RunSnapshot, planned_in_one
 from connect.backfill.spec import BackfillSpec
 from connect.kafka.errors import FencedError
 from connect.kafka.producer import BatchProducer
@@ -89,6 +90,7 @@ class Driver:
         self._job: Job | None = None
         self._splits: Sequence[Split] = ()
         self._markers: Sequence[Marker] = ()
+        self._snapshot = RunSnapshot()
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +118,7 @@ class Driver:
                 key="kind",
                 fix="Move them by kind: source, or let the connector follow the table by another mode than log.",
             )
-        return plan
+        return planned_in_one(plan, source, self.settings.name) if self.spec.in_one_snapshot else plan
 
     def take_over(self) -> Job | None:
         """Become the driver of the job, whoever was it before; the job, None: it was never planned."""
@@ -176,7 +178,9 @@ class Driver:
         job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run, worker=self._by_worker)
         job = self._say(job, JobState.RUNNING)
         try:
-            reports = self._rounds(run)
+            with closing(self._snapshot):
+                job = self._hold(job)
+                reports = self._rounds(run)
         except ConnectError as error:
             self._say(job, JobState.FAILED, str(error))
             raise
@@ -242,6 +246,18 @@ class Driver:
             return plan.following
         return source.begin_bulk(plan, Deadline.after(self.spec.handover.settle))
 
+    def _hold(self, job: Job) -> Job:
+        """Hold one snapshot of all chunks where the spec wants it; the job with what is to be known of that."""
+        if not self.spec.in_one_snapshot:
+            return job
+        deadline = Deadline.after(_KAFKA_S)
+        # What lanes of an earlier run still commit would be of another snapshot.
+        self.store.fence_lanes(job.name, deadline)
+        is_begun = bool(self.store.all_markers(deadline))
+        warnings = self._snapshot.hold(self.connectors.open_source(), deadline, is_begun=is_begun)
+        told = [*job.warnings, *(text for text in warnings if text not in job.warnings)]
+        return self._say(replace(job, warnings=told), JobState.RUNNING)
+
     def _behind(self, job: Job) -> Sequence[SourcePosition]:
         """Where following begins, now that every chunk was read."""
         source = self.connectors.open_source()
@@ -303,7 +319,7 @@ class Driver:
         lane_limits = LaneLimits(self.spec.chunking.max_bytes, limits.chunk_timeout, limits.max_chunk_retries)
         by_lane: dict[int, list[Split]] = {}
         for chunk, lane in placed_chunks(self._splits, self._markers, self.spec.chunking.lanes):
-            by_lane.setdefault(lane, []).append(chunk)
+            by_lane.setdefault(lane, []).append(self._snapshot.placed(chunk))
         left = {lane: chunks for lane, chunks in by_lane.items() if any(chunk.id not in done for chunk in chunks)}
         at_once = self.spec.engine.lanes_at_once(os.cpu_count() or 1) or len(left)
         return [

@@ -160,6 +160,11 @@ class Limits(Part):
 class Handover(Part):
     """How the connector goes on."""
 
+    mode: Literal["auto", "global_snapshot"] = Field(
+        default="auto",
+        description="global_snapshot: all chunks as the source was at one moment, for sources that log their changes "
+        "and can (JDBC with mode=log, PostgreSQL); auto: as the source does it, there each chunk at its own",
+    )
     settle: Seconds = Field(
         default=60.0, description="How long the safe mark is waited for, behind transactions that are open"
     )
@@ -209,7 +214,13 @@ class BackfillSpec(Part):
             "connector": self.source.connector,
             "target": self.target.connector,
             "offsets": self.source.offsets,
+            "handover.mode": self.handover.mode,
         }
+
+    @property
+    def in_one_snapshot(self) -> bool:
+        """All chunks are to be read in one snapshot of the source."""
+        return self.handover.mode == "global_snapshot"
 
 
 def kind_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -56,10 +56,12 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
     """
     from connect.backfill.estimate import estimated
     from connect.backfill.markers import stored_positions
+    from connect.backfill.run_snapshot import length_warnings
 
     driver = _driver(job, worker, jobs_topic)
     found = driver.plan()
     estimate = estimated(driver, found)
+    warnings = [*found.warnings, *(length_warnings(estimate.duration_s) if driver.spec.in_one_snapshot else ())]
     rows = sum(split.rows for split in found.splits)
     if as_json:
         told = {
@@ -69,7 +71,7 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
             "estimate": asdict(estimate),
         }
         chunks = [{"id": s.id, "bounds": dict(s.bounds), "rows": s.rows} for s in found.splits]
-        click.echo(json.dumps({**told, "warnings": list(found.warnings), "chunks": chunks}))
+        click.echo(json.dumps({**told, "warnings": warnings, "chunks": chunks}))
         return
     engine = driver.spec.engine
     where = f"Spark at {engine.master}" if engine.type == "spark" else "processes of this machine"
@@ -80,7 +82,7 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
         click.echo(f"following begins at {dict(position.partition)}: {dict(position.offset or {})}")
     for statement in found.statements:
         click.echo(f"reads by: {statement}")
-    for warning in found.warnings:
+    for warning in warnings:
         click.echo(f"warning: {warning}")
     if engine.type == "spark" and engine.master.startswith("local") and rows < _FEW_ROWS:
         click.echo("advice: engine: {type: local} moves so few rows sooner than Spark takes to start")
@@ -153,12 +155,14 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
     from connect.cli.backfill_screen import show
 
     driver = _driver(job, worker, jobs_topic)
-    driver.require_known()
+    known = driver.require_known()
     if follow:
         show(driver.store, driver.spec.name)
         return
     with closing(Watch(driver.store, driver.spec.name, Deadline.after(_READ_S))) as watch:
         click.echo(watch.progress().line())
+    for warning in known.warnings:
+        click.echo(f"warning: {warning}")
 
 
 @_command(

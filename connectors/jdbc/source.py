@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from connect.api.bulk import BulkPlan, BulkReader, ReadSplit, SourceLoad, SplitSize
+from connect.api.bulk import BulkPlan, BulkReader, HeldSnapshot, ReadSplit, SourceLoad, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.findings import Finding
@@ -78,6 +78,15 @@ class JdbcSourceConnector:
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
         """The marks, with mode=log the log's beginning and the snapshots in which the ranges were read."""
         return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
+
+    def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
+        """All ranges as they are at one moment, which PostgreSQL alone lets many sessions see."""
+        return self._log_bulk.in_one_snapshot(plan)
+
+    def hold_snapshot(self, deadline: Deadline) -> HeldSnapshot:
+        """A session that keeps its snapshot for others."""
+        del deadline
+        return self._log_bulk.hold()
 
     def load(self, deadline: Deadline) -> SourceLoad:
         """Sessions that work, and how far replicas are behind."""

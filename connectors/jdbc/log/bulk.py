@@ -3,7 +3,7 @@
 The log is kept from before the first split on. A split's offset tells the snapshots in which it was read, and the
 offset from which the connector goes on has them all, as fences (`segments`): a change is left out where its row was
 read behind it. So the tables are written to meanwhile, no snapshot is older than one split, and whoever reads them may
-die and be replaced.
+die and be replaced. Or all splits are read in one snapshot, where the server can, for as long as somebody holds it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from connect.api.bulk import BulkPlan, ReadSplit, Split, SplitSize
 from connect.api.deadline import Deadline
@@ -33,8 +33,12 @@ from connectors.jdbc.url import family
 
 Offset = Mapping[str, Any]
 Rows = Generator[Batch | BadRows, None, None]
+Shared = Sequence[Any]
+"""What a server's sessions need to read in a snapshot that another one holds, as JSON."""
 SPLITS_AT_MOST: Final = 500
 """Of all tables: each may have a snapshot of its own, and the connector's offset has all of them for a while."""
+_SNAPSHOT: Final = "snapshot"
+"""A member of bounds: the snapshot that a split is read in, where that is not its own."""
 
 
 class Keyed(NamedTuple):
@@ -68,10 +72,17 @@ class LoggedServer(Protocol):
     def begin(self, tables: Sequence[TableName], deadline: Deadline) -> Offset:
         """Let the server keep the changes of the tables from now on; the offset at which they begin."""
 
-    def read(self, table: TableName, keys: KeyRange, after: Offset | None) -> Rows:
-        """Rows of a table in a snapshot of now, behind those that an offset of an earlier reading had.
+    def cost_of_holding(self) -> str:
+        """What one snapshot for all splits costs the server. ConfigError: its sessions can share none."""
+
+    def hold(self) -> Shared:
+        """Begin a snapshot of now, in which others may read until `close`. ConfigError: as above."""
+
+    def read(self, table: TableName, keys: KeyRange, after: Offset | None, shared: Shared | None) -> Rows:
+        """Rows of a table in a snapshot of now, or a shared one, behind those that an offset of an earlier reading had.
 
         The last batch may have no rows. Each has an offset with the snapshots up to there, its table's fence.
+        ConnectError: the shared snapshot is gone.
         """
 
     def position(self, offset: Offset) -> FencedPosition:
@@ -119,10 +130,20 @@ class LogBulk:
             return BulkPlan(
                 [split for splits, _ in plans for split in splits],
                 (),
-                statements=[f"each chunk in a snapshot of its own; the log is followed behind it: {server.keeps}"],
+                statements=[_statement("each chunk in a snapshot of its own", server)],
                 warnings=[*notes, *(text for _, texts in plans for text in texts)],
                 is_fenced=True,
             )
+
+    def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
+        """The plan with what it costs. ConfigError: the server cannot. Connects to nothing."""
+        with closing(server_of(self._config)) as server:
+            warnings = [*plan.warnings, server.cost_of_holding()]
+            return replace(plan, statements=[_statement("all chunks in one snapshot", server)], warnings=warnings)
+
+    def hold(self) -> HeldLogSnapshot:
+        """A session of its own that holds the snapshot of now."""
+        return HeldLogSnapshot(server_of(self._config))
 
     def begin(self, plan: BulkPlan, deadline: Deadline) -> list[SourcePosition]:
         """Let the server keep the changes from now on; where they begin."""
@@ -151,6 +172,31 @@ class LogBulk:
             return [one.as_split for one in cut(table, {}, None, size, wanted)], [text]
         keys = _span(server.database, self._config, table, columns, key)
         return [one.as_split for one in cut(table, {}, keys, size, wanted)], []
+
+
+class HeldLogSnapshot:
+    """The snapshot of now, of a server that is closed with it. Implements HeldSnapshot."""
+
+    def __init__(self, server: LoggedServer) -> None:
+        """Connects. ConfigError: the server's sessions can share no snapshot."""
+        self._server = server
+        try:
+            self._shared = server.hold()
+        except BaseException:
+            server.close()
+            raise
+
+    def placed(self, split: Split) -> Split:
+        """The split with the snapshot among its bounds."""
+        return replace(split, bounds={**split.bounds, _SNAPSHOT: self._shared})
+
+    def close(self) -> None:
+        """End the session."""
+        self._server.close()
+
+
+def _statement(moment: str, server: LoggedServer) -> str:
+    return f"{moment}; the log is followed behind it: {server.keeps}"
 
 
 def _span(
@@ -183,7 +229,7 @@ def _joined(table: str, parts: Sequence[tuple[Fence[Any], int | None]]) -> Fence
 
 
 class LogBulkReader:
-    """Reads splits of tables, each in a snapshot of its own. Owned by one thread."""
+    """Reads splits of tables, each in a snapshot of its own or in the one that its bounds name. Owned by one thread."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Connects to nothing."""
@@ -197,8 +243,8 @@ class LogBulkReader:
 
     def read(self, split: Split, after: Offset | None) -> Iterator[Batch]:
         """Pages of the split; the last may have no rows. SchemaError: a row that no record can hold."""
-        wanted = TableSplit.of(split)
-        with closing(self._server.read(wanted.table, KeyRange(wanted.begin, wanted.end), after)) as pages:
+        wanted, shared = TableSplit.of(split), cast("Shared | None", split.bounds.get(_SNAPSHOT))
+        with closing(self._server.read(wanted.table, KeyRange(wanted.begin, wanted.end), after, shared)) as pages:
             for page in pages:
                 if not isinstance(page, BadRows):
                     yield page
@@ -217,7 +263,9 @@ class LogBulkReader:
         if end is None:
             keys = _span(self._server.database, self._config, wanted.table, columns, key)
             end = 0 if keys is None else keys.stop
-        return divided(split, int(last[0]), end, parts)
+        # The pieces may be read when the snapshot is gone.
+        bounds = {name: value for name, value in split.bounds.items() if name != _SNAPSHOT}
+        return divided(replace(split, bounds=bounds), int(last[0]), end, parts)
 
     def count(self, split: Split) -> None:
         """Not told: the table has other rows by now than those that were read, and its log tells of them."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError
+from connect.api.errors import ConfigError, ConnectError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
 from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, read_binlog_offset
-from connectors.jdbc.log.bulk import Keyed, Rows
+from connectors.jdbc.log.bulk import Keyed, Rows, Shared
 from connectors.jdbc.log.heartbeat import Heartbeat
 from connectors.jdbc.log.mysql_snapshot import begin_snapshot, planned_pages
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
@@ -56,8 +56,23 @@ class MySqlBulk:
         self.database.end_transaction()
         return here.offset()
 
-    def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None) -> Rows:
+    def cost_of_holding(self) -> str:
+        """ConfigError: see `hold`."""
+        return str(self.hold())
+
+    def hold(self) -> NoReturn:
+        """ConfigError: a snapshot is its session's alone, and processes on many machines read."""
+        raise ConfigError(
+            "MariaDB and MySQL show a snapshot to no other session than the one that began it, so that processes "
+            "cannot read at one moment.",
+            key="handover.mode",
+            fix="Leave it out: each chunk is then read in a snapshot of its own, and each row and change still comes "
+            "once.",
+        )
+
+    def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None, shared: Shared | None) -> Rows:
         """In pages, as the connector's own first read."""
+        assert shared is None, "This server made no such snapshot."
         before = None if after is None else read_binlog_offset(after)
         planned = self._planned(table)
         here = begin_snapshot(self.database)

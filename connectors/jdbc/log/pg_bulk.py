@@ -17,11 +17,11 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log import pg_slot
-from connectors.jdbc.log.bulk import Keyed, Rows
+from connectors.jdbc.log.bulk import Keyed, Rows, Shared
 from connectors.jdbc.log.heartbeat import Heartbeat
 from connectors.jdbc.log.pg_changes import ChangeEvents
 from connectors.jdbc.log.pg_segments import order_of
-from connectors.jdbc.log.pg_snapshot import TableSnapshot
+from connectors.jdbc.log.pg_snapshot import LATER, TableSnapshot, WrittenAnewError
 from connectors.jdbc.log.pg_stream import ReplicationStream
 from connectors.jdbc.log.pg_tables import LogTables
 from connectors.jdbc.log.pg_text import SESSION
@@ -81,13 +81,29 @@ class PostgresBulk:
             )
         return LogPosition(slot.confirmed_lsn).offset()
 
-    def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None) -> Rows:
+    def cost_of_holding(self) -> str:
+        """Vacuum waits."""
+        return (
+            "One snapshot is held until all chunks are read: meanwhile vacuum removes no version of a row that was "
+            "changed or deleted since it began, in any table, so tables that are written to grow. It ends with the "
+            "job's driver; a job that goes on then reads each chunk that is left in a snapshot of its own"
+        )
+
+    def hold(self) -> Shared:
+        """The snapshot's name, and an LSN behind all that is visible in it."""
+        seen, _ = self._snapshot.begin(None)
+        return [self._snapshot.export(), seen.lsn]
+
+    def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None, shared: Shared | None) -> Rows:
         """By COPY, as the connector's own first read."""
         before = None if after is None else read_offset(after)
         slot = pg_slot.look_at_slot(self.database, self._config.slot_name)
-        seen, clock_us = self._snapshot.begin(None)
+        name, lsn = shared or (None, None)
+        seen, clock_us = self._snapshot.begin(name)
+        # All readers of a snapshot tell the same of it, so that an offset has it once.
+        seen = replace(seen, lsn=lsn or seen.lsn)
         try:
-            self._snapshot.hold(table)
+            self._hold(table, name)
             planned = self._tables.plan(self._tables.describe(table))
             last = () if before is None or before.snapshot is None else before.snapshot.key
             fence = Fence() if before is None else before.fence_of(table.full)
@@ -121,6 +137,14 @@ class PostgresBulk:
         """Leave the server; the slot stays."""
         self._snapshot.close()
         self.database.close()
+
+    def _hold(self, table: TableName, shared: str | None) -> None:
+        try:
+            self._snapshot.hold(table)
+        except WrittenAnewError as error:
+            if shared is None:
+                raise
+            raise ConnectError(f"Table {table.full} was written anew since snapshot {shared}.", fix=LATER) from error
 
     def _database_name(self) -> str:
         if not self._name:

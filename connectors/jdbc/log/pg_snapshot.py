@@ -33,6 +33,9 @@ _NOW = (
 )
 # The catalog's rows are the snapshot's; what its functions tell is of now.
 _MOVED = "SELECT relfilenode <> pg_catalog.pg_relation_filenode(oid) FROM pg_catalog.pg_class WHERE oid = %s::regclass"
+# From version 17 on it ends transactions, however busy they are.
+_UNLIMITED = "SELECT set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout'"
+LATER = "Start again: what was read stays, and the rest is read in a later snapshot, with each row and change once."
 _END = b"\xff\xff"
 _DIGEST_BYTES = 32
 _TEXTS = {
@@ -57,6 +60,10 @@ class SnapshotRows:
         return replace(self, cells=[cells.take(rows) for cells in self.cells], count=int(rows.sum()))
 
 
+class WrittenAnewError(RetriableError):
+    """A later snapshot has the table's rows."""
+
+
 class TableSnapshot:
     """A transaction that reads tables as they were at one moment."""
 
@@ -71,14 +78,24 @@ class TableSnapshot:
             self._connection = psycopg.connect(**self._arguments, autocommit=True)
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             if exported is not None:
-                self._connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(exported)))
+                with self._border.translated(f"taking up snapshot {exported}, whose session may have ended,", LATER):
+                    self._connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(exported)))
             row = self._connection.execute(_NOW).fetchone()
         assert row is not None
         return Seen(str(row[0]), lsn_of_text(row[2])), int(row[1])
 
+    def export(self) -> str:
+        """Let other sessions begin in this snapshot by a name, until the transaction ends."""
+        assert self._connection is not None
+        with self._border.translated("exporting the snapshot"):
+            self._connection.execute(_UNLIMITED)
+            row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
+        assert row is not None
+        return str(row[0])
+
     def hold(self, name: TableName) -> None:
-        """Keep a table's columns as they are until the transaction ends. RetriableError: it is gone, or was written
-        anew since the snapshot, in which it is empty.
+        """Keep a table's columns as they are until the transaction ends. RetriableError: it is gone. WrittenAnewError:
+        it was written anew since the snapshot, in which it is empty.
         """
         assert self._connection is not None
         table = sql.Identifier(*(part for part in name if part is not None))
@@ -89,7 +106,8 @@ class TableSnapshot:
                 raise RetriableError(f"Table {name.full} is gone: looking for the tables anew.") from None
             moved = self._connection.execute(_MOVED, [table.as_string(self._connection)]).fetchone()
         if moved is not None and moved[0]:
-            raise RetriableError(f"Table {name.full} was written anew while others were read: reading it as it is now.")
+            text = f"Table {name.full} was written anew while others were read: reading it as it is now."
+            raise WrittenAnewError(text)
 
     def rows(
         self, table: LogTable, after: Sequence[str], limit: int, keys: KeyRange = EVERY_KEY

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ from backfill_job import KillEachStepOnce, Table
 from e2e_worker import WorkerProcess, wait_for
 from table_writers import TableWriters, require_order
 from test_backfill_local import DriverDiedError, InThisProcess
+from test_backfill_spark import HERE
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.backfill.chunk import Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
+from connect.backfill.engines.spark import SparkEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
 from connect.backfill.job import JobState
 from connect.backfill.lane import LaneTask, run_lane
@@ -83,20 +87,29 @@ def die_behind_one_lane(tasks: list[LaneTask]) -> None:
     raise DriverDiedError
 
 
-@pytest.mark.parametrize("steps", [(Step.MARKER_SENT,), pytest.param(tuple(Step), marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    ("mode", "steps"),
+    [
+        ("global_snapshot", (Step.MARKER_SENT,)),
+        pytest.param("global_snapshot", tuple(Step), marks=pytest.mark.chaos),
+        pytest.param("auto", tuple(Step), marks=pytest.mark.chaos),
+    ],
+)
 def test_a_table_that_is_written_to_is_in_its_topic_with_each_change_once_whoever_is_killed(
-    table: Table, logged: dict[str, str], process: WorkerProcess, tmp_path: Path, steps: tuple[Step, ...]
+    table: Table, logged: dict[str, str], process: WorkerProcess, tmp_path: Path, mode: str, steps: tuple[Step, ...]
 ):
     worker, client = WorkerConfig.parse(dict(process.properties)), ConnectClient(Access(process.url))
     client.create(table.name, logged, "STOPPED")
     kills = KillEachStepOnce(tmp_path, steps)
-    parts = {"chunking": {"rows": 100, "lanes": 3}, "limits": {"max_chunk_retries": 8}}
+    parts = {"chunking": {"rows": 100, "lanes": 3}, "limits": {"max_chunk_retries": 8}, "handover": {"mode": mode}}
     with TableWriters(table.engine.url, table.name, ROWS) as writers:
         with Driver(table.spec(**parts), worker, logged) as first, pytest.raises(DriverDiedError):
             first.run(InThisProcess(die_behind_one_lane))
         writers.wait_for(10)
         with Driver(table.spec(**parts), worker, logged) as second:
-            assert second.run(LocalEngine(2, 8, kills)).state is JobState.COPIED
+            copied = second.run(LocalEngine(2, 8, kills))
+            assert copied.state is JobState.COPIED
+            assert any("not all of one moment" in text for text in copied.warnings) is (mode != "auto")
             assert kills.killed_at == {step.name for step in steps}
             assert verify(second).is_good
             writers.wait_for(20)
@@ -106,6 +119,43 @@ def test_a_table_that_is_written_to_is_in_its_topic_with_each_change_once_whoeve
     wait_for(lambda: rebuilt(events(table)) == wanted, 60, "the table in its topic")
     require_order(events(table))
     client.delete(table.name)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_in_one_snapshot_the_topic_has_the_table_of_one_moment_whichever_lane_is_killed(
+    table: Table, logged: dict[str, str], tmp_path: Path, engine: str
+):
+    kills = KillEachStepOnce(tmp_path, (Step.CHUNK_READ, Step.COMMITTED))
+    parts = {"chunking": {"rows": 100, "lanes": 3}, "limits": {"max_chunk_retries": 8, "max_rows_per_second": 400}}
+    engines: dict[str, Any] = {
+        "local": {"type": "local"},
+        "spark": {"type": "spark", "master": "local[2,8]", "conf": HERE},
+    }
+    spec = table.spec(**parts, engine=engines[engine], handover={"mode": "global_snapshot"})
+    ends, ending = (1, ROWS), threading.Event()
+
+    def change_both_ends() -> None:
+        while not ending.is_set():
+            table.run(f"UPDATE {{t}} SET version = version + 1 WHERE id IN {ends}")
+
+    with Driver(spec, table.worker(), logged) as driver, ThreadPoolExecutor(1) as pool:
+        changes = pool.submit(change_both_ends)
+        try:
+            job = driver.run(
+                LocalEngine(2, 8, kills) if engine == "local" else SparkEngine(spec.engine, spec.name, kills)
+            )
+        finally:
+            ending.set()
+        changes.result(60)
+    assert (job.state, kills.killed_at) == (JobState.COPIED, {"CHUNK_READ", "COMMITTED"})
+    assert not any("not all of one moment" in text for text in job.warnings)
+    rows = rebuilt(events(table))
+    assert sorted(rows) == list(range(1, ROWS + 1))
+    versions = {row[0]: row[1] for row in asked(table, f"SELECT id, version FROM {table.name} WHERE id IN {ends}")}
+    assert rows[1] == rows[ROWS] < versions[1]
+    mine = "backend_xmin IS NOT NULL AND usename = current_user AND pid <> pg_backend_pid()"
+    assert not asked(table, f"SELECT pid FROM pg_stat_activity WHERE {mine}")
 
 
 def test_a_copy_of_a_log_is_refused_before_anything_is_written(table: Table, logged: dict[str, str]):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -12,14 +13,21 @@ from jdbc_log import LogRun, log_run
 from jdbc_server import Server
 from table_writers import TableWriters, require_order
 
-from connect.api.bulk import BulkPlan, ReadSplit, Split, SplitSize
+from connect.api.bulk import ReadSplit, Split, SplitSize
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, SchemaError
+from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column, SourcePosition
+from connectors.jdbc.log.position import read_offset
 from connectors.jdbc.source import JdbcSourceConnector
 
 ROWS = 600
-SERIES = {"postgres": "generate_series(1, {}) AS s(i)", "mariadb": "(SELECT seq AS i FROM seq_1_to_{}) s"}
+PAIR = (-ROWS // 4, ROWS * 3 // 2)
+"""Two rows at both ends of the table, where no writer is: each transaction that changes one changes both alike."""
+SERIES = {
+    "postgres": "generate_series(1, {}) AS s(i)",
+    "mariadb": "(SELECT seq AS i FROM seq_1_to_{}) s",
+    "mysql": "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT i FROM n) s",
+}
 """Numbers from 1 as `i`."""
 
 
@@ -47,18 +55,25 @@ def fill(server: Server, rows: int = ROWS) -> None:
     )
 
 
-def read_all(run: LogRun, planned: JdbcSourceConnector, plan: BulkPlan, writers: TableWriters) -> list[ReadSplit]:
+def read_all(
+    run: LogRun, planned: JdbcSourceConnector, splits: Sequence[Split], writers: TableWriters
+) -> list[ReadSplit]:
     """Every split while its table changes; each second one is broken off behind its first batch."""
     done = []
-    for number, split in enumerate(random.Random(7).sample(plan.splits, len(plan.splits))):
+    for number, split in enumerate(random.Random(7).sample(splits, len(splits))):
         last: Any = None
         for at_most in (1, 1000) if number % 2 else (1000,):
             for batch in read(planned, split, last, at_most):
                 last = json.loads(json.dumps(dict(batch.position.offset)))  # type: ignore[union-attr]
                 take(run, batch)
             writers.wait_for(3)
+            change_pair(run.server)
         done.append(ReadSplit(split, last))
     return done
+
+
+def change_pair(server: Server) -> None:
+    server.run(f"UPDATE {{t}} SET version = version + 1 WHERE id IN {PAIR}")
 
 
 def take(run: LogRun, batch: Batch) -> None:
@@ -80,6 +95,14 @@ def content(run: LogRun) -> dict[int, int]:
         return {row[0]: row[1] for row in connection.exec_driver_sql(f"SELECT id, version FROM {run.server.table}")}
 
 
+def content_in(server: Server, split: Split) -> dict[int, int]:
+    """The table in the snapshot in which a split is to be read, seen by a session of any program."""
+    name = split.bounds["snapshot"][0]  # type: ignore[index]
+    with server.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+        connection.exec_driver_sql(f"SET TRANSACTION SNAPSHOT '{name}'")
+        return {row[0]: row[1] for row in connection.exec_driver_sql(f"SELECT id, version FROM {server.table}")}
+
+
 def changes(run: LogRun) -> Iterator[tuple[Any, str, int | None]]:
     for _, key, value in run.events:
         if value is not None:
@@ -92,6 +115,10 @@ def rebuilt(run: LogRun) -> dict[int, int]:
 
 @pytest.mark.parametrize("fenced", [True, False])
 def test_what_was_read_in_bulk_and_the_log_behind_it_are_the_table_with_each_change_once(server: Server, fenced: bool):
+    read_and_follow(server, fenced=fenced)
+
+
+def read_and_follow(server: Server, *, fenced: bool) -> None:
     fill(server)
     with log_run(server, max__batch__size=40) as run, TableWriters(server.engine.url, server.table, ROWS) as writers:
         planned = connector(run)
@@ -101,7 +128,7 @@ def test_what_was_read_in_bulk_and_the_log_behind_it_are_the_table_with_each_cha
         with server.engine.connect() as late, server.engine.connect() as undone:
             for session, row in ((late, ROWS * 2), (undone, ROWS * 2 + 1)):
                 session.exec_driver_sql(f"INSERT INTO {server.table} VALUES ({row}, 0)")
-            done = read_all(run, planned, plan, writers)
+            done = read_all(run, planned, plan.splits, writers)
             late.commit()
             undone.rollback()
         writers.wait_for(10)
@@ -116,6 +143,81 @@ def test_what_was_read_in_bulk_and_the_log_behind_it_are_the_table_with_each_cha
             follow(run, list(following), fences=None)
             with pytest.raises(AssertionError):
                 require_order(changes(run))
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+@pytest.mark.parametrize("is_held", [True, False])
+def test_in_one_snapshot_all_rows_are_of_one_moment_and_each_change_behind_it_comes_once(server: Server, is_held: bool):
+    fill(server)
+    server.run(*(f"INSERT INTO {{t}} VALUES ({row}, 0)" for row in PAIR))
+    with log_run(server, max__batch__size=40) as run, TableWriters(server.engine.url, server.table, ROWS) as writers:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(60, 2**20), Deadline.after(60))
+        assert len(plan.splits) > 5
+        begun = planned.begin_bulk(plan, Deadline.after(60))
+        writers.wait_for(10)
+        change_pair(server)
+        with server.engine.connect() as late, closing(planned.hold_snapshot(Deadline.after(60))) as held:
+            late.exec_driver_sql(f"INSERT INTO {server.table} VALUES ({ROWS * 2}, 0)")
+            placed = [held.placed(split) for split in plan.splits]
+            there = content_in(server, placed[0])
+            done = read_all(run, planned, placed if is_held else plan.splits, writers)
+            late.commit()
+        writers.wait_for(10)
+        writers.end()
+        rows = rebuilt(run)
+        assert (rows == there) is is_held
+        assert (rows[PAIR[0]] == rows[PAIR[1]]) is is_held
+        (following,) = planned.following_behind(begun, done)
+        (fence,) = read_offset(following.offset or {}).fences.values()
+        assert (len(fence.segments) == 1) is is_held
+        follow(run, [following])
+        require_order(changes(run))
+        assert ROWS * 2 in content(run)
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+@pytest.mark.parametrize("ends", ["its session", "its table's file"])
+def test_behind_a_snapshot_that_is_gone_the_rest_is_read_in_later_ones_with_each_change_once(server: Server, ends: str):
+    fill(server, 100)
+    with log_run(server, max__batch__size=20) as run:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(50, 2**20), Deadline.after(60))
+        first, second = plan.splits
+        begun = planned.begin_bulk(plan, Deadline.after(60))
+        done = []
+        with closing(planned.hold_snapshot(Deadline.after(60))) as held:
+            server.run("UPDATE {t} SET version = 1")
+            (batch,) = read(planned, held.placed(first), at_most=1)
+            take(run, batch)
+            after = batch.position.offset  # type: ignore[union-attr]
+            if ends == "its session":
+                held.close()
+            else:
+                server.run("ALTER TABLE {t} ALTER COLUMN version TYPE NUMERIC(18)", "UPDATE {t} SET version = 2")
+            with pytest.raises(ConnectError) as refused:
+                list(read(planned, held.placed(first), after))
+            assert not isinstance(refused.value, RetriableError)
+            assert "in a later snapshot" in str(refused.value)
+        for split, place in ((second, None), (first, after)):
+            for batch in read(planned, split, place):
+                take(run, batch)
+            done.append(ReadSplit(split, batch.position.offset))  # type: ignore[union-attr, arg-type]
+        assert {version for _, _, version in changes(run)} == {0, 1 if ends == "its session" else 2}
+        follow(run, list(planned.following_behind(begun, done)))
+        require_order(changes(run))
+
+
+@pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+def test_a_server_whose_sessions_share_no_snapshot_says_so_before_anything_is_read(server: Server):
+    fill(server, 10)
+    with log_run(server) as run:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(1000, 2**20), Deadline.after(60))
+        for refused in (lambda: planned.in_one_snapshot(plan), lambda: planned.hold_snapshot(Deadline.after(60))):
+            with pytest.raises(ConfigError, match="MariaDB and MySQL show a snapshot to no other session") as told:
+                refused()
+            assert told.value.key == "handover.mode"
 
 
 def test_a_table_with_another_key_is_one_split_that_goes_on_where_it_was(server: Server):
@@ -172,7 +274,7 @@ def test_a_key_that_is_changed_while_its_table_is_read_stops_the_job(server: Ser
         plan = planned.plan_bulk(SplitSize(1000, 2**20), Deadline.after(60))
         planned.begin_bulk(plan, Deadline.after(60))
         (first,) = read(planned, plan.splits[0], at_most=1)
-        drop = "DROP PRIMARY KEY" if server.name == "mariadb" else "DROP CONSTRAINT {t}_pkey"
+        drop = "DROP PRIMARY KEY" if server.name != "postgres" else "DROP CONSTRAINT {t}_pkey"
         server.run(f"ALTER TABLE {{t}} {drop}", "ALTER TABLE {t} ADD PRIMARY KEY (id, version)")
         with pytest.raises(ConnectError, match=r"key of table .* was changed while its rows were read"):
             list(read(planned, plan.splits[0], first.position.offset))  # type: ignore[union-attr]

@@ -10,6 +10,7 @@ import pytest
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import LogRun, log_run
 from jdbc_server import Server
+from test_jdbc_log_bulk import read_and_follow
 from test_jdbc_log_mariadb import MORE
 from test_jdbc_servers import MARIADB_TYPES
 
@@ -47,6 +48,11 @@ def _columns(server: Server) -> list[tuple[str, str]]:
     )
     theirs = [(kind, value) for kind, value in {**shared, **MORE, **OTHERS}.items() if not kind.startswith(none_of)]
     return [*theirs, *(("json", document) for document in DOCUMENTS)]
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_a_bulk_read_and_the_log_behind_it_are_the_table_with_each_change_once(server: Server, fenced: bool):
+    read_and_follow(server, fenced=fenced)
 
 
 @pytest.mark.parametrize("metadata", ["MINIMAL", "FULL"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from connect.api.bulk import ReadSplit, SplitSize
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
 from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log.bulk import SPLITS_AT_MOST, LogBulk, split_size
+from connectors.jdbc.log.bulk import SPLITS_AT_MOST, Keyed, LogBulk, LogBulkReader, split_size
 from connectors.jdbc.log.fences import Seen
 from connectors.jdbc.log.position import LogPosition, SnapshotPlace, partition_of, read_offset
 from connectors.jdbc.log.segments import Fence, Segment
@@ -45,6 +46,52 @@ def test_the_snapshots_of_all_splits_are_in_the_offset_in_the_order_of_their_key
     assert position.fences["public.a"].bounds == (("-6",), ("9",))
     assert [seen.lsn for seen in position.fences["public.a"].seen] == [0, 1, 2]
     assert position.fences["public.b"].bounds == ()
+
+
+def test_splits_of_one_snapshot_are_one_segment():
+    seen = Seen("7:7:", 7)
+    done = [
+        ReadSplit(split, {**offset, **LogPosition(77, fences={"public.a": Fence(("id",), (Segment(seen),))}).offset()})
+        for split, offset in read(TABLES[0], [-5, 10])
+    ]
+    (following,) = LogBulk(CONFIG).behind(BEGUN, done)
+    assert read_offset(following.offset or {}).fences["public.a"] == Fence(("id",), (Segment(seen),))
+
+
+class Server:
+    """Holds snapshot 7, and knows a table of whole-number keys of which 10 was read last."""
+
+    database = None
+    is_open = True
+
+    def hold(self) -> list[int]:
+        return [7]
+
+    def keyed(self, table: TableName) -> Keyed:
+        del table
+        return Keyed([], "id")
+
+    def last_key(self, offset: object) -> tuple[str, ...]:
+        del offset
+        return ("10",)
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+def test_a_held_snapshot_is_in_the_bounds_of_splits_and_in_none_of_their_pieces(monkeypatch: pytest.MonkeyPatch):
+    server = Server()
+    monkeypatch.setattr("connectors.jdbc.log.bulk.server_of", lambda _: server)
+    held = LogBulk(CONFIG).hold()
+    (planned,) = (one.as_split for one in split_at(TABLES[0], {}, [100])[:1])
+    placed = held.placed(planned)
+    assert placed == replace(planned, bounds={**planned.bounds, "snapshot": [7]})
+    kept, *rest = LogBulkReader(CONFIG).divide(placed, {}, 3)
+    assert (kept.bounds["to"], rest[-1].bounds["to"]) == (11, 100)
+    # They are kept for runs in which the snapshot is gone.
+    assert not any("snapshot" in piece.bounds for piece in (kept, *rest))
+    held.close()
+    assert not server.is_open
 
 
 def test_splits_in_different_orders_stop_the_job():
