@@ -17,6 +17,8 @@ import numpy as np
 import psycopg
 from psycopg import pq
 
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError
 from connectors.jdbc.log.cells import BYTES_AT_MOST
 from connectors.jdbc.log.pgoutput import Messages
 
@@ -28,6 +30,7 @@ _SIZE: Final = struct.Struct(">I")
 _READ_BYTES = 1 << 18
 _SEND_S = 10.0
 _SLICE_S = 0.1
+_LEAVES_S = 5.0
 Keepalive = Callable[[bytes], None]
 
 
@@ -226,8 +229,21 @@ class LibpqCopy:
 
 
 def run_command(pgconn: Any, command: str, check: Callable[[], None]) -> Sequence[Sequence[str]]:
-    """A command's rows, none where a copy begins; `check` is called while they are waited for."""
+    """A command's rows, none where a copy begins; `check` is called while they are waited for. Where it raises, the
+    server is told to leave the command: it would go on without anybody, and keep a slot that it makes for itself.
+    """
     pgconn.send_query(command.encode())
+    try:
+        return _rows(pgconn, check)
+    except ConnectError:
+        pgconn.get_cancel().cancel()
+        deadline = Deadline.after(_LEAVES_S)
+        while pgconn.is_busy() and not deadline.expired:
+            _more(pgconn, _SLICE_S)
+        raise
+
+
+def _rows(pgconn: Any, check: Callable[[], None]) -> Sequence[Sequence[str]]:
     result = None
     while True:
         while pgconn.is_busy():
