@@ -14,12 +14,14 @@ from urllib.parse import urlsplit
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
 from connect.backfill.engines.spark_errors import (
+    action_errors,
     jvm_away,
     jvm_ended,
     not_started,
     reason_in,
     refused,
     remedy,
+    require_archive,
     require_hadoop_conf,
     require_java,
 )
@@ -59,6 +61,7 @@ class SparkEngine:
         self._spec = spec
         self._job = job
         self._run = run
+        require_archive(spec.python_env)
         if spec.remote is None:
             require_java()
             if spec.master == "yarn":
@@ -105,7 +108,7 @@ class SparkEngine:
         except PySparkRuntimeError as error:
             raise not_started(self._spec, error) from error
         except Py4JJavaError as error:
-            raise refused(str(error)) from error
+            raise refused(error) from error
         except jvm_away() as error:
             raise jvm_ended(error) from error
         session.sparkContext.setLogLevel("ERROR")
@@ -169,15 +172,13 @@ def _overhead_mib(conf: Mapping[str, str]) -> int:
 
 def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
     """What `run` gives for each task, in no order; it and they can be pickled. ConnectError: one failed too often."""
-    from pyspark.errors import PySparkException
-
     # One row per task of ours, one of ours per task of Spark.
     frame = session.range(0, len(tasks), 1, len(tasks))
     try:
         rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "answer binary").collect()
     except jvm_away() as error:
         raise jvm_ended(error) from error
-    except PySparkException as error:
+    except action_errors() as error:
         raise ConnectError(
             f"A task failed too often, or Spark ended: {reason_in(str(error))}", fix=remedy(str(error))
         ) from error

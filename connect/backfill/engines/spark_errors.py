@@ -26,6 +26,8 @@ _REMEDIES: Final = (
      "yarn-site.xml, with yarn.resourcemanager.hostname.")),
     (r"above the max threshold", ("YARN gives no container of that size: ask for less (conf: spark.executor.memory, "
      "spark.executor.cores), or raise what its message names.")),
+    (r"ExecutorLostFailure", ("Executors ended while they ran lanes, and their logs say why. Where memory lacked, ask "
+     "for more (conf: spark.executor.memoryOverhead). What is committed stays, and the same command goes on.")),
     (r"UnknownHostException|Connection refused|All masters are unresponsive|stopped SparkContext",
      "The master does not answer: check engine.master, and that executors reach the driver (conf: spark.driver.host)."),
 )  # fmt: skip
@@ -55,14 +57,22 @@ def require_hadoop_conf() -> None:
         )
 
 
-def refused(trace: str) -> ConnectError:
-    """Spark's JVM is there, and what it asked of its master was refused or not answered. trace: of Java, by py4j."""
-    first, *causes = [line for line in trace.splitlines() if line.startswith((": ", "Caused by: "))] or [trace]
-    because = f" ({causes[-1]})" if causes else ""
+def require_archive(python_env: str | None) -> None:
+    """ConnectError: there is no such file. What has a scheme (hdfs://, s3a://) is Spark's to find."""
+    if python_env and "://" not in python_env and not Path(python_env).is_file():
+        raise ConnectError(
+            f"There is no file {python_env}.",
+            key="engine.python_env",
+            fix=f"Write it: connect backfill package {python_env}",
+        )
+
+
+def refused(error: Exception) -> ConnectError:
+    """Spark's JVM is there, and what it asked of its master was refused or not answered."""
     return ConnectError(
-        f"Spark did not start: {first.removeprefix(': ')}{because}",
+        f"Spark did not start: {reason_in(str(error))}",
         key="engine.master",
-        fix=remedy(trace) or "Its log is above.",
+        fix=remedy(str(error)) or "Its log is above.",
     )
 
 
@@ -91,6 +101,17 @@ def jvm_away() -> tuple[type[Exception], ...]:
     return OSError, Py4JNetworkError
 
 
+def action_errors() -> tuple[type[Exception], ...]:
+    """What an action raises whose tasks failed too often: Python's errors have classes of PySpark, Java's have not."""
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JJavaError
+    except ImportError:
+        return (PySparkException,)
+    return PySparkException, Py4JJavaError
+
+
 def jvm_ended(error: Exception) -> ConnectError:
     """Spark's JVM was there."""
     return ConnectError(
@@ -110,7 +131,10 @@ def remedy(text: str) -> str | None:
 
 
 def reason_in(text: str) -> str:
-    """The line of a Python error in Spark's long text."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """What happened, of Spark's long text: the line of a Python error, or what Java said first and its last cause."""
+    stripped = (line.strip() for line in text.splitlines())
+    lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
     named = [line for line in lines if "Error: " in line or "Error(" in line]
+    if not named and (java := [line for line in lines if line.startswith((": ", "Caused by: "))]):
+        named = [" ".join(dict.fromkeys((java[0].removeprefix(": "), java[-1].removeprefix(": "))))]
     return (named or lines or ["no reason was given"])[-1][:500]

@@ -6,9 +6,10 @@ from importlib.metadata import PackageNotFoundError, distribution, distributions
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.engines.spark import SparkEngine, spark_settings
+from connect.backfill.engines.spark import SparkEngine, collected, spark_settings
 from connect.backfill.engines.spark_errors import refused, remedy
 from connect.backfill.package import needed, write_metadata
 from connect.backfill.spec import Engine
@@ -88,16 +89,53 @@ def test_each_trap_of_a_cluster_has_its_fix(words: str, fix: str):
     assert fix in (remedy(words) or "")
 
 
+JAVA_TRACE = (
+    "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
+    ": io.fabric8.kubernetes.client.KubernetesClientException: An error has occurred.\n"
+    "\tat io.fabric8.kubernetes.client.KubernetesClientException.launderThrowable\n"
+    "Caused by: java.io.IOException: Connection refused: /127.0.0.1:1\n\t... 35 more\n"
+    "Caused by: java.net.ConnectException: Connection refused\n\tat java.base/sun.nio\n\t... 35 more\n"
+)
+
+
+class JavaError(Py4JJavaError):
+    """One whose Java is a text."""
+
+    def __init__(self, trace: str) -> None:
+        self.trace = trace
+
+    def __str__(self) -> str:
+        return self.trace
+
+
 def test_what_a_master_refused_is_told_with_its_last_cause():
-    trace = (
-        "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
-        ": io.fabric8.kubernetes.client.KubernetesClientException: An error has occurred.\n"
-        "\tat io.fabric8.kubernetes.client.KubernetesClientException.launderThrowable\n"
-        "Caused by: java.io.IOException: Connection refused: /127.0.0.1:1\n\t... 35 more\n"
-        "Caused by: java.net.ConnectException: Connection refused\n"
-    )
-    told = str(refused(trace))
-    assert "An error has occurred. (Caused by: java.net.ConnectException: Connection refused)" in told
+    told = str(refused(JavaError(JAVA_TRACE)))
+    assert "An error has occurred. Caused by: java.net.ConnectException: Connection refused" in told
     assert "check engine.master" in told
-    alone = str(refused(": java.lang.IllegalArgumentException: 8192 MB is above the max threshold\n"))
-    assert alone.startswith("Spark did not start: java.lang.IllegalArgumentException: 8192 MB is above the max thresh")
+    alone = str(refused(JavaError(": java.lang.IllegalArgumentException: 8192 MB is above the max threshold\n")))
+    assert "java.lang.IllegalArgumentException: 8192 MB is above the max threshold YARN gives" in alone
+
+
+def test_a_task_that_java_ended_is_told_as_one_that_python_ended():
+    class Frame:
+        def mapInArrow(self, *_: object) -> Frame:  # noqa: N802 - Spark's name
+            return self
+
+        def collect(self) -> None:
+            raise JavaError(
+                ": org.apache.spark.SparkException: Job aborted\n"
+                "\tat org.apache.spark.sql.execution.QueryExecution$.withInternalError(QueryExecution.scala:927)\n"
+                "Caused by: ExecutorLostFailure (executor 1)"
+            )
+
+    class Session:
+        def range(self, *_: int) -> Frame:
+            return Frame()
+
+    with pytest.raises(ConnectError, match=r"Job aborted Caused by: ExecutorLostFailure.*their logs say why"):
+        collected(Session(), str, [1])
+
+
+def test_an_archive_that_is_not_there_is_told_before_spark_is_started(tmp_path: Path):
+    with pytest.raises(ConnectError, match=r"There is no file .*none.tar.gz.*connect backfill package"):
+        SparkEngine(Engine(master="spark://m:7077", python_env=str(tmp_path / "none.tar.gz")), "job")
