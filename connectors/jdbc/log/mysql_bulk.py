@@ -25,15 +25,24 @@ from connectors.jdbc.types import Raw
 class MySqlBulk:
     """One server. Implements LoggedServer."""
 
-    keeps = (
-        "the server must keep its binary log (binlog_expire_logs_seconds) from when the job begins until the connector "
-        "has read it"
-    )
-
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Connects to nothing."""
         self._config = config
         self.database = Database(config, waits=True)
+
+    @property
+    def keeps(self) -> str:
+        """The log; and how MySQL, which does not tell a snapshot's place in it, begins one."""
+        log = (
+            "the server must keep its binary log (binlog_expire_logs_seconds) from when the job begins until the "
+            "connector has read it"
+        )
+        if self.database.is_mariadb:
+            return log
+        return (
+            f"{log}; MySQL begins each snapshot under FLUSH TABLES WITH READ LOCK, which waits for statements that run "
+            "and lets writes wait for a moment"
+        )
 
     def keyed(self, table: TableName) -> Keyed:
         """The column that orders rows, where that is one whole number."""

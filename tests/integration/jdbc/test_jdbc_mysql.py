@@ -14,6 +14,7 @@ from test_jdbc_log_bulk import read_and_follow
 from test_jdbc_log_mariadb import MORE
 from test_jdbc_servers import MARIADB_TYPES
 
+from connect.api.bulk import SplitSize
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 
@@ -53,6 +54,13 @@ def _columns(server: Server) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("fenced", [True, False])
 def test_a_bulk_read_and_the_log_behind_it_are_the_table_with_each_change_once(server: Server, fenced: bool):
     read_and_follow(server, fenced=fenced)
+
+
+def test_the_plan_of_a_bulk_read_tells_of_the_lock_in_which_each_snapshot_begins(server: Server):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)")
+    planned = server.connector(mode="log", topic__prefix=server.table)
+    (statement,) = planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(60)).statements
+    assert "FLUSH TABLES WITH READ LOCK" in statement
 
 
 @pytest.mark.parametrize("metadata", ["MINIMAL", "FULL"])
