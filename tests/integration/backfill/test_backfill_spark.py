@@ -26,6 +26,9 @@ from connect.runtime.worker_config import WorkerConfig
 ROWS = 4000
 HERE = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}
 """Where Spark's Python workers find this test's modules."""
+LOOPBACK = {
+    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m"
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -51,16 +54,28 @@ def test_an_executor_that_is_killed_in_the_middle_of_a_chunk_repeats_no_row(tabl
     with ExitStack() as stack:
         if master == "standalone":
             master = stack.enter_context(standalone_cluster(tmp_path))
-        conf = {
-            **HERE, "spark.executor.memory": "512m",
-            "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
-        }  # fmt: skip
+        conf = {**HERE, **LOOPBACK}
         driver = stack.enter_context(table.driver(engine={"type": "spark", "master": master, "conf": conf}))
         job = driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills))
         assert job.state is JobState.COPIED
         assert kills.killed_at == {"MARKER_SENT"}
         assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
         assert verify(driver).is_good
+
+
+@pytest.mark.chaos
+def test_an_executor_that_is_killed_too_often_fails_the_job_which_goes_on_elsewhere(table: Table, tmp_path: Path):
+    table.fill(ROWS)
+    kills = KillEachStepOnce(tmp_path, (Step.MARKER_SENT,), whose="executor")
+    conf = {**HERE, **LOOPBACK, "spark.task.maxFailures": "1"}
+    engine = {"type": "spark", "master": "local-cluster[2,1,1024]", "conf": conf}
+    with table.driver(engine=engine) as driver:
+        with pytest.raises(ConnectError, match=r"ExecutorLostFailure.*their logs say why.*the same command goes on"):
+            driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills))
+        assert driver.require_known().state is JobState.FAILED
+    with table.driver() as driver:
+        assert driver.run().state is JobState.COPIED
+    assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
 
 
 def error_of(worker: dict[str, str], connector: dict[str, str], spec: dict[str, Any], answers: Connection) -> None:
