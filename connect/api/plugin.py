@@ -77,7 +77,7 @@ class Plugin:
 
 
 class PluginSpec:
-    """The one hook."""
+    """The one hook that a package of plug-ins implements."""
 
     @hookspec
     def connect_plugins(self) -> list[Plugin]:

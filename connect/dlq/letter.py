@@ -65,7 +65,7 @@ class Letter:
 
     @property
     def component(self) -> str:
-        """The class that failed."""
+        """The name of the class that failed."""
         return self.context.get("class.name", "")
 
     @property
@@ -75,7 +75,7 @@ class Letter:
 
     @property
     def error_class(self) -> str:
-        """The error's class."""
+        """The name of the class of the error."""
         return self.context.get("exception.class.name", "")
 
     @property
@@ -86,7 +86,7 @@ class Letter:
 
     @property
     def timestamp_ms(self) -> int | None:
-        """The record's time."""
+        """The timestamp of the record; None where it has none."""
         times = self.raw.timestamps_ms
         return None if times is None else times[0].as_py()
 

@@ -37,7 +37,7 @@ class To:
         self._topic = topic
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
-        """The record as it is."""
+        """The record of the letter, unchanged but for its topic."""
         del deadline
         headers = [list(letter.headers)] if letter.headers else None
         return [replace(letter.raw, topic=self._topic, partition=None, offsets=None, next_offset=None, headers=headers)]

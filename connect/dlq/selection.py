@@ -29,7 +29,7 @@ class Selection:
     places: frozenset[Place] | None = None
 
     def matches(self, letter: Letter) -> bool:
-        """The letter is meant."""
+        """Whether the filters select this letter."""
         return (
             self.connector in {None, letter.connector}
             and self.topic in {None, letter.topic}

@@ -59,7 +59,7 @@ def _bytes(name: str, data: bytes | None) -> Mapping[str, object]:
 
 
 def in_full(letter: Letter, *, replayed: bool) -> str:
-    """All of a letter."""
+    """A letter as text: its origin, error, trace, key, value and headers."""
     facts = {
         "letter": str(letter.place),
         "time": moment(letter.timestamp_ms),

@@ -24,7 +24,7 @@ def json_answer(value: Any, status: int = 200) -> web.Response:
 
 
 def empty_answer(status: int) -> web.Response:
-    """No body at all."""
+    """An answer without a body."""
     return web.Response(status=status)
 
 

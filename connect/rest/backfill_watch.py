@@ -36,7 +36,7 @@ class BackfillWatch:
         self._seen: int | None = None
 
     async def run(self) -> NoReturn:
-        """Look until cancelled."""
+        """Let this worker go on with the jobs of workers that are gone, until cancelled."""
         pause_s = _LOOK_S
         while True:
             await asyncio.sleep(pause_s)

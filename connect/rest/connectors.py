@@ -56,7 +56,7 @@ async def create(request: web.Request) -> web.Response:
 
 
 async def get(request: web.Request) -> web.Response:
-    """A connector."""
+    """Answer with a connector: its configuration and tasks."""
     context = context_of(request)
     return json_answer(info_json(context.operations.info(name_of(request)), context.secrets))
 

@@ -36,7 +36,7 @@ class EvaluationJob:
         return "FAILED" if "error" in self.answer else "DONE"
 
     def shown(self) -> dict[str, Any]:
-        """As REST answers it."""
+        """The evaluation as REST answers it."""
         answer = self.answer or {}
         error, result = answer.get("error"), answer.get("result")
         return {"id": self.id, "state": self.state, "progress": list(self.said), "error": error, "result": result}

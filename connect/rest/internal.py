@@ -17,7 +17,7 @@ SIGNATURE, ALGORITHM = "X-Connect-Authorization", "X-Connect-Request-Signature-A
 
 
 async def refuse(request: web.Request) -> NoReturn:
-    """400 or 403."""
+    """Refuse a request that only Java workers send each other: 400 without a signature, else 403."""
     signature, algorithm = request.headers.get(SIGNATURE), request.headers.get(ALGORITHM)
     if signature is None or algorithm is None:
         raise RequestError(400, "Internal request missing required signature")

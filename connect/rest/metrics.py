@@ -25,7 +25,7 @@ class WorkerCollector:
     context: RestContext
 
     def collect(self) -> Iterator[Metric]:
-        """All families."""
+        """All families of metrics, for the Prometheus client."""
         return families(_figures(self.context))
 
 

@@ -19,7 +19,7 @@ async def get_topics(request: web.Request) -> web.Response:
 
 
 async def reset_topics(request: web.Request) -> web.Response:
-    """Forget them."""
+    """Forget the topics that a connector used."""
     _check_tracked(request)
     context = context_of(request)
     if not context.worker.topic_tracking_allow_reset:

@@ -77,7 +77,7 @@ class Agent:
         return AgentFigures(self._config["name"], self._state, self._figures())
 
     def stop(self) -> None:
-        """End soon."""
+        """Ask the agent to end."""
         self._stopping = True
         self._events.put(None)
 
@@ -104,7 +104,7 @@ class Agent:
         return True
 
     def close(self) -> None:
-        """Let go of Kafka."""
+        """Close the Kafka clients."""
         self._clients.close()
 
     def _run_once(self, number: int) -> TaskState | None:

@@ -49,7 +49,7 @@ class AgentMetrics(Collector):
         self._close: Callable[[], None] = lambda: None
 
     def collect(self) -> Iterator[Metric]:
-        """All families."""
+        """All families of metrics, for the Prometheus client."""
         now = self._now()
         states = ConnectorStates(now.state, Counter([now.state]), here=True)
         return families(WorkerFigures(self._about, {(now.name, "0"): now.figures}, {now.name: states}))

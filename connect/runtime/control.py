@@ -14,7 +14,7 @@ class Control:
         self._paused = paused
 
     def ask_to_stop(self) -> None:
-        """End the task."""
+        """Ask the task to end."""
         self.stop.set()
         self.bell.set()
 
@@ -25,12 +25,12 @@ class Control:
 
     @property
     def stopping(self) -> bool:
-        """The task shall end."""
+        """Whether the task is asked to end."""
         return self.stop.is_set()
 
     @property
     def paused(self) -> bool:
-        """The task shall rest."""
+        """Whether the task is asked to rest."""
         return self._paused
 
     def heard(self) -> None:

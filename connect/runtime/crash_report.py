@@ -43,7 +43,7 @@ class Stages:
             return StageSlot(self._memory, self._free.pop() if self._free else None, run)
 
     def give_back(self, slot: StageSlot) -> None:
-        """The run has ended."""
+        """Take back the slot of a run that has ended."""
         if slot.place is None:
             return
         slot.clear()
@@ -64,7 +64,7 @@ class StageSlot:
         self._write(self._run, stage)
 
     def clear(self) -> None:
-        """The slot is nobody's."""
+        """Mark the slot as free."""
         self._write(0, "")
 
     def _write(self, run: int, stage: str) -> None:

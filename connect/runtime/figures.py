@@ -87,7 +87,7 @@ class TaskFigures:
         return raw
 
     def snapshot(self) -> dict[str, float]:
-        """All values now."""
+        """The present values of all metrics."""
         values = dict(self._values)
         if self._caught_up_s is not None:
             # Here, as a task that waits for Kafka is not asked, and its lag grows all the same.

@@ -132,7 +132,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class HostReady:
-    """The host is up."""
+    """The first message of a host, once it is up."""
 
     pid: int
 

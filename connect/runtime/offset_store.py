@@ -27,7 +27,7 @@ class OffsetStore:
 
     @property
     def topic(self) -> str:
-        """The topic's name."""
+        """The name of the offsets topic."""
         return self._topic
 
     def read_to_end(self, deadline: Deadline) -> None:
@@ -84,7 +84,7 @@ class SourceOffsets:
 
     @property
     def topic(self) -> str:
-        """The topic that counts."""
+        """The name of the topic whose offsets count first."""
         return self._store.topic
 
     def read_to_end(self, deadline: Deadline) -> None:
@@ -101,7 +101,7 @@ class SourceOffsets:
         return found
 
     def positions(self) -> list[SourcePosition]:
-        """Everything stored."""
+        """All stored offsets; those of the first topic replace those of the other."""
         older = () if self._fallback is None else self._fallback.positions(self._connector)
         found = {partition_key(p.partition): p for p in (*older, *self._store.positions(self._connector))}
         return list(found.values())

@@ -78,7 +78,7 @@ class KafkaTopics:
         self._consumer.assign(starts)
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Rows of one partition."""
+        """The next rows of one partition; None where none came by the deadline."""
         if not self._ready and not self._raw:
             self._raw.extend(self._consumer.poll(POLL_RECORDS, deadline))
         if not self._ready and self._raw:

@@ -28,7 +28,7 @@ class BrokersTopics:
     """No `topic.creation.*` counts here: the brokers make missing topics, if they are set so."""
 
     def ensure(self, topic: str, deadline: Deadline) -> None:
-        """Nothing to do."""
+        """Do nothing: the brokers create topics, or refuse the rows."""
 
 
 class CreatedTopics:

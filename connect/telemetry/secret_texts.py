@@ -31,7 +31,7 @@ class SecretTexts:
 
 
 SECRET_TEXTS: Final = SecretTexts()
-"""Those of this process."""
+"""The secrets that this process knows."""
 
 
 def _forms(secret: str) -> set[str]:

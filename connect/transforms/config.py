@@ -29,7 +29,7 @@ TIME_TARGETS = ("string", "unix", "Date", "Time", "Timestamp")
 
 
 class NoConfig(Config):
-    """No settings."""
+    """The declaration of a plug-in without settings."""
 
 
 class CastConfig(Config):
@@ -221,7 +221,7 @@ class ReplaceFieldConfig(Config):
 
     @property
     def new_names(self) -> Mapping[str, str]:
-        """New names by old."""
+        """The renames: old name -> new name."""
         return MappingProxyType(dict(names_of(rename) for rename in self.renames))
 
     @property

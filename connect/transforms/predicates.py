@@ -17,10 +17,10 @@ class Filter:
     """Drops every row it is given."""
 
     def __init__(self, _: NoConfig) -> None:
-        """No settings."""
+        """The transform has no settings."""
 
     def apply(self, _: Batch) -> list[Batch]:
-        """Nothing."""
+        """Drop all rows."""
         return []
 
 
@@ -44,7 +44,7 @@ class HasHeaderKey:
         self._name = config.name
 
     def test(self, batch: Batch) -> pa.BooleanArray:
-        """One answer per row."""
+        """Whether each row has the header."""
         import pyarrow as pa
 
         if batch.headers is None:
@@ -56,10 +56,10 @@ class RecordIsTombstone:
     """The row's value is null."""
 
     def __init__(self, _: NoConfig) -> None:
-        """No settings."""
+        """The predicate has no settings."""
 
     def test(self, batch: Batch) -> pa.BooleanArray:
-        """One answer per row."""
+        """Whether each row is a tombstone."""
         import pyarrow as pa
 
         if batch.values.is_arrow:

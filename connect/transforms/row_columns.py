@@ -41,7 +41,7 @@ class StructColumns:
         return cls(schema, arrays, [rows_from_arrow(array) for array in arrays])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A new dict per row."""
+        """The rows, each as a new dict."""
         return iter(struct_rows([field.name for field in self.schema.fields], self.values))
 
     def changed(self, rows: Sequence[Any], kept: Sequence[int], schema: Schema) -> Column:

@@ -32,7 +32,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 
 def civil_day(number: int) -> CivilDay:
-    """The date of a day."""
+    """The date of a day, given by its number since 1970."""
     shifted = number + 719_470
     if number >= _CUTOVER:
         shifted -= 2
@@ -49,7 +49,7 @@ def civil_day(number: int) -> CivilDay:
 
 
 def day_of_year(number: int) -> int:
-    """1 for 1 January."""
+    """The number of a day within its year, from 1 on."""
     return number - day_number(civil_day(number).year, 1, 1) + 1
 
 

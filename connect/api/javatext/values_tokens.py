@@ -22,7 +22,7 @@ class Tokens:
         return self._at - len(self._peeked or "")
 
     def rewind(self, place: int) -> None:
-        """Go back."""
+        """Go back to a place in the text."""
         self._at, self._peeked = place, None
 
     def has_next(self) -> bool:

@@ -107,7 +107,7 @@ def _skip(part: Cursor, wire: int) -> None:
 
 
 class _Plan:
-    """One field."""
+    """How one field is decoded."""
 
     def __init__(self, proto: ProtoField, schema: Schema, settings: n.ProtobufSettings) -> None:
         self.field = proto

@@ -24,7 +24,7 @@ class Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of the key."""
+        """The value of a key, which `make` makes where it is missing."""
         if key in self._values:
             self._values.move_to_end(key)
             return self._values[key]
@@ -34,7 +34,7 @@ class Recent(Generic[K, V]):
         return value
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all values."""
         self._values.clear()
 
 

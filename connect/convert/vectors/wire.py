@@ -41,7 +41,7 @@ def key_of(field: NumberedKind, *, packed: bool = False) -> bytes:
 
 
 def sized(content: pa.BinaryArray) -> p.Parts:
-    """Length and bytes."""
+    """The parts of a value with its length before it."""
     return [p.varints(p.lengths_of(content).astype(np.uint64)), p.as_binary(content)]
 
 
