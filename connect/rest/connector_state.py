@@ -21,17 +21,17 @@ async def status(request: web.Request) -> web.Response:
 
 
 async def pause(request: web.Request) -> web.Response:
-    """Let the tasks rest."""
+    """Pause a connector: its tasks rest, and keep their place."""
     return await _target(request, TargetState.PAUSED, 202)
 
 
 async def resume(request: web.Request) -> web.Response:
-    """Let the tasks run."""
+    """Resume a connector that is paused or stopped."""
     return await _target(request, TargetState.STARTED, 202)
 
 
 async def stop(request: web.Request) -> web.Response:
-    """Remove the tasks and keep the configuration and the offsets."""
+    """Stop a connector: its tasks end, its configuration and offsets stay."""
     return await _target(request, TargetState.STOPPED, 204)
 
 

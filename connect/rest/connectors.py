@@ -27,7 +27,7 @@ PATCHING: Final = web.AppKey("patching", WeakValueDictionary[str, asyncio.Lock])
 
 
 async def list_connectors(request: web.Request) -> web.Response:
-    """The names; with `expand` (info, status) a map of names to what was asked for."""
+    """The names of all connectors; with `expand` (info, status) a map of names to what was asked for."""
     operations = context_of(request).operations
     if "expand" not in request.query:
         return json_answer(list(operations.connectors()))
@@ -56,7 +56,7 @@ async def create(request: web.Request) -> web.Response:
 
 
 async def get(request: web.Request) -> web.Response:
-    """Answer with a connector: its configuration and tasks."""
+    """A connector: its configuration, tasks and type."""
     context = context_of(request)
     return json_answer(info_json(context.operations.info(name_of(request)), context.secrets))
 

@@ -31,12 +31,12 @@ async def start_evaluation(request: web.Request) -> web.Response:
 
 
 async def get_evaluation(request: web.Request) -> web.Response:
-    """How far it is, and its result once it is over."""
+    """The progress of an evaluation, and its result once it is over."""
     return json_answer(request.app[JOBS].job(segment(request, 2)).shown())
 
 
 async def get_evaluation_report(request: web.Request) -> web.Response:
-    """The report as one HTML file."""
+    """The report of an evaluation, as one HTML file."""
     job = request.app[JOBS].job(segment(request, 2))
     if job.answer is None or "report" not in job.answer:
         raise RequestError(409, f"Evaluation {job.id} is {job.state}: there is no report.")

@@ -30,7 +30,7 @@ class WorkerCollector:
 
 
 async def scrape(request: web.Request) -> web.Response:
-    """The figures now."""
+    """The metrics of this worker now, in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(WorkerCollector(context_of(request)))
     ProcessCollector(registry=registry)

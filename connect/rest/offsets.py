@@ -28,7 +28,7 @@ _LONG_MAX: Final = 2**63 - 1
 
 
 async def get_offsets(request: web.Request) -> web.Response:
-    """The offsets; of a sink those of its consumer group."""
+    """The offsets of a connector; of a sink those of its consumer group."""
     name = name_of(request)
     reading = context_of(request).operations.offsets(name)
     found = await finished(request, reading, f"reading the offsets of connector {name}")
@@ -36,7 +36,7 @@ async def get_offsets(request: web.Request) -> web.Response:
 
 
 async def alter_offsets(request: web.Request) -> web.Response:
-    """Set some partitions' offsets; null forgets one."""
+    """Set the offsets of some partitions of a stopped connector; null forgets one."""
     name = name_of(request)
     given = await read_offsets(request)
     operations = context_of(request).operations
@@ -48,7 +48,7 @@ async def alter_offsets(request: web.Request) -> web.Response:
 
 
 async def reset_offsets(request: web.Request) -> web.Response:
-    """Forget all offsets."""
+    """Forget all offsets of a stopped connector."""
     name = name_of(request)
     resetting = context_of(request).operations.reset_offsets(name)
     whole = await finished(request, resetting, f"resetting the offsets of connector {name}")

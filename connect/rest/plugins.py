@@ -18,7 +18,7 @@ from connect.runtime.config_providers import BUILT_IN
 
 
 async def list_plugins(request: web.Request) -> web.Response:
-    """The connectors; with `connectorsOnly=false` the other kinds too."""
+    """The connector plug-ins; with `connectorsOnly=false` those of other kinds, too."""
     kinds = CONNECTORS if flag(request, "connectorsOnly", default=True) else LISTED
     return json_answer([plugin_json(plugin) for plugin in context_of(request).catalog.plugins(*kinds)])
 

@@ -21,7 +21,7 @@ CUT_OFF = (
 
 
 async def root(request: web.Request) -> web.Response:
-    """What this server is; answered before the worker has started."""
+    """The version of this server and its Kafka cluster's id; answered before the worker has started, too."""
     context = context_of(request)
     cluster = context.operations.kafka_cluster_id
     return json_answer({"version": context.version, "commit": context.commit, "kafka_cluster_id": cluster})

@@ -13,7 +13,7 @@ from connect.runtime.messages import TaskId
 
 
 async def list_tasks(request: web.Request) -> web.Response:
-    """The tasks with their configurations; secrets are masked."""
+    """The tasks of a connector with their configurations; secrets are masked."""
     context, name = context_of(request), name_of(request)
     configs = context.operations.task_configs(name)
     return json_answer(

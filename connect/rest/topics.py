@@ -12,7 +12,7 @@ from connect.rest.waiting import finished
 
 
 async def get_topics(request: web.Request) -> web.Response:
-    """The topics used since the last reset; none for a connector nobody knows."""
+    """The topics that a connector used since the last reset; none for an unknown connector."""
     _check_tracked(request)
     name = name_of(request)
     return json_answer({name: {"topics": list(context_of(request).operations.topics(name))}})
