@@ -90,6 +90,10 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             most = self._options.batch_rows
         if self._at != start:
             self._open(start)
+        elif self._ends:
+            # Spark has run what ends there. It commits that behind the next batch alone, and a source may not say that
+            # there is none before its rows are kept.
+            self.commit(start)
         made = self._read(most)
         if not made.size:
             return start

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import pickle
+import sqlite3
+import threading
 from decimal import Decimal
 from pathlib import Path
 
@@ -131,3 +133,28 @@ def test_a_stream_of_what_is_there_now_ends(tmp_path: Path):
     one = reader.latestOffset(reader.initialOffset(), ReadMaxRows(1))
     assert reader.latestOffset(one, ReadMaxRows(1)) == one
     reader.stop()
+
+
+def test_a_stream_that_ends_knows_that_rows_are_kept_once_spark_asks_for_those_behind_them(tmp_path: Path):
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+        database.executemany("INSERT INTO orders VALUES (?)", [(i,) for i in range(5)])
+    given = {
+        "connector.class": "JdbcSource", "connection.url": f"jdbc:sqlite:{tmp_path}/shop.db", "topic.prefix": "",
+        "mode": "incrementing", "incrementing.column.name": "id", "table.whitelist": "orders",
+        "poll.interval.ms": "20", "settle.time.ms": "0",
+    }  # fmt: skip
+    reader = ConnectStreamReader(FrameOptions.of(given, PluginKind.SOURCE), StructType())
+    reader.prepareForTriggerAvailableNow()
+    offsets = [reader.initialOffset()]
+
+    def read_to_the_end() -> None:
+        while len(offsets) < 2 or offsets[-1] != offsets[-2]:
+            offsets.append(reader.latestOffset(offsets[-1], ReadMaxRows(100)))
+
+    reading = threading.Thread(target=read_to_the_end, daemon=True)
+    reading.start()
+    reading.join(60)
+    assert not reading.is_alive(), "it waits for a commit that Spark sends behind the next batch alone"
+    reader.stop()
+    assert [sum(offset["rows"].values()) for offset in offsets] == [0, 5, 5]
