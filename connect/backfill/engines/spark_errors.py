@@ -33,6 +33,10 @@ _REMEDIES: Final = (
 )  # fmt: skip
 """Words of Spark's errors, and what helps."""
 
+# YARN tells in further lines why its containers failed.
+_JAVA_MESSAGE: Final = re.compile(r"^: (?P<message>.*?)(?=^\s*at |^Caused by: |^\s*$|\Z)", re.MULTILINE | re.DOTALL)
+_JAVA_CAUSE: Final = re.compile(r"^Caused by: .*$", re.MULTILINE)
+
 
 def require_java() -> None:
     """ConnectError: there is none where Spark looks for it."""
@@ -135,6 +139,6 @@ def reason_in(text: str) -> str:
     stripped = (line.strip() for line in text.splitlines())
     lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
     named = [line for line in lines if "Error: " in line or "Error(" in line]
-    if not named and (java := [line for line in lines if line.startswith((": ", "Caused by: "))]):
-        named = [" ".join(dict.fromkeys((java[0].removeprefix(": "), java[-1].removeprefix(": "))))]
+    if not named and (java := _JAVA_MESSAGE.search(text)):
+        return " ".join([*java["message"].split(), *_JAVA_CAUSE.findall(text)[-1:]])[:1000]
     return (named or lines or ["no reason was given"])[-1][:500]

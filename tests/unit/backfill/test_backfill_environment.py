@@ -116,6 +116,15 @@ def test_what_a_master_refused_is_told_with_its_last_cause():
     assert "java.lang.IllegalArgumentException: 8192 MB is above the max threshold YARN gives" in alone
 
 
+def test_why_yarns_containers_failed_is_told():
+    trace = (
+        ": org.apache.spark.SparkException: Application a_1 failed 2 times due to AM Container, exitCode: -1000\n"
+        "Failing this attempt.Diagnostics: File file:/home/me/.sparkStaging/conf.zip does not exist\n"
+        ". Failing the application.\n\tat org.apache.spark.SparkContext.<init>(SparkContext.scala:632)\n"
+    )
+    assert "Diagnostics: File file:/home/me/.sparkStaging/conf.zip does not exist" in str(refused(JavaError(trace)))
+
+
 def test_a_task_that_java_ended_is_told_as_one_that_python_ended():
     class Frame:
         def mapInArrow(self, *_: object) -> Frame:  # noqa: N802 - Spark's name
