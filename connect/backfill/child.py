@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.backfill.job import JobStateError
 from connect.runtime.parent_death import die_with_parent
 
 Work = Literal["run", "verify", "write_offsets"]
@@ -59,6 +60,8 @@ class BackfillChildren:
             raise ConnectError(f"The process of backfill {spec['name']} ended with {process.exitcode}.") from None
         if kind == "refused":
             raise ConfigError(told)
+        if kind == "conflict":
+            raise JobStateError(told)
         if kind == "failed":
             raise ConnectError(told)
         return told
@@ -120,6 +123,8 @@ def _main(order: _Order, answers: Connection, parent: int) -> None:
                 driver.run()
     except ConfigError as error:
         answers.send(("refused", str(error)))
+    except JobStateError as error:
+        answers.send(("conflict", str(error)))
     except ConnectError as error:
         answers.send(("failed", str(error)))
 

@@ -21,7 +21,7 @@ from connect.api.records import SourcePosition
 from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
 from connect.backfill.division import placed_chunks
 from connect.backfill.engines import Engine, engine_of
-from connect.backfill.job import Job, JobPace, JobState, JobWish
+from connect.backfill.job import Job, JobPace, JobState, JobStateError, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.kinds import JobConnectors, load_of
 from connect.backfill.lane import LaneTask
@@ -269,7 +269,7 @@ class Driver:
 
     def _resumed(self, job: Job) -> tuple[Job, Sequence[Split]]:
         if job.state is JobState.CANCELLED:
-            raise ConnectError(
+            raise JobStateError(
                 f"Backfill {job.name} was cancelled.", fix="Begin again under another name, into a new topic."
             )
         given, planned = self.spec.fixed, job.settings.fixed

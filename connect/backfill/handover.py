@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from typing import Final, Protocol
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConnectError
+from connect.api.errors import ConfigError
 from connect.api.records import SourcePosition
 from connect.backfill.driver import Driver
-from connect.backfill.job import Job, JobState
+from connect.backfill.job import Job, JobState, JobStateError
 from connect.backfill.markers import HandoverMarker
 from connect.backfill.topic_source import topic_offset, topic_position
 from connect.client.rest import ConnectClient
@@ -67,10 +67,10 @@ def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline) -> Job:
 
 
 def require_stopped(cluster: Connectors, driver: Driver) -> None:
-    """ConnectError: tasks may still store offsets. Nothing is asked once the offsets of the handover are written."""
+    """JobStateError: tasks may still store offsets. Nothing is asked once the offsets of the handover are written."""
     job = driver.require_known()
     if job.state not in _READY:
-        raise ConnectError(
+        raise JobStateError(
             f"Backfill {job.name} is {job.state}: its connector can go on once every chunk is in Kafka.",
             fix="Run it to its end by `connect backfill run`, and verify it.",
         )
@@ -79,14 +79,14 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
     name = driver.settings.name
     found = cluster.standing(name)
     if found is None:
-        raise ConnectError(
+        raise JobStateError(
             f"There is no connector {name} that could go on.",
             key="source.connector" if driver.connectors.source else "target.connector",
             fix='Create it by POST /connectors with "initial_state": "STOPPED".',
         )
     state, tasks = found
     if state != "STOPPED" or tasks:
-        raise ConnectError(
+        raise JobStateError(
             f"Connector {name} is {state}: what its tasks store would replace the offsets of the handover.",
             fix=f"Stop it by `connect connectors stop {name}`, and wait until its tasks have ended.",
         )

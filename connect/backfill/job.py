@@ -7,11 +7,16 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
 from connect.backfill.chunk import Wish
 from connect.backfill.markers import compact, known_members, parsed
 from connect.backfill.pace import Pace
 from connect.backfill.spec import BackfillSpec
+
+
+class JobStateError(ConnectError):
+    """What is asked of a job does not fit its state, or that of its connector."""
 
 
 class JobState(StrEnum):

@@ -119,13 +119,16 @@ class _Service:
         self._making = threading.Lock()  # requests are answered on several threads
 
     def answer(self, ask: Callable[[BackfillService], T]) -> T:
-        """What the service answers. RequestError 404: there is no such job."""
+        """What the service answers. RequestError 404: there is no such job; 409: its state does not allow it."""
+        from connect.backfill.job import JobStateError
         from connect.backfill.service import NoSuchBackfillError
 
         try:
             return ask(self._service())
         except NoSuchBackfillError as error:
             raise RequestError(404, str(error)) from error
+        except JobStateError as error:
+            raise RequestError(409, str(error)) from error
 
     def adopt(self, alive: Collection[str] | None) -> None:
         """Go on with what others of the cluster no longer do; see `BackfillService.adopt`."""

@@ -53,7 +53,10 @@ def test_a_backfill_is_run_and_handed_over_by_requests(table: Table, worker: Wor
     wait_for(lambda: Counter(table.ids()) == everything, 60, "the rows of the connector")
     assert call(worker, "GET", path).json()["state"] == "DONE"
     assert call(worker, "PUT", f"{path}/cancel").status_code == 202
-    assert "was cancelled" in call(worker, "PUT", f"{path}/resume").json()["message"]
+    refused = call(worker, "PUT", f"{path}/resume")
+    assert (refused.status_code, "was cancelled" in refused.json()["message"]) == (409, True)
+    early = call(worker, "POST", f"{path}/handover")
+    assert (early.status_code, "is CANCELLED" in early.json()["message"]) == (409, True)
 
 
 def test_a_request_may_not_choose_what_runs_on_the_worker_and_every_mistake_is_told(worker: WorkerProcess):
