@@ -97,11 +97,10 @@ class SparkEngine:
             return remote_session(self._spec, self._spec.remote)
         from py4j.protocol import Py4JJavaError
 
-        # Spark would take the first python3 on the path, which has neither our packages nor our drivers.
-        os.environ.setdefault("PYSPARK_PYTHON", _PACKED if self._spec.python_env else sys.executable)
-        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        settings = spark_settings(self._spec)
+        os.environ.update(python_variables(settings, os.environ))
         builder = SparkSession.builder.master(self._spec.master).appName(f"backfill {self._job}")
-        for key, value in spark_settings(self._spec).items():
+        for key, value in settings.items():
             builder = builder.config(key, value)
         try:
             session = builder.getOrCreate()
@@ -168,6 +167,19 @@ def _overhead_mib(conf: Mapping[str, str]) -> int:
     """What a container has beside its JVM's memory: each lane is a process of its own, and one per core runs there."""
     cores = conf.get("spark.executor.cores", "")
     return _JVM_OVERHEAD_MIB + _LANE_MIB * (int(cores) if cores.isdigit() else 1)
+
+
+def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which PySpark finds its Pythons; it heeds them before the settings.
+
+    A Python that the settings name counts, whatever the user's shell says. Without any, Spark would take the first
+    python3 on the path, which has neither our packages nor our drivers.
+    """
+    named = settings.get("spark.pyspark.python")
+    return {
+        "PYSPARK_PYTHON": named or environment.get("PYSPARK_PYTHON", sys.executable),
+        "PYSPARK_DRIVER_PYTHON": environment.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+    }
 
 
 def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T]) -> list[R]:

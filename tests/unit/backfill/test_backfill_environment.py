@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import PackageNotFoundError, distribution, distributions
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.engines.spark import SparkEngine, collected, spark_settings
+from connect.backfill.engines.spark import SparkEngine, collected, python_variables, spark_settings
 from connect.backfill.engines.spark_errors import refused, remedy
 from connect.backfill.package import needed, write_metadata
 from connect.backfill.spec import Engine
@@ -18,6 +19,17 @@ from connect.backfill.spec import Engine
 def test_an_archive_is_given_to_spark_with_its_python():
     settings = spark_settings(Engine(master="spark://m:7077", python_env="env.tar.gz"))
     assert (settings["spark.archives"], settings["spark.pyspark.python"]) == ("env.tar.gz#env", "./env/bin/python")
+
+
+def test_the_python_of_an_archive_counts_whatever_the_users_shell_says():
+    shell = {"PYSPARK_PYTHON": "/usr/bin/python3"}
+    packed = spark_settings(Engine(master="spark://m:7077", python_env="env.tar.gz"))
+    assert python_variables(packed, shell)["PYSPARK_PYTHON"] == "./env/bin/python"
+    own = spark_settings(Engine(conf={"spark.pyspark.python": "/opt/python3"}))
+    assert python_variables(own, shell)["PYSPARK_PYTHON"] == "/opt/python3"
+    assert python_variables(spark_settings(Engine()), shell)["PYSPARK_PYTHON"] == "/usr/bin/python3"
+    ours = python_variables(spark_settings(Engine()), {})
+    assert ours == {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
 
 
 @pytest.mark.parametrize(("cores", "memory"), [({}, "784m"), ({"spark.executor.cores": "4"}, "1984m")])
