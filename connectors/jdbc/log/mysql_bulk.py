@@ -65,19 +65,13 @@ class MySqlBulk:
         self.database.end_transaction()
         return here.offset()
 
-    def cost_of_holding(self) -> str:
-        """ConfigError: see `hold`."""
-        return str(self.hold())
+    def cost_of_holding(self) -> NoReturn:
+        """ConfigError: sessions share no snapshot here."""
+        raise _no_shared_snapshot()
 
     def hold(self) -> NoReturn:
-        """ConfigError: a snapshot is its session's alone, and processes on many machines read."""
-        raise ConfigError(
-            "MariaDB and MySQL show a snapshot to no other session than the one that began it, so that processes "
-            "cannot read at one moment.",
-            key="handover.mode",
-            fix="Leave it out: each chunk is then read in a snapshot of its own, and each row and change still comes "
-            "once.",
-        )
+        """ConfigError: sessions share no snapshot here."""
+        raise _no_shared_snapshot()
 
     def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None, shared: Shared | None) -> Rows:
         """In pages, as the connector's own first read."""
@@ -122,3 +116,12 @@ class MySqlBulk:
 
     def _planned(self, table: TableName) -> BinlogTable:
         return plan_table(self.database, table, self._config, self._connector)
+
+
+def _no_shared_snapshot() -> ConfigError:
+    return ConfigError(
+        "MariaDB and MySQL show a snapshot to no other session than the one that began it, so that processes cannot "
+        "read at one moment.",
+        key="handover.mode",
+        fix="Leave it out: each chunk is then read in a snapshot of its own, and each row and change still comes once.",
+    )
