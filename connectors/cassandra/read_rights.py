@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from connect.api.deadline import Deadline
-from connect.api.errors import RetriableError
-from connectors.cassandra.errors import MissingRightError
-from connectors.cassandra.session import Database
+from connect.api.errors import ConfigError, ConfigProblem, RetriableError
+from connectors.cassandra.errors import MissingRightError, TableGoneError
+from connectors.cassandra.queries import Queries
 from connectors.cassandra.statements import quoted
 from connectors.cassandra.tables import Table
 
 
-def missing_read_rights(database: Database, tables: Sequence[Table], deadline: Deadline) -> Iterator[MissingRightError]:
+def missing_read_rights(database: Queries, tables: Sequence[Table], deadline: Deadline) -> Iterator[MissingRightError]:
     """An error for each table that the user may not read, as far as the deadline allows to ask. No row is read."""
     for table in tables:
         if deadline.expired:
@@ -22,8 +22,15 @@ def missing_read_rights(database: Database, tables: Sequence[Table], deadline: D
         name = f"{quoted(table.keyspace)}.{quoted(table.name)}"
         query = f"SELECT {keys} FROM {name} WHERE token({keys}) = 0 LIMIT 1"  # noqa: S608 - quoted
         # The server looks at rights before it asks replicas: one that is down says nothing of rights.
-        with suppress(RetriableError):
+        with suppress(RetriableError, TableGoneError):
             try:
                 database.rows(query, doing=f"asking for the right to read table {table.title}")
             except MissingRightError as error:
                 yield error
+
+
+def require_some_right(tables: Sequence[Table], refused: Sequence[MissingRightError]) -> list[str]:
+    """Notes on the tables that the user may not read. ConfigError: there are tables, and the user may read none."""
+    if refused and len(refused) == len(tables):
+        raise ConfigError([ConfigProblem("username", str(error)) for error in refused])
+    return [f"{error} The other tables are read." for error in refused]

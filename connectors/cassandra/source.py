@@ -9,13 +9,12 @@ from contextlib import closing
 from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.findings import Aspect, Finding, Weight
 from connect.api.records import SourcePosition
 from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
-from connectors.cassandra.read_rights import missing_read_rights
+from connectors.cassandra.read_rights import missing_read_rights, require_some_right
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.splits import count_in
@@ -51,9 +50,7 @@ class CassandraSourceConnector:
         with closing(Database(self._config)) as database:
             tables = chosen_tables(read_schemas(database), self._config)
             refused = list(missing_read_rights(database, tables, deadline))
-        if len(refused) == len(tables):
-            raise ConfigError([ConfigProblem("username", str(error)) for error in refused])
-        return [f"{error} The other tables are read." for error in refused]
+        return require_some_right(tables, refused)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         """At most a task for each split of a table. Each task reads its share of every table."""
