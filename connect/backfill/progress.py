@@ -16,6 +16,8 @@ from connect.backfill.pace import Pace
 _WINDOW_S: Final = 30.0
 _QUIET_S: Final = 20.0
 """Lanes write a chunk in seconds: after this the driver may be dead, or Spark starts."""
+_STARTED_S: Final = 60.0
+"""Spark starts sooner, where its cluster has executors for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,19 @@ class Progress:
         """For people."""
         share = self.chunks_done / self.chunks if self.chunks else 1.0
         eta = "" if self.eta_s is None or self.chunks_done == self.chunks else f", about {self.eta_s:,.0f} s to go"
-        silent = self.silent_s or 0.0
-        quiet = f"; no chunk for {silent:,.0f} s" if self.state is JobState.RUNNING and silent > _QUIET_S else ""
+        quiet = self._quiet(self.silent_s or 0.0) if self.state is JobState.RUNNING else ""
         return (
             f"{self.state or 'no such job'}: {share:.0%}, {self.chunks_done} of {self.chunks} chunks, "
             f"{self.rows_done:,} of about {self.rows:,} rows, {self.size_bytes / 1e6:,.1f} MB, {self.lanes} lanes, "
             f"{self.rows_per_second:,.0f} rows/s{eta}{quiet}{f'; {self.error}' if self.error else ''}"
         )
+
+    def _quiet(self, silent_s: float) -> str:
+        if silent_s <= _QUIET_S:
+            return ""
+        is_late = not self.lanes and silent_s > _STARTED_S
+        look = ", and none before: see whether limits let it, its driver runs and Spark has executors"
+        return f"; no chunk for {silent_s:,.0f} s{look if is_late else ''}"
 
 
 class Tally:

@@ -26,6 +26,15 @@ _REMEDIES: Final = (
      "yarn-site.xml, with yarn.resourcemanager.hostname.")),
     (r"above the max threshold", ("YARN gives no container of that size: ask for less (conf: spark.executor.memory, "
      "spark.executor.cores), or raise what its message names.")),
+    (r"unknown queue", "Name a queue that the cluster has (conf: spark.yarn.queue)."),
+    (r"No space available in any of the local directories", ("The disk of a node is fuller than its YARN lets it be: "
+     "free some of it, or raise yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage there.")),
+    (r"\.sparkStaging/.* does not exist", ("The cluster's nodes must see what this machine stages for them: name a "
+     "file system of both by fs.defaultFS of core-site.xml (or conf: spark.yarn.stagingDir).")),
+    (r"Service 'sparkDriver' failed", ("This machine has no such address: name one of its own (conf: "
+     "spark.driver.host), or beside the one by which executors reach it spark.driver.bindAddress.")),
+    (r"SparkContext has been shutdown", ("The application ended, and the log above says why. Its machines must reach "
+     "the driver (conf: spark.driver.host). What is committed stays, and the same command goes on.")),
     (r"ExecutorLostFailure", ("Executors ended while they ran lanes, and their logs say why. Where memory lacked, ask "
      "for more (conf: spark.executor.memoryOverhead). What is committed stays, and the same command goes on.")),
     (r"UnknownHostException|Connection refused|All masters are unresponsive|stopped SparkContext",

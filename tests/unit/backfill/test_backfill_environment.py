@@ -95,6 +95,11 @@ def test_plug_ins_are_found_in_an_environment_wherever_it_was_packed(metadata: s
         ("Required executor memory (8192 MB) is above the max threshold (4096 MB)", "spark.executor.memory"),
         ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", "engine.master"),
         ("All masters are unresponsive! Giving up.", "engine.master"),
+        ("java.lang.IllegalStateException: SparkContext has been shutdown", "spark.driver.host"),
+        ("Cannot assign requested address: Service 'sparkDriver' failed after 16 retries", "spark.driver.bindAddress"),
+        ("Failed to submit application_1 to YARN : submitted by user root to unknown queue: q", "spark.yarn.queue"),
+        ("No space available in any of the local directories on vm/127.0.0.1", "max-disk-utilization-per-disk"),
+        ("Diagnostics: File file:/home/me/.sparkStaging/conf.zip does not exist", "spark.yarn.stagingDir"),
     ],
 )
 def test_each_trap_of_a_cluster_has_its_fix(words: str, fix: str):

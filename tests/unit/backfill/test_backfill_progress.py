@@ -57,5 +57,16 @@ def test_a_job_that_was_just_resumed_is_not_called_silent(resumed_s, told):
     assert line.endswith(f"0 rows/s{told}")
 
 
+def test_a_job_whose_lanes_have_not_begun_for_a_minute_says_where_to_look():
+    def told(tally: Tally, now_s: int) -> str:
+        return tally.progress(RUNNING, Pace(), now_s * 1000).line()
+
+    assert told(Tally(), 61).endswith(
+        "; no chunk for 61 s, and none before: see whether limits let it, its driver runs and Spark has executors"
+    )
+    assert told(Tally(), 60).endswith("; no chunk for 60 s")
+    assert told(tally_of((1,)), 70).endswith("; no chunk for 69 s")
+
+
 def test_without_a_job_there_is_nothing_to_tell():
     assert tally_of((1,)).progress(None, Pace(), 2000) == Progress()
