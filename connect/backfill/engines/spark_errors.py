@@ -33,8 +33,9 @@ _REMEDIES: Final = (
      "file system of both by fs.defaultFS of core-site.xml (or conf: spark.yarn.stagingDir).")),
     (r"Service 'sparkDriver' failed", ("This machine has no such address: name one of its own (conf: "
      "spark.driver.host), or beside the one by which executors reach it spark.driver.bindAddress.")),
-    (r"SparkContext has been shutdown", ("The application ended, and the log above says why. Its machines must reach "
-     "the driver (conf: spark.driver.host). What is committed stays, and the same command goes on.")),
+    (r"SparkContext has been shutdown|SparkContext\.dagScheduler", ("The application ended: the log above says why. "
+     "Its machines must reach the driver (conf: spark.driver.host). What is committed stays, and the same command goes "
+     "on.")),
     (r"ExecutorLostFailure", ("Executors ended while they ran lanes, and their logs say why. Where memory lacked, ask "
      "for more (conf: spark.executor.memoryOverhead). What is committed stays, and the same command goes on.")),
     (r"UnknownHostException|Connection refused|All masters are unresponsive|stopped SparkContext",
@@ -149,5 +150,7 @@ def reason_in(text: str) -> str:
     lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
     named = [line for line in lines if "Error: " in line or "Error(" in line]
     if not named and (java := _JAVA_MESSAGE.search(text)):
-        return " ".join([*java["message"].split(), *_JAVA_CAUSE.findall(text)[-1:]])[:1000]
-    return (named or lines or ["no reason was given"])[-1][:500]
+        told = " ".join([*java["message"].split(), *_JAVA_CAUSE.findall(text)[-1:]])[:1000]
+    else:
+        told = (named or lines or ["no reason was given"])[-1][:500]
+    return f"{told.rstrip('.')}."

@@ -96,6 +96,7 @@ def test_plug_ins_are_found_in_an_environment_wherever_it_was_packed(metadata: s
         ("java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.", "engine.master"),
         ("All masters are unresponsive! Giving up.", "engine.master"),
         ("java.lang.IllegalStateException: SparkContext has been shutdown", "spark.driver.host"),
+        ('the return value of "org.apache.spark.SparkContext.dagScheduler()" is null', "spark.driver.host"),
         ("Cannot assign requested address: Service 'sparkDriver' failed after 16 retries", "spark.driver.bindAddress"),
         ("Failed to submit application_1 to YARN : submitted by user root to unknown queue: q", "spark.yarn.queue"),
         ("No space available in any of the local directories on vm/127.0.0.1", "max-disk-utilization-per-disk"),
@@ -130,7 +131,7 @@ def test_what_a_master_refused_is_told_with_its_last_cause():
     assert "An error has occurred. Caused by: java.net.ConnectException: Connection refused" in told
     assert "check engine.master" in told
     alone = str(refused(JavaError(": java.lang.IllegalArgumentException: 8192 MB is above the max threshold\n")))
-    assert "java.lang.IllegalArgumentException: 8192 MB is above the max threshold YARN gives" in alone
+    assert "java.lang.IllegalArgumentException: 8192 MB is above the max threshold. YARN gives" in alone
 
 
 def test_why_yarns_containers_failed_is_told():
