@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 from connect.api.bulk import BulkPlan
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
+from connect.backfill.core_speed import core_speed
 from connect.backfill.driver import Driver, state_topics
 from connect.backfill.job import Job, JobState
 from connect.backfill.job_store import JobStore
@@ -64,12 +65,18 @@ class Speed:
 @dataclass(frozen=True, slots=True)
 class RuleOfThumb:
     """What each core at work did in the bench, where broker and database had the same cores. start_s: until the first
-    part was there.
+    part was there, and what a broker that has just started takes longer.
     """
 
     start_s: float
     rows_per_second: float
     size_bytes_per_second: float
+
+    def on(self, core_speed: float) -> RuleOfThumb:
+        """The rule for cores of another speed, as times that of the bench's."""
+        return RuleOfThumb(
+            self.start_s / core_speed, self.rows_per_second * core_speed, self.size_bytes_per_second * core_speed
+        )
 
     def seconds(self, rows: int, size_bytes: int, cores: int) -> float:
         """How long so much would take. Small rows cost as rows, large ones as bytes."""
@@ -77,8 +84,8 @@ class RuleOfThumb:
 
 
 _RULES: Final[Mapping[str, RuleOfThumb]] = {
-    "local": RuleOfThumb(3.0, 100_000, 95e6),
-    "spark": RuleOfThumb(20.0, 95_000, 90e6),
+    "local": RuleOfThumb(5.5, 150_000, 142e6),
+    "spark": RuleOfThumb(17.0, 145_000, 138e6),
 }
 """By engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see "What it costs" in connect/ARCHITECTURE.md."""
 
@@ -119,17 +126,23 @@ def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
                 f"after {speed.start_s:,.0f} s of start"
             )
             return Estimate(speed.seconds(rows, size_bytes), basis)
-    return first_estimate(driver.spec, rows, size_bytes, os.cpu_count() or 1)
+    return first_estimate(driver.spec, rows, size_bytes, os.cpu_count() or 1, core_speed)
 
 
-def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, machine_cores: int) -> Estimate:
-    """Before any job like it has ended. `machine_cores`: of the machine that would run the job."""
+def first_estimate(
+    spec: BackfillSpec, rows: int, size_bytes: int, machine_cores: int, core_speed: Callable[[], float]
+) -> Estimate:
+    """Before any job like it has ended. `machine_cores`: of the machine that would run the job; `core_speed`: how fast
+    they are, as times those of the bench.
+    """
     nothing = "no job of this kind and engine has ended yet, by whose speed it could be told"
     if spec.kind != "source":
         return Estimate(None, nothing)
-    rule, cores = _RULES[spec.engine.type], cores_at_work(spec, machine_cores)
-    speed = f"{rule.rows_per_second:,.0f} rows/s or {rule.size_bytes_per_second / 1e6:,.0f} MB/s"
-    basis = f"rule of thumb, as {nothing}: {speed} on each of {cores} cores, after {rule.start_s:,.0f} s of start"
+    rule, cores = _RULES[spec.engine.type].on(core_speed()), cores_at_work(spec, machine_cores)
+    basis = (
+        f"rule of thumb, as {nothing}: {rule.rows_per_second:,.0f} rows/s or {rule.size_bytes_per_second / 1e6:,.0f} "
+        f"MB/s on each of {cores} cores as fast as one is here now, after {rule.start_s:,.0f} s of start"
+    )
     return Estimate(rule.seconds(rows, size_bytes, cores), basis)
 
 

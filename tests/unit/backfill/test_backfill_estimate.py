@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from connect.backfill.core_speed import core_speed
 from connect.backfill.estimate import Estimate, Speed, cores_at_work, first_estimate, like, within_limits
 from connect.backfill.job import Job, JobState
 from connect.backfill.markers import Marker
@@ -82,19 +83,32 @@ def test_a_lane_fills_a_core_as_far_as_there_are_cores(engine, lanes, cores):
     assert cores_at_work(spec_of(engine, lanes=lanes), machine_cores=2) == cores
 
 
+def told_first(engine, *, rows, size_bytes=0, core_speed=1.0, kind="source"):
+    return first_estimate(spec_of(engine, kind=kind), rows, size_bytes, machine_cores=2, core_speed=lambda: core_speed)
+
+
 def test_the_first_job_of_a_cluster_is_told_by_a_rule_of_thumb_that_says_what_it_is():
-    told = first_estimate(spec_of({"type": "local"}), rows=2_000_000, size_bytes=0, machine_cores=2)
-    assert told.duration_s == pytest.approx(3 + 10)
+    told = told_first({"type": "local"}, rows=3_000_000)
+    assert told.duration_s == pytest.approx(5.5 + 10)
     assert told.basis.startswith("rule of thumb, as no job of this kind and engine has ended yet")
-    assert "100,000 rows/s or 95 MB/s on each of 2 cores, after 3 s" in told.basis
-    large = first_estimate(spec_of({"type": "local"}), rows=1000, size_bytes=1_900_000_000, machine_cores=2)
-    assert large.duration_s == pytest.approx(3 + 10), "large rows by their bytes"
-    by_spark = first_estimate(spec_of({"master": "local[*,4]"}), rows=1_900_000, size_bytes=0, machine_cores=2)
-    assert by_spark.duration_s == pytest.approx(20 + 10)
+    assert "150,000 rows/s or 142 MB/s on each of 2 cores as fast as one is here now, after 6 s of start" in told.basis
+    large = told_first({"type": "local"}, rows=1000, size_bytes=2_840_000_000)
+    assert large.duration_s == pytest.approx(5.5 + 10), "large rows by their bytes"
+    assert told_first({"master": "local[*,4]"}, rows=2_900_000).duration_s == pytest.approx(17 + 10)
+
+
+def test_the_rule_of_thumb_goes_by_how_fast_the_machine_is():
+    told = told_first({"type": "local"}, rows=3_000_000, core_speed=0.5)
+    assert told.duration_s == pytest.approx(2 * (5.5 + 10))
+    assert "75,000 rows/s or 71 MB/s" in told.basis
+
+
+def test_the_speed_of_a_core_is_measured_as_times_that_of_the_bench():
+    assert 0.01 < core_speed() < 100
 
 
 def test_of_a_kind_without_figures_nothing_is_told():
-    told = first_estimate(spec_of({"type": "local"}, kind="copy"), 1000, 1000, 2)
+    told = told_first({"type": "local"}, rows=1000, kind="copy")
     assert (told.duration_s, "rule of thumb" in told.basis) == (None, False)
 
 

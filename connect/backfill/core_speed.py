@@ -1,0 +1,42 @@
+"""How fast a core of this machine is beside one of the machine whose figures an estimate rests on."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Final
+
+import pyarrow as pa
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_type
+from connect.api.records import Column
+from connect.convert.config import JsonConfig
+from connect.convert.json_converter import JsonConverter
+
+BENCH_ROWS_PER_SECOND: Final = 4_300_000
+"""What `encoded_rows_per_second` gave in quiet on the machine of the bench, see "What it costs" in ARCHITECTURE.md."""
+_ROWS: Final = 20_000
+_TIMES: Final = 9
+_SCHEMA: Final = s.struct({"id": s.INT64, "price": s.FLOAT64, "sku": s.STRING, "note": s.STRING})
+_NOTE: Final = "The parcel came back to the store unopened, and was sent again by another carrier. " * 10
+
+
+def core_speed() -> float:
+    """1: as fast as the bench's; 2: twice as fast. Takes a tenth of a second."""
+    return encoded_rows_per_second() / BENCH_ROWS_PER_SECOND
+
+
+def encoded_rows_per_second() -> float:
+    """Rows of about 900 bytes that one thread makes to JSON now: a lane's own work, more than a cache's worth."""
+    ids = pa.array(range(_ROWS), pa.int64())
+    columns = [ids, ids.cast(pa.float64()), ids.cast(pa.string()), pa.repeat(_NOTE, _ROWS)]
+    rows = Column.from_arrow(pa.StructArray.from_arrays(columns, fields=list(arrow_type(_SCHEMA))), _SCHEMA)
+    converter = JsonConverter(JsonConfig.parse({"schemas.enable": "false"}))
+
+    def took_s() -> float:
+        began_s = time.perf_counter()
+        converter.encode("", rows)
+        return time.perf_counter() - began_s
+
+    return _ROWS / statistics.median(took_s() for _ in range(_TIMES))
