@@ -135,7 +135,14 @@ class SourceLoad(NamedTuple):
 
 @runtime_checkable
 class MeasuredSource(BulkSource, Protocol):
-    """A bulk source that says how busy it is, so that a backfill can leave it alone for a while. Optional."""
+    """A bulk source that says how busy it is, and what reading takes of it: a backfill can then spare it. Optional."""
+
+    @property
+    def connections_per_reader(self) -> int:
+        """How many connections a reader holds at most while it reads; connects to nothing.
+
+        A question that is asked and answered in between may have one more for that moment.
+        """
 
     def load(self, deadline: Deadline) -> SourceLoad:
         """As it is now; asked every few seconds, from any thread. RetriableError: it does not answer."""

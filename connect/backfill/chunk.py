@@ -48,6 +48,8 @@ class Wish(StrEnum):
     GO_ON = "go on"
     PAUSE = "pause"
     CANCEL = "cancel"
+    AGAIN = "again"
+    """More or fewer lanes may run side by side now: all end behind their chunks, and the driver starts them anew."""
     SUPERSEDED = "superseded"
     """Another run has taken the job over."""
 
@@ -119,6 +121,11 @@ class LaneReport:
     skipped: int = 0
     error: str | None = None
     """Why it cannot go on, where running it again would not help."""
+
+    @property
+    def ends_run(self) -> bool:
+        """Whether no lane is started any more: by what its owner wants, or an error."""
+        return self.error is not None or self.wish not in {Wish.GO_ON, Wish.AGAIN}
 
 
 class LaneBrokenError(ConnectError):

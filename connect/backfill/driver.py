@@ -23,10 +23,11 @@ from connect.backfill.division import placed_chunks
 from connect.backfill.engines import Engine, engine_of
 from connect.backfill.job import Job, JobPace, JobState, JobStateError, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
-from connect.backfill.kinds import JobConnectors, load_of
+from connect.backfill.kinds import JobConnectors, load_of, reader_connections
 from connect.backfill.lane import LaneTask
-from connect.backfill.limits import require_told
+from connect.backfill.limits import require_room, require_told
 from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
+from connect.backfill.pace import LanesLeft
 from connect.backfill.run_snapshot import RunSnapshot, planned_in_one
 from connect.backfill.spec import BackfillSpec
 from connect.kafka.errors import FencedError
@@ -107,6 +108,7 @@ class Driver:
         """What a run would read, as the source is now. Writes nothing."""
         self.connectors.check()
         source = self.connectors.open_source()
+        self._require_room()
         size = SplitSize(self.spec.chunking.rows, self.spec.chunking.max_bytes)
         if self.spec.limits.pace.is_guarded:
             require_told(self.spec.limits.pace, load_of(self.settings.open()))
@@ -119,6 +121,11 @@ class Driver:
                 fix="Move them by kind: source, or let the connector follow the table by another mode than log.",
             )
         return planned_in_one(plan, source, self.settings.name) if self.spec.in_one_snapshot else plan
+
+    @property
+    def reader_connections(self) -> int:
+        """How many connections the reader of one lane has to the source at most. Connects to nothing."""
+        return reader_connections(self.connectors.open_source())
 
     def take_over(self) -> Job | None:
         """Become the driver of the job, whoever was it before; the job, None: it was never planned."""
@@ -157,7 +164,8 @@ class Driver:
         if self._engine is None:
             self._engine = engine_of(self.spec)
             self._stack.callback(self._engine.close)
-            self._engine.prepare(self.connectors, self.spec.chunking.lanes)
+            lanes = LanesLeft(self.spec.chunking.lanes, self.reader_connections)
+            self._engine.prepare(self.connectors, lanes.at_once(self.spec.limits.pace))
         known = self.take_over()
         self._job, self._splits = self._planned() if known is None else self._resumed(known)
         # What was said of an earlier run gives way to this one's spec.
@@ -174,11 +182,12 @@ class Driver:
         job = self._job or self.begin()
         if job.state in _ENDED:
             return job
+        assert self._engine is not None
         run = secrets.token_hex(6)
         job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run, worker=self._by_worker)
         job = self._say(job, JobState.RUNNING)
         try:
-            with closing(self._snapshot):
+            with closing(self._snapshot), closing(self._engine):
                 job = self._hold(job)
                 reports = self._rounds(run)
         except ConnectError as error:
@@ -281,21 +290,32 @@ class Driver:
                 key=changed[0],
                 fix="Put them back, or give the job another name.",
             )
+        self._require_room()
         splits = self.planned_splits(job)
         self.write([self.store.said_batch(JobWish(job.name, Wish.GO_ON))])
         return job, splits
 
+    def _require_room(self) -> None:
+        """ConfigError: the limits leave not even one lane room at the source."""
+        pace = self.spec.limits.pace
+        require_room(pace, LanesLeft(1, self.reader_connections).lane_connections(pace))
+
     def _rounds(self, run: str) -> list[LaneReport]:
-        """Run the lanes to their ends, and again where chunks were cut meanwhile; the reports of the last round."""
+        """Run the lanes to their ends, and anew where chunks were cut or more or fewer lanes may run.
+
+        The reports of the last round.
+        """
         assert self._engine is not None
         reports: list[LaneReport] = []
         self._markers = self.store.all_markers(Deadline.after(_KAFKA_S))
         while tasks := self._tasks(run):
-            reports = self._engine.run(tasks)
-            if any(report.error or report.wish is not Wish.GO_ON for report in reports):
+            reports = self._engine.run(tasks, tasks[0].at_once)
+            if any(report.ends_run for report in reports):
                 break
             self._markers = self.store.all_markers(Deadline.after(_KAFKA_S))
-            require_done((chunk.id for task in tasks for chunk in task.work.chunks), self._markers)
+            ended = {report.lane for report in reports if report.wish is Wish.GO_ON}
+            chunks = (chunk.id for task in tasks if task.work.lane in ended for chunk in task.work.chunks)
+            require_done(chunks, self._markers)
         return reports
 
     def _require_partitions(self, found: Sequence[Marker]) -> None:
@@ -312,7 +332,7 @@ class Driver:
                 )
 
     def _tasks(self, run: str) -> list[LaneTask]:
-        """A task for each lane that is not at its end."""
+        """A task for each lane that is not at its end, under the limits that its owner gave last."""
         self._require_partitions(self._markers)
         limits = self.spec.limits
         done = {chunk for chunk, state in chunk_states(self._markers).items() if state.is_done}
@@ -321,15 +341,18 @@ class Driver:
         for chunk, lane in placed_chunks(self._splits, self._markers, self.spec.chunking.lanes):
             by_lane.setdefault(lane, []).append(self._snapshot.placed(chunk))
         left = {lane: chunks for lane, chunks in by_lane.items() if any(chunk.id not in done for chunk in chunks)}
-        at_once = self.spec.engine.lanes_at_once(os.cpu_count() or 1) or len(left)
+        pace = self.store.jobs(Deadline.after(_KAFKA_S)).paces.get(self.spec.name, limits.pace)
+        lanes = LanesLeft(len(left), self.reader_connections)
+        at_once = lanes.at_once(pace)
         return [
             LaneTask(
                 LaneWork(self.spec.name, lane, chunks, lane_limits),
                 self.connectors,
                 self.store.topics,
                 run,
-                limits.pace,
-                min(at_once, len(left)),
+                pace,
+                min(self.spec.engine.lanes_at_once(os.cpu_count() or 1) or at_once, at_once),
+                lanes,
             )
             for lane, chunks in left.items()
         ]

@@ -16,7 +16,7 @@ from connect.backfill.driver import Driver, state_topics
 from connect.backfill.job import Job, JobState
 from connect.backfill.job_store import JobStore
 from connect.backfill.markers import Marker
-from connect.backfill.pace import Pace
+from connect.backfill.pace import LanesLeft, Pace
 from connect.backfill.spec import BackfillSpec
 
 _KAFKA_S: Final = 60.0
@@ -126,19 +126,20 @@ def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
                 f"after {speed.start_s:,.0f} s of start"
             )
             return Estimate(speed.seconds(rows, size_bytes), basis)
-    return first_estimate(driver.spec, rows, size_bytes, os.cpu_count() or 1, core_speed)
+    cores = cores_at_work(driver.spec, os.cpu_count() or 1, driver.reader_connections)
+    return first_estimate(driver.spec, rows, size_bytes, cores, core_speed)
 
 
 def first_estimate(
-    spec: BackfillSpec, rows: int, size_bytes: int, machine_cores: int, core_speed: Callable[[], float]
+    spec: BackfillSpec, rows: int, size_bytes: int, cores: int, core_speed: Callable[[], float]
 ) -> Estimate:
-    """Before any job like it has ended. `machine_cores`: of the machine that would run the job; `core_speed`: how fast
-    they are, as times those of the bench.
+    """Before any job like it has ended. `cores`: those at work; `core_speed`: how fast they are, as times those of the
+    bench.
     """
     nothing = "no job of this kind and engine has ended yet, by whose speed it could be told"
     if spec.kind != "source":
         return Estimate(None, nothing)
-    rule, cores = _RULES[spec.engine.type].on(core_speed()), cores_at_work(spec, machine_cores)
+    rule = _RULES[spec.engine.type].on(core_speed())
     basis = (
         f"rule of thumb, as {nothing}: {rule.rows_per_second:,.0f} rows/s or {rule.size_bytes_per_second / 1e6:,.0f} "
         f"MB/s on each of {cores} cores as fast as one is here now, after {rule.start_s:,.0f} s of start"
@@ -146,9 +147,13 @@ def first_estimate(
     return Estimate(rule.seconds(rows, size_bytes, cores), basis)
 
 
-def cores_at_work(spec: BackfillSpec, machine_cores: int) -> int:
-    """How many cores lanes can fill: one each, of this machine or of a cluster that has enough of them."""
-    at_once, lanes = spec.engine.lanes_at_once(machine_cores), spec.chunking.lanes
+def cores_at_work(spec: BackfillSpec, machine_cores: int, reader_connections: int) -> int:
+    """How many cores lanes can fill: one each, of this machine or of a cluster that has enough of them.
+
+    `reader_connections`: of one lane's reader to the source, as its limit on them may keep lanes back.
+    """
+    at_once = spec.engine.lanes_at_once(machine_cores)
+    lanes = LanesLeft(spec.chunking.lanes, reader_connections).at_once(spec.limits.pace)
     return lanes if at_once is None else min(at_once, machine_cores, lanes)
 
 

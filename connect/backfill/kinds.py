@@ -102,6 +102,11 @@ def load_of(parts: ConnectorParts) -> SourceLoad:
     return source.load(Deadline.after(_LOAD_S)) if isinstance(source, MeasuredSource) else SourceLoad(None, None)
 
 
+def reader_connections(source: BulkSource) -> int:
+    """How many connections a reader of the source has at most; one where the source does not tell."""
+    return source.connections_per_reader if isinstance(source, MeasuredSource) else 1
+
+
 def bulk_sink(parts: ConnectorParts) -> BulkSink:
     """The connector as a sink that takes rows in bulk. ConfigError: it is none."""
     connector = parts.build_connector()

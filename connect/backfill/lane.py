@@ -16,7 +16,7 @@ from connect.backfill.job import Jobs
 from connect.backfill.job_store import JobStore, StateTopics, lane_transactional_id
 from connect.backfill.kinds import JobConnectors, bulk_source, load_of
 from connect.backfill.markers import Marker
-from connect.backfill.pace import Pace, SourceGuard, Throttle
+from connect.backfill.pace import LanesLeft, Pace, SourceGuard, Throttle
 from connect.backfill.parts import ChunkRest, Part
 from connect.backfill.record_target import RecordTarget
 from connect.backfill.sink_target import CopiedRows, ReplayedRecords, SinkTarget
@@ -35,7 +35,7 @@ _AGAIN: Final = (RetriableError, LaneBrokenError, FatalProducerError)
 @dataclass(frozen=True, slots=True, repr=False)
 class LaneTask:
     """All that a process needs to run a lane; may hold secrets of the connectors. pace: until its owner says another
-    one; sharers: how many lanes share it at a time.
+    one; sharers: how many lanes share it at a time; left: the lanes of the round that this one is started in.
     """
 
     work: LaneWork
@@ -44,6 +44,12 @@ class LaneTask:
     run: str
     pace: Pace
     sharers: int
+    left: LanesLeft
+
+    @property
+    def at_once(self) -> int:
+        """How many lanes of its round may run side by side, whatever its engine could run."""
+        return self.left.at_once(self.pace)
 
 
 def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step, _chunk: None) -> LaneReport:
@@ -122,7 +128,7 @@ class Lane:
     def wish(self) -> Wish:
         """What the jobs topic says; it is heard outside the hours of the job, too, and while the source is too busy."""
         while True:
-            wish = self._jobs.wish(self._task.work.job, self._task.run)
+            wish = wish_of(self._jobs, self._task)
             if wish is not Wish.GO_ON or self._may_work:
                 return wish
             Deadline.after(_CLOSED_S).wait(_CLOSED_S)
@@ -131,7 +137,7 @@ class Lane:
         """Keep to the rows and bytes per second that count now, and let a busy source alone; a wish is heard."""
         rest_s = self._throttle.rest_s(self._pace, rows, size_bytes)
         began, until_s = self._pace, time.monotonic() + rest_s
-        while self._jobs.wish(self._task.work.job, self._task.run) is Wish.GO_ON:
+        while wish_of(self._jobs, self._task) is Wish.GO_ON:
             left_s = until_s - time.monotonic() if self._pace == began else 0.0
             if left_s <= 0 and self._guard.allows(self._pace):
                 return
@@ -143,7 +149,20 @@ class Lane:
 
     @property
     def _pace(self) -> Pace:
-        return self._jobs.paces.get(self._task.work.job, self._task.pace)
+        return pace_of(self._jobs, self._task)
+
+
+def pace_of(jobs: Jobs, task: LaneTask) -> Pace:
+    """The pace that counts for a lane now."""
+    return jobs.paces.get(task.work.job, task.pace)
+
+
+def wish_of(jobs: Jobs, task: LaneTask) -> Wish:
+    """What a lane has to do: as its owner wants it, and to end where other lanes may run beside it than it knows."""
+    wish = jobs.wish(task.work.job, task.run)
+    if wish is Wish.GO_ON and task.left.at_once(pace_of(jobs, task)) != task.at_once:
+        return Wish.AGAIN
+    return wish
 
 
 def target_of(task: LaneTask, parts: ConnectorParts, store: JobStore) -> Target:

@@ -28,6 +28,17 @@ def require_told(pace: Pace, load: SourceLoad) -> None:
         raise ConfigError(problems)
 
 
+def require_room(pace: Pace, lane_connections: int) -> None:
+    """ConfigError: not even one lane may connect. `lane_connections`: how many connections it has to the source."""
+    if 0 < pace.source_connections < lane_connections:
+        raise ConfigError(
+            f"limits.source_connections: {pace.source_connections}, but one lane has {lane_connections} connections to "
+            "this source.",
+            key="limits.source_connections",
+            fix=f"Write {lane_connections} or more, or 0 for no limit.",
+        )
+
+
 def limited(limits: Limits, given: Mapping[str, Any]) -> Limits:
     """With some other limits. ConfigError lists every key that cannot change and every value that is none."""
     problems = [

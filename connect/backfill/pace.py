@@ -53,6 +53,7 @@ class Pace:
     window: str = ""
     max_active_sessions: int = 0
     max_replica_lag: float = 0.0
+    source_connections: int = 0
 
     def is_open(self, at: datetime) -> bool:
         """Whether chunks may be begun at this moment."""
@@ -78,6 +79,7 @@ class Pace:
             f"the hours {self.window}" if self.window else "",
             f"{self.max_active_sessions:,} active sessions of the source" if self.max_active_sessions else "",
             f"replicas {self.max_replica_lag:g} s behind" if self.max_replica_lag else "",
+            f"{self.source_connections:,} connections to the source" if self.source_connections else "",
         ]
         return ", ".join(filter(None, told)) or "none"
 
@@ -85,6 +87,24 @@ class Pace:
     def is_guarded(self) -> bool:
         """Whether it matters how busy the source is."""
         return bool(self.max_active_sessions or self.max_replica_lag)
+
+
+@dataclass(frozen=True, slots=True)
+class LanesLeft:
+    """So many lanes that are not at their ends. reader_connections: those of one lane's reader to the source."""
+
+    lanes: int
+    reader_connections: int
+
+    def at_once(self, pace: Pace) -> int:
+        """How many of them may run side by side; one at least, as a job that is to stand still is paused."""
+        if not pace.source_connections:
+            return self.lanes
+        return max(1, min(self.lanes, pace.source_connections // self.lane_connections(pace)))
+
+    def lane_connections(self, pace: Pace) -> int:
+        """How many connections one lane has at most: its reader's, and one to ask how busy the source is."""
+        return self.reader_connections + pace.is_guarded
 
 
 class SourceGuard:

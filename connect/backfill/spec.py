@@ -146,6 +146,11 @@ class Limits(Part):
     max_replica_lag: Annotated[float, BeforeValidator(_seconds), Field(ge=0)] = Field(
         default=0.0, description="While a replica of the source is farther behind, no chunk is begun; 0: however far"
     )
+    source_connections: int = Field(
+        default=0,
+        ge=0,
+        description="How many connections lanes have to the source at a time, one lane at least; 0: no limit",
+    )
     chunk_timeout: Seconds = Field(default=50.0, description="The longest that a chunk's transaction may take")
     max_chunk_retries: int = Field(
         default=8, ge=0, description="How often a chunk is tried again before its lane fails"

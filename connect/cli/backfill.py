@@ -125,6 +125,11 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
         "--max-replica-lag",
         help="While a replica of the source is farther behind, no chunk is begun; as 30s; 0: however far.",
     ),
+    click.option(
+        "--source-connections",
+        type=click.IntRange(0),
+        help="How many connections lanes have to the source at a time, one lane at least; 0: no limit.",
+    ),
 )
 def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     """Let a job that runs go faster or slower from now on. What is not given stays as it is."""

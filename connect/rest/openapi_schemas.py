@@ -242,6 +242,9 @@ SCHEMAS: Final[Mapping[str, Any]] = {
         max_rows_per_second={"type": "integer", "description": "Over all lanes; 0: no limit"},
         max_bytes_per_second={"type": "integer", "description": "Over all lanes; 0: no limit"},
         window={"type": "string", "description": "When chunks may be begun, as 22:00-06:00 Europe/Berlin"},
+        max_active_sessions={"type": "integer", "description": "Of the source; 0: no limit"},
+        max_replica_lag={"type": "number", "description": "Of the source's replicas, in seconds; 0: no limit"},
+        source_connections={"type": "integer", "description": "Of all lanes to the source; 0: no limit"},
     ),
     "Backfills": _list(_ref("Backfill")),
     "BackfillProgress": _object(

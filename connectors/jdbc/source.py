@@ -92,6 +92,12 @@ class JdbcSourceConnector:
         """Sessions that work, and how far replicas are behind."""
         return load(self._config, deadline)
 
+    @property
+    def connections_per_reader(self) -> int:
+        """One; PostgreSQL's rows come on another one than that on which the catalog is asked."""
+        is_postgres = family(self._config.connection_url) == "postgresql"
+        return 2 if is_postgres and (self._config.mode == "log" or self._config.reader == "auto") else 1
+
     def bulk_reader(self) -> BulkReader:
         """Reads those ranges."""
         if self._config.mode != "log":

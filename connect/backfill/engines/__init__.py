@@ -12,16 +12,18 @@ from connect.backfill.spec import BackfillSpec
 
 
 class Engine(Protocol):
-    """Runs lanes. Owned by the driver's thread."""
+    """Runs lanes, round by round, until it is closed. Owned by the driver's thread."""
 
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
         """Get ready for so many lanes of these connectors, while the job is planned."""
 
-    def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
-        """Run each lane to its end, again where it died. ConnectError: one failed too often."""
+    def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
+        """Run each lane to its end, at most so many side by side, again where it died. Those that were not begun may be
+        left out once one ended by its owner's wish. ConnectError: one failed too often.
+        """
 
     def close(self) -> None:
-        """Give up what was prepared, as no lanes come. May be called at any time."""
+        """End what lanes were run by, as no more come. May be called at any time, and twice."""
 
 
 def engine_of(spec: BackfillSpec) -> Engine:

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 
 from connect.api.errors import ConnectError
-from connect.backfill.chunk import LaneReport
+from connect.backfill.chunk import LaneReport, Wish
 from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask, RunLane, load, run_lane
 from connect.runtime.parent_death import die_with_parent
@@ -48,35 +48,36 @@ class LocalEngine:
         for one in self._running:
             _give(one, connectors)
 
-    def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
-        """Run each lane to its end, again where it died. ConnectError: one failed too often."""
+    def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
+        """Run each lane to its end, at most so many side by side, again where it died. None is started behind one that
+        ended by its owner's wish. ConnectError: one failed too often.
+        """
         waiting, reports = list(reversed(tasks)), list[LaneReport]()
         tries: dict[int, int] = {}
         # Drivers and database libraries are loaded once in each process, not once a lane.
-        missing = min(self._processes, len(tasks)) - len(self._running)
+        missing = min(self._processes, len(tasks), at_once) - len(self._running)
         self._running += [self._start() for _ in range(missing)]
-        try:
-            while len(reports) < len(tasks):
-                for one in self._running:
-                    if one.task is None and waiting:
-                        one.task = waiting.pop()
-                        _give(one, one.task)
-                for ended in self._ended():
-                    task, answer = ended.task, _answer(ended)
-                    assert task is not None
-                    ended.task = None
-                    if isinstance(answer, LaneReport):
-                        reports.append(answer)
-                        continue
-                    lane = task.work.lane
-                    tries[lane] = tries.get(lane, 0) + 1
-                    if tries[lane] > self._retries:
-                        raise ConnectError(f"Lane {lane} failed {tries[lane]} times, the last time so: {answer}")
-                    _log.warning("Lane %d is run again: %s", lane, answer)
-                    waiting.append(task)
-                self._running = [one if one.task or one.process.is_alive() else self._start() for one in self._running]
-        finally:
-            self.close()
+        while waiting or any(one.task for one in self._running):
+            for one in self._running[:at_once]:
+                if one.task is None and waiting:
+                    one.task = waiting.pop()
+                    _give(one, one.task)
+            for ended in self._ended():
+                task, answer = ended.task, _answer(ended)
+                assert task is not None
+                ended.task = None
+                if isinstance(answer, LaneReport):
+                    reports.append(answer)
+                    if answer.wish is not Wish.GO_ON:
+                        waiting.clear()
+                    continue
+                lane = task.work.lane
+                tries[lane] = tries.get(lane, 0) + 1
+                if tries[lane] > self._retries:
+                    raise ConnectError(f"Lane {lane} failed {tries[lane]} times, the last time so: {answer}")
+                _log.warning("Lane %d is run again: %s", lane, answer)
+                waiting.append(task)
+            self._running = [one if one.task or one.process.is_alive() else self._start() for one in self._running]
         return reports
 
     def close(self) -> None:

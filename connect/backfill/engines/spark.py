@@ -54,13 +54,14 @@ _LANE_MIB: Final = 400
 
 
 class SparkEngine:
-    """A Spark application of one job: one task per lane. Owned by the driver's thread."""
+    """A Spark application of one job: one task per lane that may run beside others. Owned by the driver's thread."""
 
     def __init__(self, spec: EngineSpec, job: str, run: RunLane = run_lane) -> None:
         """Starts nothing. `run`: what a task does with its lane. ConnectError: Java is missing, where it is needed."""
         self._spec = spec
         self._job = job
         self._run = run
+        self._session: SparkSession | None = None
         require_archive(spec.python_env)
         if spec.remote is None:
             require_java()
@@ -70,17 +71,17 @@ class SparkEngine:
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
         """Nothing: what is wrong with a job would be told seconds later, behind the start of a JVM."""
 
-    def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
-        """Run each lane as a task. ConnectError: Spark did not start, or a lane failed too often."""
-        session = self.session()
-        try:
-            return collected(session, self._run, tasks)
-        finally:
-            with suppress(*jvm_away()):  # what it failed with is on its way
-                session.stop()
+    def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
+        """Run the lanes in so many tasks at most. ConnectError: Spark did not start, or a lane failed too often."""
+        self._session = self._session or self.session()
+        return collected(self._session, self._run, tasks, at_once)
 
     def close(self) -> None:
-        """Nothing: a session ends with the run that began it."""
+        """End the application. May be called twice."""
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(*jvm_away()):  # what it failed with is on its way
+                session.stop()
 
     def session(self) -> SparkSession:
         """The application's session, started where none is there. ConnectError: Spark did not start."""
@@ -182,10 +183,14 @@ def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]
     }
 
 
-def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
-    """What `run` gives for each task, in no order; it and they can be pickled. ConnectError: one failed too often."""
-    # One row per task of ours, one of ours per task of Spark.
-    frame = session.range(0, len(tasks), 1, len(tasks))
+def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T], at_once: int | None = None) -> list[R]:
+    """What `run` gives for each task, in no order; it and they can be pickled. ConnectError: one failed too often.
+
+    `at_once`: how many run side by side at most; None: as many as Spark has cores for.
+    """
+    # One row per task of ours. A task of Spark runs its rows one after the other: one that waited for another would
+    # hold a core, and wait for ever where that one has no core to run again on.
+    frame = session.range(0, len(tasks), 1, min(len(tasks), at_once or len(tasks)))
     try:
         rows = frame.mapInArrow(_runs(pickle.dumps((run, list(tasks)))), "answer binary").collect()
     except jvm_away() as error:

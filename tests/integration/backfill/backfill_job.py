@@ -126,10 +126,13 @@ def messages(kafka: KafkaEndpoint, topic: str) -> list[Message]:
 
 
 class OneAfterTheOther:
-    """An engine that runs the lanes here."""
+    """An engine that runs the lanes here, and has nothing to end."""
 
-    def run(self, tasks: Sequence[LaneTask]) -> list[LaneReport]:
+    def run(self, tasks: Sequence[LaneTask], _at_once: int) -> list[LaneReport]:
         return [run_lane(task) for task in tasks]
+
+    def close(self) -> None:
+        pass
 
 
 @dataclass(frozen=True)

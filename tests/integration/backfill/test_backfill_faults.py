@@ -29,14 +29,14 @@ from connect.kafka.topics import TopicAdmin
 ROWS = 2000
 
 
-class AtTheSecondChunk:
+class AtTheSecondChunk(OneAfterTheOther):
     """An engine that does something when a lane has committed its first chunk."""
 
     def __init__(self, do) -> None:
         self._do = do
         self._committed = 0
 
-    def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+    def run(self, tasks: list[LaneTask], _at_once: int) -> list[LaneReport]:
         return [run_lane(task, self._on_step) for task in tasks]
 
     def _on_step(self, step: Step, _chunk: str) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 
 import psutil
 import pytest
-from backfill_job import KillEachStepOnce, Table
+from backfill_job import KillEachStepOnce, OneAfterTheOther, Table
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
@@ -27,13 +27,13 @@ ROWS = 4000
 EVERY_ROW = Counter(range(1, ROWS + 1))
 
 
-class InThisProcess:
+class InThisProcess(OneAfterTheOther):
     """An engine that calls `before` and then runs the lanes here, one after the other."""
 
     def __init__(self, before=lambda tasks: None) -> None:
         self.before = before
 
-    def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+    def run(self, tasks: list[LaneTask], _at_once: int) -> list[LaneReport]:
         self.before(tasks)
         return [run_lane(task) for task in tasks]
 
@@ -150,8 +150,8 @@ def test_limits_that_are_changed_while_a_job_runs_count_from_then_on(table: Tabl
             # At the pace that the job began with, the next chunk would have to wait for 250 seconds.
             threading.Timer(1.0, store.say, (JobPace(table.name, Pace()), Deadline.after(30))).start()
 
-    class Watched:
-        def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+    class Watched(OneAfterTheOther):
+        def run(self, tasks: list[LaneTask], _at_once: int) -> list[LaneReport]:
             assert [task.sharers for task in tasks] == [1, 1], "one process: each lane in its turn has the whole limit"
             return [run_lane(task, let_go) for task in tasks]
 

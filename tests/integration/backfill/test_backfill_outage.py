@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from backfill_job import Table
+from backfill_job import OneAfterTheOther, Table
 
 from connect.backfill.chunk import LaneReport, Step
 from connect.backfill.job import JobState
@@ -20,7 +20,7 @@ ROWS = 3000
 AWAY_S = 3.0
 
 
-class WithAnOutage:
+class WithAnOutage(OneAfterTheOther):
     """Runs lanes here, and kills a service at the `after`th time of a step; it is started again a little later."""
 
     def __init__(self, service: KafkaService | PostgresService, step: Step, after: int) -> None:
@@ -29,7 +29,7 @@ class WithAnOutage:
         self._left = after
         self._back: threading.Timer | None = None
 
-    def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+    def run(self, tasks: list[LaneTask], _at_once: int) -> list[LaneReport]:
         try:
             return [run_lane(task, self._on_step) for task in tasks]
         finally:

@@ -63,8 +63,8 @@ def test_lanes_that_are_killed_at_every_step_write_every_committed_record_once(r
 def test_a_driver_that_died_half_way_is_replaced_and_nothing_is_written_twice(replay, bucket, sink):
     replay.produce(range(ROWS))
 
-    class DiesBehindOneLane:
-        def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+    class DiesBehindOneLane(OneAfterTheOther):
+        def run(self, tasks: list[LaneTask], _at_once: int) -> list[LaneReport]:
             run_lane(tasks[0])
             raise DriverDiedError
 

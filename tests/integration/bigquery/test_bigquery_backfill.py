@@ -58,9 +58,12 @@ class DriverDiedError(Exception):
 class DiesBehindOneLane:
     """An engine whose driver dies half way."""
 
-    def run(self, tasks: list[LaneTask]) -> list[LaneReport]:
+    def run(self, tasks: list[LaneTask], _at_once: int) -> list[LaneReport]:
         run_lane(tasks[0])
         raise DriverDiedError
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.fixture

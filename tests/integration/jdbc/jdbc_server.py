@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import psutil
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 
@@ -29,6 +30,12 @@ class Server:
         with self.engine.begin() as connection:
             for statement in statements:
                 connection.exec_driver_sql(statement.format(t=self.table))
+
+    @property
+    def connections(self) -> int:
+        """How many this process has to it."""
+        found = psutil.Process().net_connections("tcp")
+        return sum(bool(one.raddr) and one.raddr.port == self.endpoint.port for one in found)
 
     def connector(self, **settings: object) -> JdbcSourceConnector:
         e = self.endpoint

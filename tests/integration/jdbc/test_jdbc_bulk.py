@@ -174,3 +174,19 @@ def names_of(reader: BulkReader, split: Split) -> list[str]:
     rows = [row for batch in reader.read(split, None) for row in batch.values.rows()]
     assert len(rows) == reader.count(split) > 0
     return list(rows[0])
+
+
+@pytest.mark.parametrize("settings", [MODES["both"], MODES["both"] | {"reader": "generic"}, {"mode": "log"}])
+def test_a_reader_has_as_many_connections_as_its_connector_says_and_none_when_it_is_closed(
+    server: Server, settings: dict[str, str]
+):
+    filled(server)
+    planned = server.connector(**settings, slot__name=server.table)
+    (split, *_) = planned.plan_bulk(SplitSize(100, 2**20), Deadline.after(60)).splits
+    before = server.connections
+    reader = planned.bulk_reader()
+    pages = iter(reader.read(split, None))
+    assert len(next(pages)) > 0
+    assert server.connections - before == planned.connections_per_reader
+    reader.close()
+    assert server.connections == before

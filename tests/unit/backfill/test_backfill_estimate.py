@@ -80,11 +80,11 @@ def spec_of(engine, *, kind="source", lanes=4):
     ],
 )  # fmt: skip
 def test_a_lane_fills_a_core_as_far_as_there_are_cores(engine, lanes, cores):
-    assert cores_at_work(spec_of(engine, lanes=lanes), machine_cores=2) == cores
+    assert cores_at_work(spec_of(engine, lanes=lanes), machine_cores=2, reader_connections=1) == cores
 
 
 def told_first(engine, *, rows, size_bytes=0, core_speed=1.0, kind="source"):
-    return first_estimate(spec_of(engine, kind=kind), rows, size_bytes, machine_cores=2, core_speed=lambda: core_speed)
+    return first_estimate(spec_of(engine, kind=kind), rows, size_bytes, cores=2, core_speed=lambda: core_speed)
 
 
 def test_the_first_job_of_a_cluster_is_told_by_a_rule_of_thumb_that_says_what_it_is():

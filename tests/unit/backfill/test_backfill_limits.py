@@ -71,9 +71,9 @@ def test_a_limit_is_shared_by_the_lanes_that_run_side_by_side(engine, at_once):
 
 def test_limits_are_told_with_their_units():
     assert Pace().line() == "none"
-    assert Pace(5000, 2_000_000, "22:00-06:00 UTC", 8, 30.0).line() == (
+    assert Pace(5000, 2_000_000, "22:00-06:00 UTC", 8, 30.0, 6).line() == (
         "5,000 rows/s, 2,000,000 bytes/s, the hours 22:00-06:00 UTC, 8 active sessions of the source, "
-        "replicas 30 s behind"
+        "replicas 30 s behind, 6 connections to the source"
     )
 
 
@@ -135,6 +135,7 @@ def test_limits_change_one_by_one_and_every_mistake_is_told():
     begun = BackfillSpec.model_validate(SPEC | {"limits": {"max_rows_per_second": 9}}).limits
     changed = limited(begun, {"max_bytes_per_second": "2KiB"})
     assert changed.pace == Pace(9, 2048, "")
+    assert limited(changed, {"source_connections": 6}).pace == Pace(9, 2048, source_connections=6)
     assert limited(changed, {"max_replica_lag": "2m", "max_active_sessions": 7}).pace == Pace(9, 2048, "", 7, 120.0)
     with pytest.raises(ConfigError) as caught:
         limited(begun, {"chunk_timeout": "5s", "window": "at night", "max_rows_per_second": -1})
