@@ -65,7 +65,7 @@ class Speed:
 @dataclass(frozen=True, slots=True)
 class RuleOfThumb:
     """What each core at work did in the bench, where broker and database had the same cores. start_s: until the first
-    part was there, and what a broker that has just started takes longer.
+    part was there from the command on, and what a broker that has just started takes longer.
     """
 
     start_s: float
@@ -84,8 +84,8 @@ class RuleOfThumb:
 
 
 _RULES: Final[Mapping[str, RuleOfThumb]] = {
-    "local": RuleOfThumb(5.5, 150_000, 142e6),
-    "spark": RuleOfThumb(17.0, 145_000, 138e6),
+    "local": RuleOfThumb(7.0, 150_000, 142e6),
+    "spark": RuleOfThumb(19.0, 145_000, 138e6),
 }
 """By engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see "What it costs" in connect/ARCHITECTURE.md."""
 
