@@ -24,13 +24,15 @@ _PAUSE_S: Final = 20.0
 """Lanes write a part in seconds: what is longer was a pause, or a time in which nobody ran the job."""
 _LEAST_S: Final = 2.0
 """A shorter job tells of its start alone."""
+_COMMAND_S: Final = 2.0
+"""What a command loads and plans before its job is there, about."""
 _ENDED: Final = {JobState.COPIED, JobState.DONE}
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a job did. start_s: until its first part was there; size_bytes_per_second: of the source, as its plan
-    estimated them; 0: the source could not say.
+    """What a job did. start_s: from its command until its first part was there; size_bytes_per_second: of the source,
+    as its plan estimated them; 0: the source could not say.
     """
 
     job: str
@@ -51,7 +53,7 @@ class Speed:
             return None
         # The rows of the first part were read before it.
         rate = sum(rows for _, rows in written[1:]) / worked_s
-        start_s = min((written[0][0] - job.created_ms) / 1000, 6 * _PAUSE_S)
+        start_s = _COMMAND_S + min((written[0][0] - job.created_ms) / 1000, 6 * _PAUSE_S)
         size_bytes = rate * job.size_bytes / job.rows if job.rows else 0.0
         return cls(job.name, job.settings.chunking.lanes, start_s, rate, size_bytes)
 
@@ -73,10 +75,11 @@ class RuleOfThumb:
     size_bytes_per_second: float
 
     def on(self, core_speed: float) -> RuleOfThumb:
-        """The rule for cores of another speed, as times that of the bench's."""
-        return RuleOfThumb(
-            self.start_s / core_speed, self.rows_per_second * core_speed, self.size_bytes_per_second * core_speed
-        )
+        """The rule for cores of another speed, as times that of the bench's. Half of the time goes with it: moving a
+        row's bytes through memory and kernel takes as long on a core that encodes them faster.
+        """
+        longer = (1 + 1 / core_speed) / 2
+        return RuleOfThumb(self.start_s * longer, self.rows_per_second / longer, self.size_bytes_per_second / longer)
 
     def seconds(self, rows: int, size_bytes: int, cores: int) -> float:
         """How long so much would take. Small rows cost as rows, large ones as bytes."""
