@@ -134,12 +134,16 @@ class Watch:
             self.close()
             raise
 
+    @property
+    def pace(self) -> Pace:
+        """What its owner allows it now."""
+        return self._jobs.paces.get(self._job, Pace())
+
     def progress(self) -> Progress:
         """How far it is now."""
         job = self._jobs.jobs.get(self._job)
-        pace = self._jobs.paces.get(self._job, Pace())
         with self._lock:
-            return self._tally.progress(job, pace, time.time_ns() // 1_000_000)
+            return self._tally.progress(job, self.pace, time.time_ns() // 1_000_000)
 
     def close(self) -> None:
         """Let go of the clients."""

@@ -56,10 +56,10 @@ class BackfillService:
         return [self._shown(jobs[name]) for name in sorted(jobs)]
 
     def backfill(self, name: str) -> dict[str, Any]:
-        """A job and how far it is. NoSuchBackfillError."""
+        """A job, how far it is and the limits that count now. NoSuchBackfillError."""
         job = self._job(name)
         with closing(Watch(self._store(job), name, _soon())) as watch:
-            return self._shown(job) | {"progress": asdict(watch.progress())}
+            return self._shown(job) | {"progress": asdict(watch.progress()), "limits": asdict(watch.pace)}
 
     def chunks(self, name: str) -> list[dict[str, Any]]:
         """Its chunks, and how far each is."""

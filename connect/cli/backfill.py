@@ -166,6 +166,7 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
         return
     with closing(Watch(driver.store, driver.spec.name, Deadline.after(_READ_S))) as watch:
         click.echo(watch.progress().line())
+        click.echo(f"limits: {watch.pace.line()}")
     for warning in known.warnings:
         click.echo(f"warning: {warning}")
 

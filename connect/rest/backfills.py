@@ -42,7 +42,7 @@ async def create_backfill(request: web.Request) -> web.Response:
 
 
 async def get_backfill(request: web.Request) -> web.Response:
-    """A job and its progress."""
+    """A job, its progress and the limits that count now."""
     return json_answer(await _asked(request, lambda service: service.backfill(name_of(request))))
 
 

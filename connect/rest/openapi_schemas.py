@@ -248,7 +248,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
     ),
     "Backfills": _list(_ref("Backfill")),
     "BackfillProgress": _object(
-        " ".join((*_BACKFILL, "progress")),
+        " ".join((*_BACKFILL, "progress", "limits")),
         **_BACKFILL,
         progress=_object(
             "state chunks chunks_done rows rows_done",
@@ -264,6 +264,7 @@ SCHEMAS: Final[Mapping[str, Any]] = {
             eta_s=_NUMBER_OR_NULL,
             silent_s=_NUMBER_OR_NULL,
         ),
+        limits=_ref("BackfillLimits"),
     ),
     "BackfillChunks": _list(
         _object(

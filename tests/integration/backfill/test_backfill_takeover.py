@@ -75,7 +75,9 @@ def test_a_backfill_goes_on_when_its_process_is_killed_and_then_the_worker_that_
         runner.kill()
         wait_for(lambda: backfill(other, table.name)["runs_here"], 60, "the other worker runs it")
         wait_for(lambda: workers[port_of(backfill(other, table.name)["worker"])] is other, 60, "its name is in the job")
+        assert backfill(other, table.name)["limits"]["max_rows_per_second"] > 0
         requests.patch(f"{other.url}/backfills/{table.name}/limits", json={"max_rows_per_second": 0}, timeout=60)
+        assert backfill(other, table.name)["limits"]["max_rows_per_second"] == 0
         wait_for(lambda: backfill(other, table.name)["state"] == "COPIED", 90, "the job's end")
         assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
         verdict = requests.post(f"{other.url}/backfills/{table.name}/verify", timeout=90).json()

@@ -93,8 +93,9 @@ def test_rows_bytes_chunks_lanes_rate_and_rest_are_seen_and_a_dead_driver_change
         os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait(30)
     call = ("--worker", str(worker), "--jobs-topic", f"{table.name}-jobs")
-    told = Terminal(tmp_path, "backfill", "status", table.name, *call).read_until(whole)
-    done = int(told[1])
+    status = Terminal(tmp_path, "backfill", "status", table.name, *call)
+    done = int(status.read_until(whole)[1])
+    status.read_until(r"limits: \d+ rows/s")
     assert 1 <= done < 15
     # The rest may come at once.
     with table.driver() as driver:
