@@ -13,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConfigProblem, ConnectError
 from connect.cluster.auto_restart import RestartHistory, next_restart
 from connect.cluster.cluster_parts import Parts, with_placeholders
 from connect.cluster.config_state import ConfigSnapshot
@@ -110,8 +110,8 @@ class ConnectorRuns:
     def _answered(self, name: str, run: _ConnectorRun, result: CallResult) -> None:
         if self._runs.get(name) is not run:
             return  # asked for a configuration that is no longer the newest
-        if result.problems:
-            self._fail(name, run, "\n".join(problem.message for problem in result.problems))
+        if (refused := _told(result.problems)) is not None:
+            self._fail(name, run, refused)
         elif result.error is not None:
             self._fail(name, run, result.trace or result.error)
         elif (problem := self._publish(name, run, result)) is not None:
@@ -152,8 +152,8 @@ class ConnectorRuns:
     def _looked(self, name: str, run: _ConnectorRun, result: CallResult, again_s: float) -> None:
         if self._runs.get(name) is not run or run.state is not State.RUNNING:
             return
-        failed = bool(result.problems) or result.error is not None
-        problem = (result.error or "its configuration is broken") if failed else self._publish(name, run, result)
+        refused = _told(result.problems) or result.error
+        problem = self._publish(name, run, result) if refused is None else refused
         if problem is not None:
             _logger.warning("connector_tasks_kept", connector=name, reason=problem)
         self._look_later(name, run, again_s)
@@ -197,6 +197,10 @@ class ConnectorRuns:
                 for number in statuses.tasks(name):
                     if not snapshot.has_task(TaskId(name, number)):
                         statuses.forget_task(TaskId(name, number))
+
+
+def _told(problems: Sequence[ConfigProblem]) -> str | None:
+    return "\n".join(problem.message for problem in problems) or None
 
 
 def is_news(

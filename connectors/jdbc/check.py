@@ -75,12 +75,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
     present = list_tables(database, config)
     chosen = choose_tables(database, config, present)
     yield from _unmatched(config, present, notes, is_fatal=not chosen)
-    for name in same_topic(chosen, config):
-        yield ConfigProblem(
-            "table.include.list" if config.table_include else "table.whitelist",
-            f"Several tables would share the topic {name}: put ${{schema}} into topic.name.format, or read them with "
-            "connectors of their own.",
-        )
+    yield from topic_problems(chosen, config)
     if config.mode == "log":
         chosen, problems = _logged(database, chosen, notes)
         yield from problems
@@ -103,6 +98,17 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         yield from (ConfigProblem("table.whitelist", text) for text in refused.values())
         return
     notes += [f"A table cannot be read and is left aside: {text}" for text in refused.values()]
+
+
+def topic_problems(chosen: Sequence[TableName], config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
+    """Tables whose rows would be mixed in one topic, where one key may stand for a row of each; refused as in Java."""
+    for topic, tables in same_topic(chosen, config).items():
+        names = ", ".join(table.full for table in tables)
+        yield ConfigProblem(
+            "table.include.list" if config.table_include else "table.whitelist",
+            f"Several tables would share the topic {topic}: {names}. Name the one to read in full, put ${{schema}} "
+            "into topic.name.format, or read them with connectors of their own.",
+        )
 
 
 def _unmatched(

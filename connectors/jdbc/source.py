@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from connect.api.bulk import BulkPlan, BulkReader, HeldSnapshot, ReadSplit, SourceLoad, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
+from connect.api.errors import ConfigError
 from connect.api.findings import Finding
 from connect.api.records import SourcePosition
 from connectors.jdbc.bulk import BulkPlanning, JdbcBulkReader
 from connectors.jdbc.catalog import choose_tables, list_tables
-from connectors.jdbc.check import check
+from connectors.jdbc.check import check, topic_problems
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.examination import findings
@@ -42,7 +43,8 @@ class JdbcSourceConnector:
 
         Further tasks help with first reads (`first.reads`) where initial.read.parallelism allows.
 
-        Without any table there is one task, which fails and says so, as Confluent's does.
+        Without any table there is one task, which fails and says so, as Confluent's does. ConfigError when several
+        tables would share a topic, also by a table that came later: tasks that run go on with the tables they have.
         """
         common = dict(self._config.originals)
         if self._config.query_text:
@@ -52,6 +54,8 @@ class JdbcSourceConnector:
             chosen = choose_tables(database, self._config, list_tables(database, self._config))
         finally:
             database.close()
+        if problems := list(topic_problems(chosen, self._config)):
+            raise ConfigError(problems)
         tasks = 1 if self._config.mode == "log" else max_tasks
         shares = share_out(chosen, tasks, self._config.initial_read_parallelism)
         return [

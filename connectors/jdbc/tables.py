@@ -117,10 +117,12 @@ def topic_of(table: TableName, config: JdbcSourceConfig) -> str:
     return re.sub(r"\$\{(\w+)\}", lambda m: parts[m[1]], config.topic_format)
 
 
-def same_topic(tables: Iterable[TableName], config: JdbcSourceConfig) -> list[str]:
-    """Topics that several of the tables would share."""
-    topics = [topic_of(t, config) for t in tables]
-    return sorted({n for n in topics if topics.count(n) > 1})
+def same_topic(tables: Iterable[TableName], config: JdbcSourceConfig) -> dict[str, list[TableName]]:
+    """The topics that several of the tables would share, with these tables."""
+    sharing: dict[str, list[TableName]] = {}
+    for table in tables:
+        sharing.setdefault(topic_of(table, config), []).append(table)
+    return {topic: found for topic, found in sorted(sharing.items()) if len(found) > 1}
 
 
 def split(tables: Sequence[TableName], groups: int) -> list[Sequence[TableName]]:

@@ -125,6 +125,16 @@ def test_a_table_that_is_not_there_yet_does_not_keep_others_from_being_read(file
     assert [config["tables"] for config in both.task_configs(2)] == ['"gone"', '"good"']
 
 
+def test_a_table_that_comes_later_with_the_topic_of_another_is_not_read_into_it(file):
+    both = connector(file, mode="bulk", table__include__list="good,go.d")
+    assert [config["tables"] for config in both.task_configs(2)] == ['"good"']
+    run_sql(file, 'CREATE TABLE "go d" (id INTEGER PRIMARY KEY)', 'CREATE TABLE "go_d" (id INTEGER PRIMARY KEY)')
+    with pytest.raises(ConfigError, match="Several tables would share the topic db-go_d: go d, go_d"):
+        both.task_configs(2)
+    run_sql(file, 'DROP TABLE "go d"')
+    assert [config["tables"] for config in both.task_configs(1)] == ['"go_d","good"']
+
+
 def test_a_nullable_cursor_is_accepted_on_request(file):
     settings = {"table__whitelist": "loose", "incrementing__column__name": "id", "validate__non__null": "false"}
     connector(file, mode="incrementing", **settings).check(Deadline.after(60))

@@ -3,6 +3,7 @@ from functools import partial
 import pytest
 from cluster_fakes import eventually
 from cluster_herders import SOURCE, create, is_running, states
+from structlog.testing import capture_logs
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigProblem
@@ -265,21 +266,28 @@ def test_a_connector_that_looks_for_changes_gets_other_tasks_when_there_are_any(
     assert world.configs.keys().count("commit-s") == 2
 
 
-def test_tasks_stay_when_the_connector_cannot_look_for_changes_now(world, herder, monkeypatch):
+@pytest.mark.parametrize(
+    "refusal",
+    [{"error": "The database is away."}, {"problems": [ConfigProblem("tables", "The database is away.")]}],
+    ids=["error", "problem"],
+)
+def test_tasks_stay_when_the_connector_cannot_look_for_changes_now(world, herder, monkeypatch, refusal):
     monkeypatch.setattr(connector_runs, "LOOK_LEAST_S", 0.01)
     tables = ["a"]
 
     def plan(config):
         if not tables:
-            return CallResult(world.calls[-1].id, error="The database is away.", again_s=None)
+            return CallResult(world.calls[-1].id, **refusal, again_s=None)
         return CallResult(world.calls[-1].id, [{**config, "tables": table} for table in tables], again_s=0.01)
 
     world.plan_tasks = plan
     create(herder)
     eventually(is_running(herder, tasks=1))
     tables.clear()
-    before = looked(world)
-    eventually(lambda: looked(world) > before + 3)
+    with capture_logs() as lines:
+        before = looked(world)
+        eventually(lambda: looked(world) > before + 3)
+    assert next(one["reason"] for one in lines if one["event"] == "connector_tasks_kept") == "The database is away."
     assert states(herder) == ("RUNNING", ["RUNNING"])
     tables[:] = ["a", "b"]
     eventually(is_running(herder))

@@ -49,9 +49,9 @@ def test_the_order_of_tables_does_not_depend_on_the_listing():
 def test_tables_that_would_share_a_topic_are_found():
     config = JdbcSourceConfig.parse({**CONFIG, "topic.prefix": "db-"})
     tables = [ORDERS, TableName("old", "orders"), LOG]
-    assert same_topic(tables, config) == ["db-orders"]
+    assert same_topic(tables, config) == {"db-orders": tables[:2]}
     by_schema = JdbcSourceConfig.parse({**CONFIG, "topic.name.format": "${prefix}${schema}.${table}"})
-    assert same_topic(tables, by_schema) == []
+    assert same_topic(tables, by_schema) == {}
     assert topic_of(TableName("old", "orders"), by_schema) == "old.orders"
     assert topic_of(TableName("öl", "my orders/$"), by_schema) == "_l.my_orders__", "what a topic may not have"
 
