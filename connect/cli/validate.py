@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import click
 from connect.cli.cluster_options import cluster_command
 
 if TYPE_CHECKING:
-    from connect.client.rest import ConnectClient
+    from connect.client.rest import ConnectClient, Json
 
 _commands = click.Group()
 
@@ -30,12 +31,34 @@ def validate(client: ConnectClient, files: Sequence[Path]) -> None:
 
     broken = 0
     for manifest in read_manifests(files):
-        found = client.validate({"name": manifest.name, **manifest.config})
+        found = _asked(client, {"name": manifest.name, **manifest.config})
         problems = [(c["value"]["name"], error) for c in found["configs"] for error in c["value"]["errors"]]
         broken += bool(problems)
         click.echo(f"{manifest.name}: {'broken' if problems else 'fine'}")
         for key, error in problems:
-            click.echo(f"  {key}: {error}")
+            click.echo(f"  {key}: {error.removeprefix(f'{key}: ')}")
         for note in found.get("notes", ()):
             click.echo(f"  note: {note}")
     sys.exit(broken > 0)
+
+
+def _asked(client: ConnectClient, config: Mapping[str, str]) -> Json:
+    """The cluster's answer, also where it lacks the class: then it sends no list of keys but one of all classes."""
+    from connect.client.rest import RefusedError
+
+    try:
+        return client.validate(config)
+    except RefusedError as refused:
+        if "Failed to find any class" not in str(refused):
+            raise
+        error = _lacks(client, config["connector.class"], advice=str(refused).rpartition("}")[2].strip())
+        return {"configs": [{"value": {"name": "connector.class", "errors": [error]}}]}
+
+
+def _lacks(client: ConnectClient, name: str, advice: str) -> str:
+    """That no connector is called so, and which one may be meant. `advice`: what the cluster says to do instead."""
+    classes = [plugin["class"] for plugin in client.plugins() if plugin["type"] in {"source", "sink"}]
+    named = {known.rpartition(".")[2]: known for known in classes} | {known: known for known in classes}
+    nearest = difflib.get_close_matches(name, named, n=1, cutoff=0.8)
+    meant = f"Is {named[nearest[0]]} meant?" if nearest else advice
+    return f"The cluster has no connector {name}. {meant or '`connect plugins` lists those that it has.'}"

@@ -86,8 +86,10 @@ def engine_of(
     try:
         engine = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
     except (ImportError, sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
+        # SQLAlchemy's own message may repeat the URL.
+        why = str(error).rstrip(".") if isinstance(error, ImportError) else type(error).__name__
         raise ConfigError(
-            f"connection.url: the driver of {url.drivername} cannot be used: {type(error).__name__}.",
+            f"connection.url: the driver of {url.drivername} cannot be used: {why}.",
             key="connection.url",
             fix=_installation(url),
         ) from None

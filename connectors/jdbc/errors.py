@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +53,8 @@ class Border:
 
     def failed(self, doing: str, error: BaseException) -> str:
         """The message of a driver's error, without secrets."""
-        return f"{self._database}: {doing} failed: {self._without_secrets(_text(error))}."
+        text = self._without_secrets(_text(error))
+        return f"{self._database}: {doing} failed: {text}{'' if text.endswith('?') else '.'}"
 
     def _without_secrets(self, text: str) -> str:
         return masked(hidden_in(text, self._secrets))
@@ -81,5 +83,6 @@ def original_of(error: Exception) -> BaseException:
 
 
 def _text(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return " ".join(line.strip() for line in lines).rstrip(".")
+    """The driver's message in one line: a line that begins with a capital letter is a sentence of its own."""
+    text = str(error).strip() or type(error).__name__
+    return " ".join(re.sub(r"(?<=[\w\")])\s*\n\s*(?=[A-Z])", ". ", text).split()).rstrip(".")

@@ -137,6 +137,13 @@ def test_what_is_wrong_is_said_in_words(run, tmp_path, unique):
     file.write_text(json.dumps({"name": unique, "config": {**source(tmp_path, unique), "tasks.max": "none"}}))
     assert "tasks.max: Invalid value none" in run("validate", "-f", str(file), code=1)
     assert "refused" in run("connectors", "apply", "-f", str(file), code=1)
+    misspelt = {**source(tmp_path, unique), "connector.class": "FileStreamSourceConector"}
+    (tmp_path / "misspelt.json").write_text(json.dumps({"name": f"{unique}-2", "config": misspelt}))
+    both = run("validate", "-f", str(tmp_path / "misspelt.json"), "-f", str(file), code=1)
+    assert "connector.class: The cluster has no connector FileStreamSourceConector." in both
+    assert "Is org.apache.kafka.connect.file.FileStreamSourceConnector meant?" in both
+    assert "PluginDesc" not in both
+    assert "tasks.max: Invalid value none" in both, "the other files are looked at, too"
     assert f"Connector {unique} not found" in run("connectors", "get", unique, code=1)
     told = run("status", CONNECT_URL="http://127.0.0.1:9", code=1)
     assert "No worker answers at http://127.0.0.1:9" in told

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+import sqlalchemy as sa
 from pymysql.err import InternalError, OperationalError, ProgrammingError
 
-from connectors.jdbc.errors import passes
+from connect.api.errors import ConfigError
+from connectors.jdbc.engine import engine_of
+from connectors.jdbc.errors import Border, passes
 
 
 @pytest.mark.parametrize(
@@ -30,3 +35,22 @@ def test_numbers_of_mariadb_and_mysql_count_although_their_state_says_nothing(nu
 )
 def test_what_a_person_must_mend_does_not_pass(error: type[Exception], number: int, state: str):
     assert not passes(error(number, "…", sqlstate=state))
+
+
+def test_the_lines_of_a_drivers_error_become_sentences():
+    refused = OSError("port 5499 failed: Connection refused\n\tIs the server running on that host?\n")
+    said = Border("postgresql database db:5499/shop", ()).failed("connecting", refused)
+    assert said == (
+        "postgresql database db:5499/shop: connecting failed: port 5499 failed: Connection refused. "
+        "Is the server running on that host?"
+    )
+    marked = OSError('column "x" does not exist\nLINE 1: SELECT x\n               ^')
+    assert Border("db", ()).failed("reading", marked) == (
+        'db: reading failed: column "x" does not exist. LINE 1: SELECT x ^.'
+    )
+
+
+def test_a_driver_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymysql", None)
+    with pytest.raises(ConfigError, match=r"the driver of mysql\+pymysql cannot be used: .*pymysql.* Run: pip install"):
+        engine_of(sa.make_url("mysql+pymysql://me:canary@db/shop"), (), {})
