@@ -18,7 +18,7 @@ from connect.cluster.auto_restart import RestartHistory, next_restart
 from connect.cluster.cluster_parts import Parts, with_placeholders
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.operations import RequestError, TargetState
-from connect.runtime.condition import failure
+from connect.runtime.condition import failure, held_up
 from connect.runtime.messages import CallResult, State, TaskId
 
 LOOK_LEAST_S: Final = 1.0
@@ -37,6 +37,8 @@ class _ConnectorRun:
     state: State | None = None
     tasks: int = 0
     """How many tasks it has published."""
+    kept_because: str | None = None
+    """Why its tasks stay as they are, although it was asked whether they are still the same."""
     waiting: list[Future[None]] = field(default_factory=list)
 
 
@@ -156,6 +158,11 @@ class ConnectorRuns:
         problem = self._publish(name, run, result) if refused is None else refused
         if problem is not None:
             _logger.warning("connector_tasks_kept", connector=name, reason=problem)
+        if problem != run.kept_because:
+            run.kept_because = problem
+            who = "person" if result.problems else "source"
+            why = None if problem is None else held_up(f"Its tasks stay as they are: {problem}", who)
+            self._parts.statuses.put_connector(name, self._parts.status(run.state, run.config, condition=why))
         self._look_later(name, run, again_s)
 
     def _report(self, name: str, run: _ConnectorRun, state: State) -> None:

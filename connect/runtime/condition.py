@@ -125,6 +125,11 @@ def failure(reason: str | None, restart_in_s: float | None) -> Condition | None:
     return Condition(reason[:_SHOWN_CHARS], now_ms, "restart", None, now_ms + round(restart_in_s * 1000))
 
 
+def held_up(reason: str, waiting_for: str) -> Condition:
+    """What holds something up from now on."""
+    return Condition(" ".join(reason.split())[:_SHOWN_CHARS], time.time_ns() // 1_000_000, waiting_for)
+
+
 def hidden(condition: Condition, hide: Callable[[str], str]) -> Condition:
     """The condition with the values of config providers taken out of its reason."""
     return replace(condition, reason=hide(condition.reason))

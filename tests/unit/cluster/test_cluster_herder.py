@@ -289,8 +289,12 @@ def test_tasks_stay_when_the_connector_cannot_look_for_changes_now(world, herder
         eventually(lambda: looked(world) > before + 3)
     assert next(one["reason"] for one in lines if one["event"] == "connector_tasks_kept") == "The database is away."
     assert states(herder) == ("RUNNING", ["RUNNING"])
+    held = herder.status("s").connector.condition
+    assert held.reason == "Its tasks stay as they are: The database is away."
+    assert held.waiting_for == ("person" if "problems" in refusal else "source")
     tables[:] = ["a", "b"]
     eventually(is_running(herder))
+    eventually(lambda: herder.status("s").connector.condition is None)
 
 
 def test_values_of_config_providers_never_reach_the_config_topic(world, herder):
