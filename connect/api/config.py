@@ -10,7 +10,6 @@ ConfigDef's (org.apache.kafka.common.config.ConfigDef, Kafka 4.1):
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from connect.api.allowed import OneOf, Range
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.javatext.numbers import parse_real, parse_whole
 from connect.api.key_role import KeyRole
+from connect.api.nearest import nearest
 from connect.api.secrets import HIDDEN, Credentials, masked
 
 Importance = Literal["high", "medium", "low"]
@@ -294,8 +294,7 @@ class Config(BaseModel):
         known = [d.name for d in cls.definitions()]
         for name in properties:
             if name not in known:
-                nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-                yield name, nearest[0] if nearest else None
+                yield name, nearest(name, known)
 
 
 class ConnectorConfig(Config):

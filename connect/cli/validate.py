@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from connect.api.nearest import nearest
 from connect.cli.cluster_options import cluster_command
 
 if TYPE_CHECKING:
@@ -59,6 +59,6 @@ def _lacks(client: ConnectClient, name: str, advice: str) -> str:
     """That no connector is called so, and which one may be meant. `advice`: what the cluster says to do instead."""
     classes = [plugin["class"] for plugin in client.plugins() if plugin["type"] in {"source", "sink"}]
     named = {known.rpartition(".")[2]: known for known in classes} | {known: known for known in classes}
-    nearest = difflib.get_close_matches(name, named, n=1, cutoff=0.8)
-    meant = f"Is {named[nearest[0]]} meant?" if nearest else advice
+    near = nearest(name, named)
+    meant = f"Is {named[near]} meant?" if near else advice
     return f"The cluster has no connector {name}. {meant or '`connect plugins` lists those that it has.'}"

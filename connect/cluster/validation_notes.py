@@ -5,18 +5,17 @@ Pure. Kafka Connect ignores unknown keys without a word, so a misspelt one shows
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from connect.api.config import Config
 from connect.api.errors import ConfigError
+from connect.api.nearest import nearest
 from connect.api.plugin import Plugin
 from connect.cluster.validation_definitions import framework_config
 from connect.cluster.validation_plugins import CONVERTERS, PREDICATES, TRANSFORMS
 from connect.cluster.validation_rules import comma_separated
 
-_ALIKE: Final = 0.8
 _OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 """What clients and topics take is theirs to know."""
 _OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
@@ -40,8 +39,8 @@ def _without_effect(key: str, given: Mapping[str, str], known: Iterable[str]) ->
         alias = key.removeprefix(f"{kind.key}.").partition(".")[0]
         if key.startswith(f"{kind.key}.") and alias not in comma_separated(given.get(kind.key)):
             return f"{key}: no effect, as {kind.key} does not list {alias}."
-    nearest = difflib.get_close_matches(key, sorted(known), n=1, cutoff=_ALIKE)
-    meant = f" Is {nearest[0]} meant?" if nearest else ""
+    near = nearest(key, known)
+    meant = f" Is {near} meant?" if near else ""
     return f"{key}: nobody knows this key, so it has no effect.{meant}"
 
 

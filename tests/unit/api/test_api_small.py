@@ -14,6 +14,7 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type, connect_schema
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RejectedRowsError, SchemaError
+from connect.api.nearest import nearest
 from connect.api.time_types import time_type
 from connect.testing.strategies import schemas
 
@@ -48,6 +49,13 @@ def test_the_sooner_deadline_wins_and_keeps_the_stop(first_s: float, second_s: f
     assert part.at_s <= whole.at_s
     assert part.remaining_s <= second_s
     assert part.stop is whole.stop
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("shopp", "shop"), ("SHOP", "shop"), ("Sale", "Sales"), ("customers", None), ("", None)]
+)
+def test_the_nearest_name_is_the_known_one_that_is_written_almost_alike(name: str, near: str | None) -> None:
+    assert nearest(name, ["Sales", "shop", "shops"]) == near
 
 
 def test_an_error_says_what_to_do() -> None:

@@ -1,0 +1,17 @@
+"""Which known name a person may have meant by one that nobody knows. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+_ALIKE: Final = 0.8
+"""How alike two names are at least, as `difflib` measures it: 1 for equal ones."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like `name`, small and capital letters apart; None where none is much like it."""
+    folded = {one.casefold(): one for one in sorted(known, reverse=True)}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=_ALIKE)
+    return folded[found[0]] if found else None
