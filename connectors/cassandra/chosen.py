@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from connect.api.errors import ConfigError
 from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.keyspaces import no_tables_in
 from connectors.cassandra.schema_reader import Schemas
 from connectors.cassandra.tables import Table
 
@@ -16,15 +17,15 @@ log = logging.getLogger(__name__)
 def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table]:
     """The tables to read, in the order of their names. ConfigError: a named table is missing, or there is no table."""
     found = schemas.of_keyspace(config.keyspace)
+    if not found:
+        raise no_tables_in(config.keyspace, schemas)
     broken = {name.partition(".")[2] for name in schemas.broken if name.startswith(f"{config.keyspace}.")}
     missing = [name for name in config.tables if name not in found and name not in broken]
     if missing:
         raise ConfigError(
             f"Keyspace {config.keyspace} has no table {', '.join(missing)}.", key="tables",
-            fix=f"It has: {', '.join(sorted(found)) or 'none'}.",
+            fix=f"It has: {', '.join(sorted(found))}.",
         )  # fmt: skip
-    if not found:
-        raise ConfigError(f"There is no keyspace {config.keyspace} with tables that can be read.", key="keyspace")
     for title, why in unreadable(schemas, config).items():
         log.error("Table %s is left aside: %s", title, why)
     return [table for name, table in sorted(found.items()) if name in config.tables or not config.tables]

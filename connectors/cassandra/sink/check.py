@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connectors.cassandra.errors import MissingRightError, TableGoneError
+from connectors.cassandra.keyspaces import no_tables_in
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
 from connectors.cassandra.sink.config import CassandraSinkConfig
@@ -17,9 +18,10 @@ from connectors.cassandra.tables import Table
 def check(config: CassandraSinkConfig) -> Sequence[str]:
     """Check keyspace, tables and rights; notes on topics that wait for a table. ConfigError: something is missing."""
     with closing(Database(config)) as database:
-        tables = read_schemas(database).of_keyspace(config.keyspace)
+        schemas = read_schemas(database)
+        tables = schemas.of_keyspace(config.keyspace)
         if not tables:
-            raise ConfigError(f"There is no keyspace {config.keyspace} with tables.", key="keyspace")
+            raise no_tables_in(config.keyspace, schemas)
         lacking = [ConfigProblem("username", str(error)) for error in _refused(config, database, tables)]
     if lacking:
         raise ConfigError(lacking)
