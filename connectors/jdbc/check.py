@@ -19,11 +19,13 @@ from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
 from connectors.jdbc.rights import missing_rights
-from connectors.jdbc.tables import TableFilter, TableName, same_topic
+from connectors.jdbc.tables import TableFilter, TableName, likely_tables, same_topic
 from connectors.jdbc.types import ColumnPlan, Raw
 
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}
+_LIKELY = 3
+"""For so many names that no table matches the likely one is looked for. Each takes 0.2 s among 100,000 tables."""
 
 
 def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
@@ -74,7 +76,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         )
     present = list_tables(database, config)
     chosen = choose_tables(database, config, present)
-    yield from _unmatched(config, present, notes, is_fatal=not chosen)
+    yield from _unmatched(config, database.border.database, present, chosen, notes)
     yield from topic_problems(chosen, config)
     if config.mode == "log":
         chosen, problems = _logged(database, chosen, notes)
@@ -112,12 +114,14 @@ def topic_problems(chosen: Sequence[TableName], config: JdbcSourceConfig) -> Ite
 
 
 def _unmatched(
-    config: JdbcSourceConfig, present: Sequence[TableName], notes: list[str], *, is_fatal: bool
+    config: JdbcSourceConfig, where: str, present: Sequence[TableName], chosen: Sequence[TableName], notes: list[str]
 ) -> Iterator[ConfigProblem]:
     """Names of tables that are not there. As in Java others are read meanwhile, if there are others."""
     for key, names in TableFilter.of(config).unmatched(present).items():
-        missing = f"No table matches {', '.join(names)} of {key}."
-        if is_fatal:
+        likely = likely_tables(names[:_LIKELY], set(present) - set(chosen))
+        meant = "".join(f" Is {table} meant?" for table in likely)
+        missing = f"No table matches {', '.join(names)} of {key} in {where}.{meant}"
+        if not chosen:
             yield ConfigProblem(key, f"{missing} Create it, or take it out of {key}.")
         else:
             notes.append(f"{missing} It is read as soon as it is there.")

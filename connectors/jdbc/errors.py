@@ -28,8 +28,8 @@ class Border:
     """Translates errors of one database. Immutable after construction."""
 
     def __init__(self, database: str, driver_error: tuple[type[Exception], ...], secrets: tuple[str, ...] = ()) -> None:
-        """`database` names it in messages; `driver_error` are the base classes of the drivers' errors."""
-        self._database = database
+        """`database`, its name in messages; `driver_error` are the base classes of the drivers' errors."""
+        self.database = database
         self._errors: tuple[type[Exception], ...] = (sa.DBAPIError, *driver_error)
         self._secrets = tuple(s for s in secrets if s)
 
@@ -48,13 +48,13 @@ class Border:
             raise ConnectError(text, fix=fix) from None
         except sa.SQLAlchemyError as error:
             raise ConnectError(
-                f"{self._database}: {doing} failed: {self._without_secrets(str(error))}.", fix=fix
+                f"{self.database}: {doing} failed: {self._without_secrets(str(error))}.", fix=fix
             ) from None
 
     def failed(self, doing: str, error: BaseException) -> str:
         """The message of a driver's error, without secrets."""
         text = self._without_secrets(_text(error))
-        return f"{self._database}: {doing} failed: {text}{'' if text.endswith('?') else '.'}"
+        return f"{self.database}: {doing} failed: {text}{'' if text.endswith('?') else '.'}"
 
     def _without_secrets(self, text: str) -> str:
         return masked(hidden_in(text, self._secrets))

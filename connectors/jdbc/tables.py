@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from connect.api.nearest import nearest
+
 if TYPE_CHECKING:
     from connectors.jdbc.config import JdbcSourceConfig
 
@@ -32,7 +34,7 @@ class TableName(NamedTuple):
 
     def is_named(self, text: str) -> bool:
         """Whether a user means this table: bare name, full name, or full name in quotes of any kind."""
-        plain = re.sub(r'["`]', "", text)
+        plain = _without_quotes(text)
         return text in {self.name, self.full, self.quoted} or (plain != text and plain in {self.name, self.full})
 
 
@@ -87,6 +89,13 @@ class TableFilter:
         white = [t for t in self.whitelist if not any(table.is_named(t) for table in present)]
         include = [p for p in self.include if not any(re.fullmatch(p, table.full) for table in present)]
         return {k: v for k, v in {"table.whitelist": white, "table.include.list": include}.items() if v}
+
+
+def likely_tables(names: Iterable[str], present: Iterable[TableName]) -> list[str]:
+    """Of names that no table has, the tables likely meant, each in the form that was written: bare or in full."""
+    known = {text for table in present for text in (table.name, table.full)}
+    found = (nearest(_without_quotes(name), known) for name in names)
+    return list(dict.fromkeys(likely for likely in found if likely is not None))
 
 
 def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[TableName]:
@@ -173,6 +182,10 @@ def from_text(text: str) -> list[TableName]:
     """The tables of a task's `tables` setting."""
     found = re.finditer(rf"(?:{_QUOTED_PART}\.)?{_QUOTED_PART}(?:,|$)", text)
     return [TableName(_unquoted(m[1]), _unquoted(m[2]) or "") for m in found]
+
+
+def _without_quotes(text: str) -> str:
+    return re.sub(r'["`]', "", text)
 
 
 def _unquoted(part: str | None) -> str | None:

@@ -105,6 +105,13 @@ def test_each_broken_key_is_named_with_the_facts(file, settings, key, words):
     assert words in problems(file, **settings)[key]
 
 
+def test_a_misspelt_table_is_told_with_the_database_asked_and_the_table_meant(file):
+    assert problems(file, mode="bulk", table__whitelist="goods,lose") == {
+        "table.whitelist": f"No table matches goods, lose of table.whitelist in SQLite database {file}. Is good meant? "
+        "Is loose meant? Create it, or take it out of table.whitelist.\n"
+    }
+
+
 def test_all_problems_come_at_once(file):
     found = problems(
         file,
@@ -119,7 +126,9 @@ def test_all_problems_come_at_once(file):
 def test_a_table_that_is_not_there_yet_does_not_keep_others_from_being_read(file):
     both = connector(file, mode="bulk", table__whitelist="good,gone")
     (note,) = both.check(Deadline.after(60))
-    assert "No table matches gone of table.whitelist" in note
+    assert note.startswith("No table matches gone of table.whitelist in ")
+    (note,) = connector(file, mode="bulk", table__whitelist="good,goods").check(Deadline.after(60))
+    assert "meant?" not in note, "what is read already is not the table meant"
     assert [config["tables"] for config in both.task_configs(2)] == ['"good"']
     run_sql(file, "CREATE TABLE gone (id INTEGER PRIMARY KEY)")
     assert [config["tables"] for config in both.task_configs(2)] == ['"gone"', '"good"']

@@ -8,6 +8,7 @@ from connectors.jdbc.tables import (
     TableName,
     from_text,
     like,
+    likely_tables,
     mapped_columns,
     once_each,
     same_topic,
@@ -40,6 +41,19 @@ def test_include_and_exclude_match_the_whole_full_name():
 def test_what_no_table_matches_is_told():
     chosen = TableFilter(whitelist=["orders", "gone"])
     assert chosen.unmatched(ALL) == {"table.whitelist": ["gone"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [
+        ("order", "orders"),
+        ("ORDERS", "orders"),
+        ("public.order", "public.orders"),
+        ('"public"."order"', "public.orders"),
+    ],
+)
+def test_a_table_that_is_not_there_is_told_with_the_likely_one_as_it_was_named(name, likely):
+    assert likely_tables([name, "customers", name], ALL) == [likely]
 
 
 def test_the_order_of_tables_does_not_depend_on_the_listing():
