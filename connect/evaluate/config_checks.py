@@ -9,7 +9,7 @@ from connect.api.config import KeyDefinition
 from connect.api.errors import ConnectError
 from connect.api.key_role import KeyRole
 from connect.client.rest import ConnectClient
-from connect.evaluate.result import Check, Outcome, Table
+from connect.evaluate.result import Check, Outcome, Table, counted
 
 CONFIG = (1, "Configuration")
 REACH = (2, "Reach")
@@ -27,25 +27,20 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
     problems = _problems(answer)
     notes = [(str(note),) for note in answer.get("notes", ())]
     if problems:
-        count = len(problems)
         keys = ", ".join(sorted({key for key, _ in problems}))
         table = Table("What is wrong", ("key", "problem"), problems)
         return [
             Check(
                 *CONFIG,
                 Outcome.FAIL,
-                f"{count} problem{'s' if count > 1 else ''} with {keys}: {problems[0][1]}",
+                f"{counted(len(problems), 'problem')} with {keys}: {problems[0][1]}",
                 (table,),
             ),
             Check(*REACH, Outcome.NOT_TESTED, "The configuration is broken, or what it names is out of reach."),
         ]
     outcome = Outcome.WARN if notes else Outcome.PASS
     tables = (Table("What to look at", ("note",), notes),) if notes else ()
-    text = (
-        f"{len(notes)} note{'s' if len(notes) > 1 else ''} on keys."
-        if notes
-        else "Every key is known and its value is good."
-    )
+    text = f"{counted(len(notes), 'note')} on keys." if notes else "Every key is known and its value is good."
     return [
         Check(*CONFIG, outcome, text, tables),
         Check(*REACH, Outcome.PASS, "The connector reached what it names, with these credentials."),

@@ -34,6 +34,11 @@ EXIT_CODES: Final = {
 _REASONS: Final = 3
 
 
+def counted(count: int, noun: str) -> str:
+    """The number with its noun: `1 row`, `10,000 rows`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Evidence as rows of text under column names."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from connect.evaluate.children import GRACE_S, asked_of, reason_of
-from connect.evaluate.result import Check, Outcome, Table
+from connect.evaluate.result import Check, Outcome, Table, counted
 from connect.evaluate.row_values import without_values
 from connect.runtime.connector_settings import ConnectorSettings
 
@@ -50,9 +50,10 @@ def _hide_values(sample: dict[str, Any], settings: ConnectorSettings) -> None:
 def _discovered(sample: Mapping[str, Any]) -> Check:
     topics = Table("Topics of the sample", ("topic", "rows"), [(t, f"{n:,}") for t, n in sample["topics"].items()])
     if not sample["rows"]:
-        text = f"{sample['tasks']} tasks, and none gave a row: nothing matches, or it is empty."
+        text = f"{counted(sample['tasks'], 'task')}, and none gave a row: nothing matches, or it is empty."
         return Check(*DISCOVER, Outcome.WARN, text, defects=frozenset({"empty"}))
-    text = f"{sample['tasks']} tasks; {sample['rows']:,} rows of {len(sample['topics'])} topics sampled."
+    rows, of_topics = counted(sample["rows"], "row"), counted(len(sample["topics"]), "topic")
+    text = f"{counted(sample['tasks'], 'task')}; {rows} of {of_topics} sampled."
     return Check(*DISCOVER, Outcome.PASS, text, (topics,))
 
 
@@ -81,16 +82,16 @@ def _round_trip(sample: Mapping[str, Any]) -> Check:
     refused = Table("Rows that could not be converted", ("error",), [(text,) for text in sample["refused"]])
     if changed:
         table = Table("Values that came back otherwise", ("where",), [(text,) for text in sample["differences"]])
-        names = ", ".join(f"{name} ({count:,} rows)" for name, count in list(changed.items())[:5])
+        names = ", ".join(f"{name} ({counted(count, 'row')})" for name, count in list(changed.items())[:5])
         text = f"Values change on their way: {names}."
         return Check(*ROUND_TRIP, Outcome.FAIL, text, (table,), defects=frozenset({"lossy"}))
     if sample["refused"]:
-        text = f"{sample['refused_rows']:,} rows could not be converted, or were not given."
+        text = f"{counted(sample['refused_rows'], 'row')} could not be converted, or were not given."
         return Check(*ROUND_TRIP, Outcome.FAIL, text, (refused,), defects=frozenset({"refused"}))
     compared = max((f["rows"] for f in sample["fields"].values()), default=0)
     if not compared:
         return Check(*ROUND_TRIP, Outcome.NOT_TESTED, "No row could be compared.")
-    text = f"Every value of {sample['rows']:,} rows came back equal from Kafka's bytes."
+    text = f"Every value of {counted(sample['rows'], 'row')} came back equal from Kafka's bytes."
     return Check(*ROUND_TRIP, Outcome.PASS, text)
 
 

@@ -41,6 +41,7 @@ def test_a_clean_source_passes_them_all(checks):
     found = checks("TableConnector")
     assert {name: check.outcome for name, check in found.items()} == dict.fromkeys(found, Outcome.PASS)
     assert len(found) == 4
+    assert found["Discovery"].summary == "1 task; 500 rows of 1 topic sampled."
 
 
 def test_a_converter_that_rounds_decimals_is_found(checks):
@@ -92,7 +93,7 @@ def test_a_table_of_one_row_is_compared_and_an_empty_one_is_told(checks, tmp_pat
     driver.insert([{"id": 1, "tie": 1, "text": "a", "whole": 1, "number": 0.5}])
     one = checks("TableConnector", database=str(driver.path))["Round trip"]
     assert one.outcome is Outcome.PASS
-    assert "of 1 rows came back equal" in one.summary
+    assert "of 1 row came back equal" in one.summary
 
 
 def test_what_a_connector_found_out_before_it_failed_counts(rows_database):

@@ -10,7 +10,7 @@ import pytest
 from connect.api.errors import ConfigError
 from connect.evaluate.options import seconds_of
 from connect.evaluate.report import html_report
-from connect.evaluate.result import Check, Outcome, Result, Setting, Table, Verdict
+from connect.evaluate.result import Check, Outcome, Result, Setting, Table, Verdict, counted
 from connect.evaluate.secrecy import Secrecy
 from connect.plugins import Catalog
 
@@ -45,6 +45,10 @@ def test_a_defect_that_the_caller_names_fails_a_result_with_warnings():
         2,
         1,
     )
+
+
+def test_one_is_counted_in_the_singular():
+    assert [counted(count, "row") for count in (0, 1, 2, 10_000)] == ["0 rows", "1 row", "2 rows", "10,000 rows"]
 
 
 def test_the_worst_reasons_come_first():
