@@ -85,12 +85,6 @@ def _bind_all(
     found = []
     for address in addresses:
         url = urlsplit(address)
-        if url.scheme.lower() not in {"http", "https"} or not address.partition("://")[2]:
-            raise ConfigError(
-                f"Listener {address!r} of {key} is not of the form http://host:port or https://host:port.",
-                key=key,
-                fix="Use http or https; leave the host out to listen on all addresses.",
-            )
         if url.scheme.lower() == "https" and tls is None:
             tls = server_context(worker.originals, tls_prefix)
         listener = Listener(_socket(address, key), url.hostname or "", tls if url.scheme.lower() == "https" else None)
@@ -101,10 +95,7 @@ def _bind_all(
 
 def _socket(address: str, key: str) -> socket.socket:
     url = urlsplit(address)
-    try:
-        port = 8083 if url.port is None else url.port
-    except ValueError as error:
-        raise ConfigError(f"Listener {address}: {error}.", key=key) from error
+    port = 8083 if url.port is None else url.port
     host = url.hostname or ""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
@@ -46,6 +47,24 @@ def _check_count(value: int) -> int:
 
 
 _count_or_default: Final = AfterValidator(_check_count)
+
+
+def _check_addresses(value: tuple[str, ...]) -> tuple[str, ...]:
+    for address in value:
+        url = urlsplit(address)
+        if url.scheme.lower() not in {"http", "https"} or not address.partition("://")[2]:
+            raise ValueError(
+                f"{address!r} is not of the form http://host:port or https://host:port; without a host it is all "
+                "addresses"
+            )
+        try:
+            _ = url.port
+        except ValueError as error:
+            raise ValueError(f"{address!r}: {error}") from error
+    return value
+
+
+_addresses: Final = AfterValidator(_check_addresses)
 
 
 class WorkerConfig(Config):
@@ -119,13 +138,13 @@ class WorkerConfig(Config):
         importance="low",
         group="Common",
     )
-    listeners: Annotated[ListOf, non_empty] = key(
+    listeners: Annotated[ListOf, non_empty, _addresses] = key(
         "listeners",
         ("http://:8083",),
         doc="REST addresses, http://host:port, or https:// with listeners.https.ssl.*; port 0 takes a free one.",
         group="Common",
     )
-    admin_listeners: ListOf = key(
+    admin_listeners: Annotated[ListOf, _addresses] = key(
         "admin.listeners",
         (),
         doc="Addresses for /admin alone; left out it is on every listener, and empty it is nowhere.",

@@ -275,6 +275,26 @@ def test_an_address_of_no_broker_is_named_with_its_form(tmp_path, address):
     )
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://127.0.0.1:99999", "Port out of range 0-65535"), ("http://:x", "Port could not be cast to integer"),
+        ("ftp://:1", "is not of the form http://host:port"), ("8083", "is not of the form http://host:port"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("key", ["listeners", "admin.listeners"])
+def test_an_address_to_listen_on_is_told_beside_other_broken_keys(key, address, said):
+    with pytest.raises(ConfigError) as failed:
+        worker_config({**RIGHT, "group.id": "", key: address}, Catalog.installed())
+    assert {problem.key for problem in failed.value.problems} == {"group.id", key}
+    assert said in str(failed.value)
+
+
+@pytest.mark.parametrize("address", ["http://:0", "HTTPS://a.b:8443", "http://[::1]:8083", "http://a,https://b"])
+def test_addresses_to_listen_on_that_java_takes_are_taken(address):
+    assert worker_config({**RIGHT, "listeners": address}, Catalog.installed())
+
+
 @pytest.mark.parametrize("address", ["localhost:9092", "SASL_SSL://kafka-1.a_b:9092", "[::1]:9092", "a:1, b:65535,"])
 def test_addresses_that_java_takes_are_taken(tmp_path, address):
     problems = problems_of(tmp_path, f"bootstrap.servers={address}\n")
