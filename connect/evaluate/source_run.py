@@ -115,10 +115,14 @@ class SourceRunner:
             if run.failure is not None:
                 return
             run.is_complete = has_caught_up(run.readings, quiet_s) and is_running(status)
-            if run.is_complete or present >= self._options.budget_rows:
+            if run.is_complete or (present >= self._options.budget_rows and self._has_budget(run)):
                 return
 
-    def _ends(self, run: SourceRun) -> dict[TopicPartition, int]:
+    def _has_budget(self, run: SourceRun) -> bool:
+        """Whether as many rows as wanted are committed: a connector that is stopped may abort an open transaction."""
+        return sum(self._ends(run, committed_only=True).values()) >= self._options.budget_rows
+
+    def _ends(self, run: SourceRun, *, committed_only: bool = False) -> dict[TopicPartition, int]:
         deadline = Deadline.after(_ANSWER_S)
         topics = [topic for topic in self._cluster.admin.topics(deadline) if topic.startswith(run.prefix)]
-        return ends_of(self._cluster.admin, topics, deadline)
+        return ends_of(self._cluster.admin, topics, deadline, committed_only=committed_only)

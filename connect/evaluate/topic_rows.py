@@ -48,11 +48,16 @@ class TopicRows:
         return dict(counts)
 
 
-def ends_of(admin: TopicAdmin, topics: Sequence[str], deadline: Deadline) -> dict[TopicPartition, int]:
-    """The next offset of each partition of these topics; topics that do not exist are left out."""
+def ends_of(
+    admin: TopicAdmin, topics: Sequence[str], deadline: Deadline, *, committed_only: bool = False
+) -> dict[TopicPartition, int]:
+    """The next offset of each partition of these topics; topics that do not exist are left out.
+
+    `committed_only`: of what no open transaction holds back.
+    """
     counts = admin.partition_counts(topics, deadline)
     partitions = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
-    return dict(admin.end_offsets(partitions, deadline)) if partitions else {}
+    return dict(admin.end_offsets(partitions, deadline, committed_only=committed_only)) if partitions else {}
 
 
 def read_rows(

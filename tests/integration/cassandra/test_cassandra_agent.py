@@ -139,8 +139,14 @@ def test_segments_go_once_their_changes_are_in_kafka_and_transactions_bring_each
     def write(first: int, last: int) -> None:
         execute_concurrent_with_args(node.session, insert_one, [(k, f"{k}" * 600) for k in range(first, last)])
 
+    def is_completed(index: Path) -> bool:
+        try:
+            return "COMPLETED" in index.read_text()
+        except FileNotFoundError:  # the agent has just removed it
+            return False
+
     def completed() -> list[str]:
-        return sorted(path.name for path in folder.glob("*_cdc.idx") if "COMPLETED" in path.read_text())
+        return sorted(path.name for path in folder.glob("*_cdc.idx") if is_completed(path))
 
     agent = AgentProcess(tmp_path, kafka, node, unique, in_transactions=True, tables=f"{unique}.orders")
     topic = f"{unique}.{unique}.orders"

@@ -100,7 +100,7 @@ def test_schemas_are_written_to_a_registry_of_its_own(database, tmp_path):
     }
     code, result, printed = poc(tmp_path, source(database, **nowhere), "--crash", "0", "--budget-rows", "2000")
     assert code == 0, printed
-    assert {outcomes(result)[name] for name in ("Round trip", "Throughput", "Schema change")} == {"pass"}, printed
+    assert {outcomes(result).get(name) for name in ("Round trip", "Throughput", "Schema change")} == {"pass"}, printed
     assert_fits_and_hides_values(tmp_path, printed)
 
 

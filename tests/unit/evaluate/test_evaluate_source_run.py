@@ -1,0 +1,64 @@
+"""When a run of a source ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from connect.api.records import TopicPartition
+from connect.evaluate import source_run
+from connect.evaluate.options import Options
+from connect.evaluate.source_run import SourceRunner
+
+STATUS = {"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
+
+
+@dataclass
+class Cluster:
+    """All rows are written at once; their transaction is committed when it was looked for so many times."""
+
+    looks_until_committed: int
+    looks: int = 0
+    removed: list[str] = field(default_factory=list)
+    reading: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def admin(self):
+        return self
+
+    @property
+    def rest(self):
+        return SimpleNamespace(create=lambda *_: None)
+
+    def new_name(self, label):
+        return label
+
+    def remove(self, name):
+        self.removed.append(name)
+
+    def topics(self, _deadline):
+        return ["run.t"]
+
+    def partition_counts(self, topics, _deadline):
+        return dict.fromkeys(topics, 1)
+
+    def end_offsets(self, partitions, _deadline, *, committed_only=False):
+        if committed_only:
+            self.looks += 1
+        is_held = committed_only and self.looks < self.looks_until_committed
+        return dict.fromkeys(partitions, 0 if is_held else 2000)
+
+
+@pytest.mark.parametrize("looks", [1, 4])
+def test_a_run_ends_at_its_bound_of_rows_once_they_are_committed(looks, monkeypatch):
+    monkeypatch.setattr(source_run, "status_of", lambda *_: STATUS)
+    monkeypatch.setattr(source_run, "scrape", lambda *_: {})
+    monkeypatch.setattr(source_run, "stop", lambda *_: None)
+    monkeypatch.setattr("connect.evaluate.connector_runs.LOOK_S", 0.001)
+    cluster = Cluster(looks_until_committed=looks)
+    run = SourceRunner(cluster, {}, Options(budget_rows=2000)).run("run")
+    assert run.ends == {TopicPartition("run.t", 0): 2000}
+    assert (len(run.readings), cluster.looks, run.is_complete) == (looks, looks, False)
+    assert cluster.removed == ["run"]
