@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import cached_property
 from typing import Final, Self, assert_never
 
 from connect.api.bulk import BulkPlan, FencedSource, ReadSplit, Split, SplitSize
@@ -122,7 +123,7 @@ class Driver:
             )
         return planned_in_one(plan, source, self.settings.name) if self.spec.in_one_snapshot else plan
 
-    @property
+    @cached_property
     def reader_connections(self) -> int:
         """How many connections the reader of one lane has to the source at most. Connects to nothing."""
         return reader_connections(self.connectors.open_source())

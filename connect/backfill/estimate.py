@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -24,7 +24,7 @@ _PAUSE_S: Final = 20.0
 """Lanes write a part in seconds: what is longer was a pause, or a time in which nobody ran the job."""
 _LEAST_S: Final = 2.0
 """A shorter job tells of its start alone."""
-_COMMAND_S: Final = 2.0
+COMMAND_S: Final = 2.0
 """What a command loads and plans before its job is there, about."""
 _ENDED: Final = {JobState.COPIED, JobState.DONE}
 
@@ -53,7 +53,7 @@ class Speed:
             return None
         # The rows of the first part were read before it.
         rate = sum(rows for _, rows in written[1:]) / worked_s
-        start_s = _COMMAND_S + min((written[0][0] - job.created_ms) / 1000, 6 * _PAUSE_S)
+        start_s = COMMAND_S + min((written[0][0] - job.created_ms) / 1000, 6 * _PAUSE_S)
         size_bytes = rate * job.size_bytes / job.rows if job.rows else 0.0
         return cls(job.name, job.settings.chunking.lanes, start_s, rate, size_bytes)
 
@@ -74,11 +74,11 @@ class RuleOfThumb:
     rows_per_second: float
     size_bytes_per_second: float
 
-    def on(self, core_speed: float) -> RuleOfThumb:
-        """The rule for cores of another speed, as times that of the bench's. Half of the time goes with it: moving a
+    def on(self, speed: float) -> RuleOfThumb:
+        """The rule for cores of another speed, as times the bench's. Half of the time goes with it: moving a
         row's bytes through memory and kernel takes as long on a core that encodes them faster.
         """
-        longer = (1 + 1 / core_speed) / 2
+        longer = (1 + 1 / speed) / 2
         return RuleOfThumb(self.start_s * longer, self.rows_per_second / longer, self.size_bytes_per_second / longer)
 
     def seconds(self, rows: int, size_bytes: int, cores: int) -> float:
@@ -130,19 +130,15 @@ def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
             )
             return Estimate(speed.seconds(rows, size_bytes), basis)
     cores = cores_at_work(driver.spec, os.cpu_count() or 1, driver.reader_connections)
-    return first_estimate(driver.spec, rows, size_bytes, cores, core_speed)
+    return first_estimate(driver.spec, rows, size_bytes, cores, core_speed())
 
 
-def first_estimate(
-    spec: BackfillSpec, rows: int, size_bytes: int, cores: int, core_speed: Callable[[], float]
-) -> Estimate:
-    """Before any job like it has ended. `cores`: those at work; `core_speed`: how fast they are, as times those of the
-    bench.
-    """
+def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, cores: int, speed: float) -> Estimate:
+    """Before any job like it has ended. `cores`: those at work; `speed`: that of each, as times the bench's."""
     nothing = "no job of this kind and engine has ended yet, by whose speed it could be told"
     if spec.kind != "source":
         return Estimate(None, nothing)
-    rule = _RULES[spec.engine.type].on(core_speed())
+    rule = _RULES[spec.engine.type].on(speed)
     basis = (
         f"rule of thumb, as {nothing}: {rule.rows_per_second:,.0f} rows/s or {rule.size_bytes_per_second / 1e6:,.0f} "
         f"MB/s on each of {cores} cores as fast as one is here now, after {rule.start_s:,.0f} s of start"

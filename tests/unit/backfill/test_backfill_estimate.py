@@ -83,8 +83,8 @@ def test_a_lane_fills_a_core_as_far_as_there_are_cores(engine, lanes, cores):
     assert cores_at_work(spec_of(engine, lanes=lanes), machine_cores=2, reader_connections=1) == cores
 
 
-def told_first(engine, *, rows, size_bytes=0, core_speed=1.0, kind="source"):
-    return first_estimate(spec_of(engine, kind=kind), rows, size_bytes, cores=2, core_speed=lambda: core_speed)
+def told_first(engine, *, rows, size_bytes=0, speed=1.0, kind="source"):
+    return first_estimate(spec_of(engine, kind=kind), rows, size_bytes, cores=2, speed=speed)
 
 
 def test_the_first_job_of_a_cluster_is_told_by_a_rule_of_thumb_that_says_what_it_is():
@@ -98,7 +98,7 @@ def test_the_first_job_of_a_cluster_is_told_by_a_rule_of_thumb_that_says_what_it
 
 
 def test_half_of_the_rule_of_thumb_goes_by_how_fast_the_machine_is():
-    told = told_first({"type": "local"}, rows=3_000_000, core_speed=0.5)
+    told = told_first({"type": "local"}, rows=3_000_000, speed=0.5)
     assert told.duration_s == pytest.approx(1.5 * (7 + 10))
     assert "100,000 rows/s or 95 MB/s" in told.basis
 
