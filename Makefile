@@ -6,8 +6,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PACKAGES := connect connectors
 ARGS ?=
-# The tests that need services.
-SERVED = $(BIN)/python -m pytest -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK)
+TEST ?=
+RUNS ?= 20
+HISTORY_S ?= 600
+# The tests that need services. They wait for those most of the time, so two cores are busy with six processes.
+PROCESSES ?= 6
+SERVED = -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK) -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # What `make check` leaves out: whole folders, and of the unit tests the files that hold more than quick ones.
 BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rl --include='*.py' 'mark.thorough' tests/unit)
 PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/* connectors/jdbc/native/src/* connectors/cassandra/native/src/*)
@@ -15,7 +19,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test test-bigquery mutants bench chaos sanitize reference clean
+.PHONY: help setup demo check lint units test test-twice flaky test-bigquery mutants planted bench chaos sanitize reference clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,12 +42,15 @@ lint:
 units:
 	$(BIN)/python -m pytest -q -n 2 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
 
-# Another try does not mend a defect: it runs alone, on a machine that is then idle, and every run is shown. It is for
-# tests that failed (exit code 1): a run that did not get to its end has not run all the others.
-AGAIN = test $$? -eq 1 || exit 2; echo "Once more, alone, what failed:" >&2; \
-	$(SERVED) --last-failed --last-failed-no-failures none
 test: check ## Every test, on real Kafka and S3
-	$(SERVED) -n 4 --dist loadfile --no-loadscope-reorder $(ARGS) || { $(AGAIN) || { $(AGAIN); }; }
+	$(BIN)/python -m pytest $(SERVED) $(ARGS)
+
+test-twice: check ## The same, and what failed once more, alone: a flaky test is shown with both outputs
+	$(BIN)/python -m tests.flaky.second_try $(SERVED) $(ARGS)
+
+flaky: setup ## Run a test again and again under load (TEST=tests/...::name RUNS=20)
+	@test -n "$(TEST)" || { echo "Say make flaky TEST=tests/integration/...::test_name" >&2; exit 1; }
+	$(BIN)/python -m tests.flaky.run_again --runs $(RUNS) $(TEST)
 
 test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATASET=prefix of the datasets it makes)
 	@test -n "$(PROJECT)" -a -n "$(DATASET)" || { echo "Say make test-bigquery PROJECT=... DATASET=..." >&2; exit 1; }
@@ -53,11 +60,15 @@ test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATAS
 mutants: setup ## Break each invariant once in a copy: fails where no quick test notices (ARGS="6:")
 	$(BIN)/python -m tests.mutants.run_mutants $(ARGS)
 
+planted: setup ## Plant each defect of a list in a copy: fails where no random history finds it (ARGS="cluster")
+	$(BIN)/python -m tests.mutants.run_planted $(ARGS)
+
 bench: setup ## Data paths and a cluster beside Java Connect; writes bench.json (ARGS="--only cluster")
 	$(BIN)/python -m tests.bench $(ARGS)
 
-chaos: sanitize ## Real data moved while the worker is killed at moments drawn from ten seeds; databases under stress; a gigabyte
+chaos: sanitize ## Random histories of each part (HISTORY_S=600 seconds each); ten seeds of kills; databases under stress; a gigabyte
 	CONNECT_DRAWN_CASES=1 $(BIN)/python -m pytest -q -n 2 -p no:schemathesis -m hypothesis tests/unit tests/golden tests/kit
+	CONNECT_HISTORY_S=$(HISTORY_S) $(BIN)/python -m pytest -q -s -p no:schemathesis --timeout=$$(($(HISTORY_S) + 900)) -m histories tests
 	$(BIN)/python -m pytest -q -s -m chaos tests/kit tests/spec tests/unit/s3 tests/integration
 	CONNECT_STRESS_S=60 $(BIN)/python -m pytest -q -s tests/integration/jdbc/test_jdbc_stress.py \
 		tests/integration/jdbc/test_jdbc_first_read.py
@@ -66,9 +77,10 @@ chaos: sanitize ## Real data moved while the worker is killed at moments drawn f
 sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedBehaviorSanitizer (needs g++)
 	$(BIN)/python -m tests.sanitize.sanitize_native $(ARGS)
 
-reference: setup ## Write connect/REFERENCE.md from the declarations
+reference: setup ## Write connect/REFERENCE.md and a table of connect/ARCHITECTURE.md from the declarations
 	$(BIN)/connect reference > connect/REFERENCE.md.new
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
+	$(BIN)/python -m connect.reference.reaches connect/ARCHITECTURE.md
 
 clean: ## Remove what setup made
 	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so connectors/cassandra/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -54,14 +54,14 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
             *(f"--port={ports['port']}", f"--bind-address={LOOPBACK}", "--socket=mariadb.sock"),
             *(f"--init-file={init}", "--skip-name-resolve", "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"),
             *(f"--innodb-buffer-pool-size={self._buffers_mib}M", "--innodb-log-file-size=32M"),
-            "--character-set-server=utf8mb4",
+            *("--character-set-server=utf8mb4", f"--tmpdir={temporary(data)}"),
         ]
 
     def _create(self, folder: Path, data: Path, deadline_s: float) -> None:
         installer = _binary("mariadb-install-db")
         argv = [
             *(str(installer), "--no-defaults", f"--basedir={basedir(installer)}", f"--datadir={data}"),
-            *("--skip-test-db", "--auth-root-authentication-method=normal"),
+            *("--skip-test-db", "--auth-root-authentication-method=normal", f"--tmpdir={temporary(data)}"),
         ]
         log = folder / f"{self.name}.log"
         log.touch()
@@ -83,6 +83,13 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
 def basedir(binary: Path) -> Path:
     """The folder that a server's bin, sbin and share are in, wherever it was unpacked."""
     return binary.resolve().parent.parent
+
+
+def temporary(data: Path) -> Path:
+    """Make the folder beside a server's data for its temporary tables: one that starts removes those of all in /tmp."""
+    folder = data.with_name("tmp")
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def _binary(name: str) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from connect.services.errors import ServiceStartError
-from connect.services.mariadb import MariaDbService, basedir
+from connect.services.mariadb import MariaDbService, basedir, temporary
 from connect.services.ports import LOOPBACK
 from connect.services.process import Command, run_to_end
 from connect.services.sql import as_plain_user, newest
@@ -31,14 +31,14 @@ class MySqlService(MariaDbService):
             *(f"--port={ports['port']}", f"--bind-address={LOOPBACK}", "--socket=mysql.sock", f"--init-file={init}"),
             *("--skip-name-resolve", "--loose-mysqlx=OFF", "--log-bin=binlog", "--binlog-format=ROW", "--server-id=1"),
             *(f"--innodb-buffer-pool-size={self._buffers_mib}M", "--character-set-server=utf8mb4"),
-            "--secure-file-priv=",
+            *("--secure-file-priv=", f"--tmpdir={temporary(data)}"),
         ]
 
     def _create(self, folder: Path, data: Path, deadline_s: float) -> None:
         mysqld = _binary()
         argv = [
             *(str(mysqld), "--no-defaults", "--initialize-insecure", f"--basedir={basedir(mysqld)}"),
-            *(f"--datadir={data}", "--secure-file-priv="),
+            *(f"--datadir={data}", "--secure-file-priv=", f"--tmpdir={temporary(data)}"),
         ]
         log = folder / f"{self.name}.log"
         log.touch()

@@ -2,13 +2,13 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from connect import python_child
 from connect.services import guard
 from connect.services.errors import ServiceStartError
 from connect.services.polling import poll_until
@@ -127,13 +127,13 @@ def _start_guard(command: Command) -> "subprocess.Popen[bytes]":
     leftovers = os.pathsep.join(str(path) for path in command.leftovers)
     command.log_path.parent.mkdir(parents=True, exist_ok=True)
     with command.log_path.open("ab") as log:
-        return subprocess.Popen(  # noqa: S603 -- the commands are made in this package
-            [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), leftovers, *command.argv],
+        return python_child.start(
+            python_child.alone_command(guard.__file__, str(os.getpid()), leftovers, *command.argv),
+            folder=command.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             bufsize=0,
-            cwd=command.folder,
             env={**os.environ, **command.environ},
             start_new_session=True,
         )

@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from connect import python_child
 from connect.services.errors import PythonNotFoundError
 
 _ASK_TIMEOUT_S: Final = 20.0
@@ -29,7 +29,7 @@ def find_python(major: int, minor: int, environ: Mapping[str, str] = os.environ)
 
 def _candidates(major: int, minor: int, environ: Mapping[str, str]) -> Iterator[Path]:
     name = f"python{major}.{minor}"
-    yield Path(sys.executable)
+    yield Path(python_child.PYTHON)
     on_path = shutil.which(name, path=environ.get("PATH", ""))
     if on_path is not None:
         yield Path(on_path)
@@ -43,7 +43,7 @@ def _candidates(major: int, minor: int, environ: Mapping[str, str]) -> Iterator[
 
 
 def _version(python: Path) -> tuple[int, ...] | None:
-    answer = _answer([str(python), "-c", "import sys; print(*sys.version_info[:2])"])
+    answer = _answer([str(python), "-I", "-c", "import sys; print(*sys.version_info[:2])"])
     return tuple(int(part) for part in answer.split()) if answer else None
 
 

@@ -38,8 +38,8 @@ class NoAnswerError(Exception):
     """Whether a test notices cannot be said."""
 
 
-def listed() -> Iterator[Mutant]:
-    text = (Path(__file__).parent / "mutants.toml").read_text(encoding="utf-8")
+def listed(name: str = "mutants.toml") -> Iterator[Mutant]:
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
     for one in tomllib.loads(text)["mutant"]:
         yield Mutant(**one)
 
@@ -78,6 +78,14 @@ def fails(tree: Path, tests: Sequence[str]) -> bool:
     return process.returncode == FAILED
 
 
+def copied(tree: Path) -> Path:
+    """Copy what is broken and tested into a folder; return it."""
+    for name in COPIED:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tree / name)
+    return tree
+
+
 def say(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
@@ -89,10 +97,7 @@ def main(names: Sequence[str]) -> int:
         say(f"No mutant has a name with one of these: {', '.join(names)}")
         return 2
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder)
-        for name in COPIED:
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            copy(ROOT / name, tree / name)
+        tree = copied(Path(folder))
         unbroken = sorted({test for mutant in chosen for test in mutant.tests})
         if fails(tree, unbroken):
             say("The tests fail before anything is broken. Mend them first: make check")

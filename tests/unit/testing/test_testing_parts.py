@@ -63,9 +63,10 @@ def test_a_copied_store_goes_its_own_way() -> None:
     ("offset", "told"),
     [
         ({"at": b"x"}, "position.offset.at is a bytes"),
-        ({"at": [1, {"b": object()}]}, r"position.offset.at\[1\].b is a object"),
+        ({"at": [1]}, "position.offset.at is a list"),
+        ({"at": {"b": 1}}, "position.offset.at is a dict"),
         ({"id": 2**63}, "64 bits"),
-        ({"a": {1: 2}}, "keys of a stored offset are text"),
+        ({1: 2}, "keys of a stored offset are text"),
     ],
 )
 def test_an_offset_that_is_no_json_is_named(offset: dict, told: str) -> None:

@@ -1,0 +1,81 @@
+"""Random histories by seed: run some of them, save the one that fails, and say how to run it again.
+
+A history is a row of random steps and faults done to a part of the product, and to a plain model that knows what its
+README promises. `make test` runs the first few seeds, the same for everyone; `make chaos` draws seeds for hours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+SECONDS: Final = "CONNECT_HISTORY_S"
+"""Environment variable: draw seeds and run their histories until so many seconds are over."""
+SEED: Final = "CONNECT_HISTORY_SEED"
+"""Environment variable: run the history of this seed alone."""
+FOLDER: Final = Path("build/histories")
+"""Where histories that failed are saved, below the folder that pytest runs in."""
+
+
+class History:
+    """One random history: `draw` is all that it may draw from, `steps` is what was done so far."""
+
+    def __init__(self, part: str, seed: int) -> None:
+        self.part, self.seed = part, seed
+        self.draw = random.Random(f"{part} {seed}")
+        self.steps: list[dict[str, Any]] = []
+        self._began_s = time.monotonic()
+
+    def note(self, step: str, **details: Any) -> None:
+        """Write down what is about to be done, or what was seen."""
+        self.steps.append({"at_s": round(time.monotonic() - self._began_s, 3), "step": step, **details})
+
+    def save(self, failure: BaseException) -> Path:
+        """Write the history as JSON; return where it is."""
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        file = FOLDER / f"{self.part}-{self.seed}.json"
+        told = {"part": self.part, "seed": self.seed, "failure": repr(failure), "steps": self.steps}
+        file.write_text(json.dumps(told, indent=1, default=repr) + "\n", encoding="utf-8")
+        return file.resolve()
+
+
+def run_histories(part: str, run: Callable[[History], None], *, short: int) -> int:
+    """Run histories of a part one after the other; return how many there were.
+
+    Without the environment's word these are the seeds 1 to `short`. What a history raises comes through, with its
+    seed, the file it was saved in and the command that runs it again.
+    """
+    done = 0
+    for seed in _seeds(short):
+        history = History(part, seed)
+        try:
+            run(history)
+        except BaseException as failure:
+            for line in (f"history {seed} of {part}, saved in {history.save(failure)}", f"again: {again(seed)}"):
+                failure.add_note(line)
+            raise
+        done += 1
+        print(f"history {seed} of {part}: {len(history.steps)} steps, as promised", flush=True)  # noqa: T201
+    return done
+
+
+def again(seed: int) -> str:
+    """Return the command that runs the history of a seed in the test that runs now."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    return f"{SEED}={seed} .venv/bin/python -m pytest -s --timeout=900 '{test}'"
+
+
+def _seeds(short: int) -> Iterator[int]:
+    if told := os.environ.get(SEED):
+        yield int(told)
+    elif seconds := os.environ.get(SECONDS):
+        end_s = time.monotonic() + float(seconds)
+        while time.monotonic() < end_s:
+            yield random.SystemRandom().randrange(1000, 1 << 31)
+    else:
+        yield from range(1, short + 1)
