@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -52,7 +53,7 @@ class WorkerProcess:
             "status.storage.topic": f"{name}-status", "config.storage.replication.factor": "1",
             "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
             "key.converter": JSON, "value.converter": JSON, "offset.flush.interval.ms": "500",
-            **FEW_PARTITIONS, **settings,
+            "allowed.paths": tempfile.gettempdir(), **FEW_PARTITIONS, **settings,
         }  # fmt: skip
         self._file = folder / "worker.properties"
         self._file.write_text("".join(f"{k}={v}\n" for k, v in properties.items()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
 from collections.abc import Mapping
@@ -10,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
 from typing import Any, Final, Literal
 
+from connect import python_child
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.backfill.job import JobStateError
@@ -35,8 +34,12 @@ class _Order:
 class BackfillChildren:
     """Starts such processes, and keeps those that run. May be used from any thread."""
 
-    def __init__(self, worker: Mapping[str, str], worker_id: str = "") -> None:
-        """`worker` holds the worker's properties, which may hold secrets; `worker_id` is its `host:port`."""
+    def __init__(self, worker: Mapping[str, str], worker_id: str = "", most: int = 0) -> None:
+        """`worker` holds the worker's properties, which may hold secrets; `worker_id` is its `host:port`; `most`: so
+        many at a time that somebody asks for, 0: any number.
+        """
+        self._most = most
+        self._started: list[SpawnProcess] = []
         self._worker = dict(worker)
         self.worker_id = worker_id
         # Children die with the thread that starts them, so that is one that lives as long as the worker.
@@ -44,12 +47,13 @@ class BackfillChildren:
         self._running: dict[str, SpawnProcess] = {}
         self._lock = threading.Lock()  # requests are answered on several threads
 
-    def answer(self, work: Work, spec: Mapping[str, Any], timeout_s: float) -> Any:
+    def answer(self, work: Work, spec: Mapping[str, Any], timeout_s: float, *, is_asked_for: bool = True) -> Any:
         """What a process says of this work: for `run` once lanes are about to start, for others when it is done.
 
-        ConnectError: what it failed with. RetriableError: nothing by then; it is ended.
+        ConnectError: what it failed with. RetriableError: nothing by then; it is ended. JobStateError: there are too
+        many, and somebody asked for one more.
         """
-        process, answers = self._starter.submit(self._start, work, dict(spec)).result()
+        process, answers = self._starter.submit(self._start, work, dict(spec), is_asked_for).result()
         if not answers.poll(timeout_s):
             process.kill()
             raise RetriableError(f"Backfill {spec['name']}: {work} was not answered within {timeout_s:.0f} s.")
@@ -90,8 +94,14 @@ class BackfillChildren:
             for process in self._running.values():
                 process.kill()
 
-    def _start(self, work: Work, spec: dict[str, Any]) -> tuple[SpawnProcess, Connection]:
-        context = multiprocessing.get_context("spawn")
+    def _start(self, work: Work, spec: dict[str, Any], is_asked_for: bool) -> tuple[SpawnProcess, Connection]:
+        self._started = [process for process in self._started if process.is_alive()]
+        if is_asked_for and 0 < self._most <= len(self._started):
+            raise JobStateError(
+                f"This worker is at work on {len(self._started)} backfills, and backfill.jobs.max={self._most} in its "
+                "file allows no more: wait for one, or ask another worker."
+            )
+        context = python_child.spawn_context()
         receiving, sending = context.Pipe(duplex=False)
         # No daemon: engine local has children of its own.
         process = context.Process(
@@ -100,6 +110,7 @@ class BackfillChildren:
             name=f"backfill-{spec['name']}",
         )
         process.start()
+        self._started.append(process)
         sending.close()
         if work == "run":
             with self._lock:
@@ -116,7 +127,7 @@ def _main(order: _Order, answers: Connection, parent: int) -> None:
     die_with_parent(parent)
     try:
         spec, config = BackfillSpec.model_validate(order.spec), WorkerConfig.parse(order.worker)
-        found = connectors_of(spec, Path(), config, None)
+        found = connectors_of(spec, None, config, None)
         with Driver(spec, config, found.connector, found.target, by_worker=order.worker_id) as driver:
             answers.send(("done", _done(order.work, driver)))
             if order.work == "run":

@@ -7,13 +7,13 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 import structlog
 
+from connect import python_child
 from connect.cluster.host_process import MESSAGE_BYTES, exit_reason
 
 SERVER_GONE: Final = "ended with the fork server that made it"
@@ -98,9 +98,9 @@ class _Server:
         self._processes: dict[int, ForkedProcess] = {}
         self._numbers = itertools.count(1)
         self.gone = False
-        command = [sys.executable, "-m", "connect.cluster.fork_server", str(theirs.fileno()), str(lease)]
+        command = python_child.command("connect.cluster.fork_server", str(theirs.fileno()), str(lease))
         with theirs:
-            self._server = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            self._server = python_child.start(
                 command,
                 pass_fds=[theirs.fileno(), lease],
                 stdin=subprocess.DEVNULL,

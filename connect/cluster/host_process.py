@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
+
+from connect import python_child
 
 MESSAGE_BYTES: Final = 4096
 """The longest message between a worker and its fork server."""
@@ -43,7 +44,7 @@ class CommandProcess:
     def __init__(self, line: socket.socket, command: HostCommand, inherited: Sequence[int] = ()) -> None:
         """`inherited`: further descriptors that the process gets."""
         # A group of its own: Ctrl-C must reach the worker alone, which then stops its hosts in order.
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        self._process = python_child.start(
             command(line.fileno()),
             pass_fds=[line.fileno(), *inherited],
             stdin=subprocess.DEVNULL,
@@ -74,7 +75,7 @@ class CommandProcess:
 def python_host(descriptor: int, lease: int, report: int) -> Sequence[str]:
     """The command line of a real host that works only as long as the lease is held."""
     given = ("--fd", descriptor, "--lease", lease, "--report", report)
-    return (sys.executable, "-m", "connect.cluster.leased_host", *map(str, given))
+    return python_child.command("connect.cluster.leased_host", *map(str, given))
 
 
 def exit_reason(code: int) -> str:

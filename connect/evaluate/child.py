@@ -18,6 +18,7 @@ from typing import Any, Final
 from connect.api.bulk import BulkSource, SplitSize
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
+from connect.api.origins import DescribesColumns
 from connect.api.records import TopicPartition
 from connect.api.trial import TrialSink, TrialTarget
 from connect.evaluate.copies import write_records
@@ -75,11 +76,12 @@ def make(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 
 def rows(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
-    """Count how often each row is in the target, by the row's hash."""
+    """Count how often each row is in the target, by the row's hash, and tell what its columns are."""
     target = _target(parts, asked)
     assert target is not None
     counts = Counter(hashlib.blake2b(row, digest_size=HASH_BYTES).hexdigest() for row in target.rows(deadline))
-    return {"rows": counts}
+    columns = target.column_types(deadline) if isinstance(target, DescribesColumns) else {}
+    return {"rows": counts, "columns": dict(columns)}
 
 
 def remove(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from connect import python_child
 from connect.runtime.connector_settings import ConnectorSettings
 
 GRACE_S: Final = 20.0
@@ -32,8 +33,8 @@ def asked_of(
         **more,
     }  # fmt: skip
     pipe = subprocess.PIPE
-    argv = [sys.executable, "-m", "connect.evaluate.child"]
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:  # noqa: S603 - of this package
+    argv = python_child.command("connect.evaluate.child")
+    with python_child.start(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         _limit_memory(process.pid)
         try:
             answer, said = process.communicate(json.dumps(asked), timeout_s + grace_s)

@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from connect import python_child
 from connect.api.connector import SourceTask
 from connect.api.deadline import Deadline
 from connect.api.plugin import Plugin
-from connect.api.records import Batch, Record
+from connect.api.records import Batch, Record, batches_of
 from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connect.testing.source_run import leave_everywhere
 
 LAG = 1
 """Batches whose rows are in the journal before the offset of the first of them is stored."""
@@ -69,8 +71,8 @@ def start_child(plugin: Plugin, config: Mapping[str, str], journal: Path) -> sub
         "journal": str(journal),
     }
     journal.touch()
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "connect.testing.child"],
+    child: subprocess.Popen[bytes] = python_child.start(
+        python_child.command("connect.testing.child"),
         stdin=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
     )
@@ -95,13 +97,11 @@ def _read_forever(task: SourceTask, store: OffsetStore, journal: Path) -> None:
     never = threading.Event()
     with journal.open("ab", buffering=0) as out:
         while not never.wait(PACE_S):
-            batch = task.poll(Deadline.after(1.0))
-            if batch is None:
-                continue
-            keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
-            rows = [(batch.topic, key, value) for key, value in zip(keys, batch.values.rows(), strict=True)]
-            out.write(pickle.dumps((rows, None)))
-            waiting.append(batch)
+            for batch in batches_of(task.poll(Deadline.after(1.0))):
+                keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+                rows = [(batch.topic, key, value) for key, value in zip(keys, batch.values.rows(), strict=True)]
+                out.write(pickle.dumps((rows, None)))
+                waiting.append(batch)
             if len(waiting) > LAG:
                 positions = [b.position for b in waiting[:-LAG] if b.position is not None]
                 del waiting[:-LAG]
@@ -113,10 +113,10 @@ def _read_forever(task: SourceTask, store: OffsetStore, journal: Path) -> None:
 def main() -> None:
     """Read as the order on standard input says, until killed."""
     order = json.load(sys.stdin)
-    config = _named(order["config_class"]).parse(order["config"])
+    config = _named(order["config_class"]).parse(leave_everywhere(order["config"]))
     store = OffsetStore()
     connector = _named(order["factory"])(config)
-    task = connector.task(connector.task_configs(1)[0])
+    task = connector.task(leave_everywhere(connector.task_configs(1)[0]))
     task.open(FakeSourceContext(store=store))
     _read_forever(task, store, Path(order["journal"]))
 

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, SecretStr
 
 from connect.api.config import Boolean, ClassName, Config, Int, Password, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
 from connect.api.url import Url, Urls, UrlText
 from connect.convert.registry.subjects import STRATEGIES, TOPIC, strategy_name
 
@@ -157,6 +158,22 @@ class RegistryConfig(Config):
         "bearer.auth.identity.pool.id", "", group=SECRET_GROUP, importance="low",
         doc="Sent with a bearer token as the header Confluent-Identity-Pool-Id.",
     )  # fmt: skip
+    truststore: String = key(
+        "schema.registry.ssl.truststore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,
+        doc="PEM file of the authorities to trust; empty: those the system trusts.",
+    )  # fmt: skip
+    truststore_short: String = key(
+        "ssl.truststore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,
+        doc="The same as schema.registry.ssl.truststore.location, which wins.",
+    )  # fmt: skip
+    keystore: String = key(
+        "schema.registry.ssl.keystore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,
+        doc="PEM file of this client's certificate and key, where the registry asks for one.",
+    )  # fmt: skip
+    keystore_short: String = key(
+        "ssl.keystore.location", "", group=SECRET_GROUP, internal=True, reach=Reach.FILE,
+        doc="The same as schema.registry.ssl.keystore.location, which wins.",
+    )  # fmt: skip
     connect_timeout_ms: Annotated[Int, at_least(1)] = key(
         "http.connect.timeout.ms", 60_000, importance="low", group=CLIENT, doc="How long to wait for a connection.",
     )  # fmt: skip
@@ -164,7 +181,9 @@ class RegistryConfig(Config):
         "http.read.timeout.ms", 60_000, importance="low", group=CLIENT, doc="How long to wait for an answer.",
     )  # fmt: skip
     proxy_host: String = key(
-        "proxy.host", "", importance="low", group=CLIENT, doc="A proxy on the way to the registry, with proxy.port.",
+        "proxy.host", "", importance="low", group=CLIENT,
+        reach=Reach.HOST, bounds="any machine, spoken HTTP to",
+        doc="A proxy on the way to the registry, with proxy.port.",
     )  # fmt: skip
     proxy_port: Annotated[Int, at_least(-1)] = key(
         "proxy.port", -1, importance="low", group=CLIENT, doc="The port of proxy.host.",

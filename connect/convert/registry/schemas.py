@@ -6,14 +6,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+from connect.api.errors import SchemaError
 from connect.convert.registry.client import Registered, RegistryClient
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.subjects import STRATEGIES
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+REFERENCES_DEEP: Final = 100
+"""How many references may follow one another; a registry's word is not trusted to end."""
+REFERENCES: Final = 10_000
+"""How many schemas one may refer to."""
 
 
 class Recent(Generic[K, V]):
@@ -81,16 +86,21 @@ class Schemas:
         return self._client.version_of(schema_id, self._subject(topic, self._is_key, record_name))
 
     def references(self, schema: Registered) -> Sequence[tuple[str, Registered]]:
-        """What the schema refers to, by name; each after all that it refers to itself."""
+        """What the schema refers to, by name; each after all that it refers to itself. SchemaError: without an end."""
         found: dict[str, Registered] = {}
-        self._collect(schema, found)
+        self._collect(schema, found, ())
         return list(found.items())
 
-    def _collect(self, schema: Registered, found: dict[str, Registered]) -> None:
+    def _collect(self, schema: Registered, found: dict[str, Registered], path: tuple[str, ...]) -> None:
         for reference in schema.references:
+            if reference.name in path or len(path) > REFERENCES_DEEP or len(found) > REFERENCES:
+                raise SchemaError(
+                    f"The schemas of the registry refer to each other without an end, or more than {REFERENCES_DEEP} "
+                    f"deep, or to more than {REFERENCES}: {' -> '.join((*path[-3:], reference.name))[:300]}."
+                )
             if reference.name not in found:
                 referred = self._client.by_version(reference)
-                self._collect(referred, found)
+                self._collect(referred, found, (*path, reference.name))
                 found[reference.name] = referred
 
 

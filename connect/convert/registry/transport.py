@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import stamina
 import urllib3
 
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.oauth import OAuthTokens, TokenRefusedError
@@ -180,7 +181,7 @@ def _without_user(url: str) -> str:
 def _pool(config: RegistryConfig) -> urllib3.PoolManager:
     timeout = urllib3.Timeout(connect=config.connect_timeout_ms / 1000, read=config.read_timeout_ms / 1000)
     given = {**config.with_prefix("ssl."), **config.with_prefix(f"{_PREFIX}ssl.")}
-    context, check_host = _context(given), given.get("endpoint.identification.algorithm", "https") != ""
+    context, check_host = _context(given, config.allowed), given.get("endpoint.identification.algorithm", "https") != ""
     settings: dict[str, Any] = {
         "retries": False, "timeout": timeout, "ssl_context": context, "assert_hostname": None if check_host else False,
     }  # fmt: skip
@@ -189,17 +190,17 @@ def _pool(config: RegistryConfig) -> urllib3.PoolManager:
     return urllib3.PoolManager(**settings)
 
 
-def _context(given: Mapping[str, str]) -> ssl.SSLContext:
+def _context(given: Mapping[str, str], allowed: AllowedPaths) -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname = given.get("endpoint.identification.algorithm", "https") != ""
     try:
         if certificates := given.get("truststore.certificates"):
             context.load_verify_locations(cadata=certificates)
         if location := given.get("truststore.location"):
-            context.load_verify_locations(cafile=_pem(location, "ssl.truststore.location"))
+            context.load_verify_locations(cafile=_pem(location, "ssl.truststore.location", allowed))
         password = given.get("key.password")
         if location := given.get("keystore.location"):
-            context.load_cert_chain(_pem(location, "ssl.keystore.location"), password=password)
+            context.load_cert_chain(_pem(location, "ssl.keystore.location", allowed), password=password)
         if (chain := given.get("keystore.certificate.chain")) and (key := given.get("keystore.key")):
             # The ssl module reads certificates from files only.
             with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
@@ -213,8 +214,9 @@ def _context(given: Mapping[str, str]) -> ssl.SSLContext:
     return context
 
 
-def _pem(location: str, key: str) -> str:
-    with Path(location).open("rb") as file:
+def _pem(location: str, key: str, allowed: AllowedPaths) -> Path:
+    real = allowed.require(_PREFIX + key, location)
+    with real.open("rb") as file:
         start = file.read(4)
     is_jks = start[:4] in _JKS
     if is_jks or start[:1] == b"\x30":
@@ -226,4 +228,4 @@ def _pem(location: str, key: str) -> str:
                if is_jks else "")
             + "openssl pkcs12 -in store.p12 -nodes -out store.pem.",
         )  # fmt: skip
-    return location
+    return real

@@ -7,6 +7,7 @@ import datetime as dt
 import tempfile
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -243,3 +244,34 @@ def test_a_disk_without_room_is_no_bad_schema(monkeypatch, tmp_path):
     with pytest.raises(RetriableError, match=r"no temporary file can be written: .*No such file") as told:
         compile_proto('syntax="proto3"; message T { int32 n = 1; }')
     assert "TMPDIR" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grpc_tools.py", "a.proto/../b.proto", "../up.proto", "/etc/x.proto", ".hidden.proto", "a/.x/b.proto",
+        "a//b.proto", "./a.proto", "a\\b.proto", "--python_out=x.proto", "-Ix/a.proto", "@args.proto", "a\n.proto",
+        "a\x00.proto", "", ".proto", "a" * 300 + ".proto", "a/" * 300 + "b.proto",
+    ],
+)  # fmt: skip
+def test_a_reference_is_a_proto_file_below_the_schemas_or_refused(name: str, tmp_path: Path) -> None:
+    text = 'syntax="proto3"; message T { int32 n = 1; }'
+    with pytest.raises(SchemaError, match=r"no relative path of a \.proto file") as told:
+        compile_proto(text, [(name, text)])
+    assert len(str(told.value)) < 400
+
+
+def test_a_dependency_of_a_descriptor_is_no_option_of_the_compiler(tmp_path: Path) -> None:
+    file = descriptors(FOREIGN).file[-1]
+    file.dependency.append(f"--descriptor_set_out={tmp_path}/written.proto")
+    with pytest.raises(SchemaError, match=r"no relative path of a \.proto file"):
+        compile_proto(base64.b64encode(file.SerializeToString()).decode())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_schemas_that_are_file_and_folder_at_once_are_no_full_disk() -> None:
+    text = 'syntax="proto3"; message T { int32 n = 1; }'
+    with pytest.raises(SchemaError, match="a file and a folder"):
+        compile_proto(text, [("a.proto", text), ("a.proto/b.proto", text)])
+    with pytest.raises(SchemaError, match="is no Unicode"):
+        compile_proto(text, [("a.proto", "// \ud800")])
