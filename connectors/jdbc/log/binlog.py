@@ -10,11 +10,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.binlog_metadata import Told, number_at, read_told
+from connectors.jdbc.log.binlog_metadata import Told, number_at, read_metadata
 from connectors.jdbc.log.binlog_values import meta_size
 
 HEAD = 19
@@ -31,6 +32,12 @@ _REFUSED = {39: "binlog_row_value_options=PARTIAL_JSON"}
 _PAYLOAD_END, _PAYLOAD_FORM, _PAYLOAD_BYTES = 0, 2, 3
 _ZSTD, _PLAIN = 0, 255
 _STANDALONE = 1
+
+
+_STATUS_SQL_MODE, _STATUS_CHARSET = 1, 4
+_STATUS_SIZES = {0: 4, _STATUS_SQL_MODE: 8, 3: 4, _STATUS_CHARSET: 6, 5: 0, 6: 0}
+"""Bytes of the status variables up to the last one that is needed; 0: the first byte says it."""
+_ANSI_QUOTES, _NO_BACKSLASH_ESCAPES = 1 << 2, 1 << 20
 
 
 class Operation(IntEnum):
@@ -92,9 +99,20 @@ class Gtid:
     stands_alone: bool
 
 
+class QuerySession(NamedTuple):
+    """How a statement's text is read: by sql_mode, and the number of a collation of its client's character set."""
+
+    quotes_names: bool
+    escapes: bool
+    collation: int
+
+
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """A table as the rows behind hold it. `told`: with binlog_row_metadata=FULL, the columns' names and more."""
+    """A table as the rows behind hold it. `told`: with binlog_row_metadata=FULL, the columns' names and more.
+
+    `nullable`: by column; `unsigned`: with MINIMAL, which columns have no sign.
+    """
 
     number: int
     schema: str
@@ -102,10 +120,16 @@ class TableMap:
     kinds: bytes
     metas: tuple[bytes, ...]
     told: Told | None = None
+    nullable: tuple[bool, ...] = ()
+    unsigned: frozenset[int] | None = None
 
     def has_columns_of(self, other: TableMap) -> bool:
         """Whether both tell the same columns, of the same types."""
-        return (self.kinds, self.metas, self.told) == (other.kinds, other.metas, other.told)
+        return self._columns == other._columns
+
+    @property
+    def _columns(self) -> tuple[object, ...]:
+        return self.kinds, self.metas, self.told, self.nullable
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +157,38 @@ def gtid(event: Event) -> Gtid:
 
 
 def query(event: Event) -> str:
-    """The statement's text."""
+    """The statement's text, where it is UTF-8."""
+    return query_bytes(event).decode("utf-8", "replace")
+
+
+def query_bytes(event: Event) -> bytes:
+    """The statement, in the character set of its client."""
     schema, _, status = struct.unpack_from("<BHH", event.body, 8)
     text = event.body[13 + status + schema + 1 :]
-    return (_inflated(text) if event.kind == _QUERY_COMPRESSED else text).decode("utf-8", "replace")
+    return _inflated(text) if event.kind == _QUERY_COMPRESSED else text
 
 
 def query_schema(event: Event) -> str:
     """The database that the statement was run in."""
     size, _, status = struct.unpack_from("<BHH", event.body, 8)
     return event.body[13 + status : 13 + status + size].decode("utf-8", "replace")
+
+
+def query_session(event: Event) -> QuerySession:
+    """What a statement was run with.
+
+    Source: MySQL's source documentation of Query_event ("status variables"); MariaDB writes the same ones.
+    """
+    status = struct.unpack_from("<BHH", event.body, 8)[2]
+    at, end, mode, collation = 13, 13 + status, 0, 0
+    while at < end and event.body[at] in _STATUS_SIZES:
+        name, at = event.body[at], at + 1
+        if name == _STATUS_SQL_MODE:
+            mode = struct.unpack_from("<Q", event.body, at)[0]
+        if name == _STATUS_CHARSET:
+            collation = struct.unpack_from("<H", event.body, at)[0]
+        at += _STATUS_SIZES[name] or event.body[at] + 1
+    return QuerySession(bool(mode & _ANSI_QUOTES), not mode & _NO_BACKSLASH_ESCAPES, collation)
 
 
 def table_map(event: Event) -> TableMap:
@@ -162,7 +208,8 @@ def table_map(event: Event) -> TableMap:
         size = meta_size(kind)
         metas.append(body[at : at + size])
         at += size
-    return TableMap(number, schema, table, kinds, tuple(metas), read_told(body[at:], kinds, metas))
+    found = read_metadata(body[at:], kinds, metas)
+    return TableMap(number, schema, table, kinds, tuple(metas), found.told, found.nullable, found.unsigned)
 
 
 def rows(event: Event) -> RowsOfEvent:

@@ -20,8 +20,10 @@ _CODECS: Final = {
 }  # fmt: skip
 
 
-def charset_of(database: Database, collation: int) -> str:
-    """The character set of a collation by its number, "binary" when the server does not know it."""
+def charset_of(database: Database, collation: int | str) -> str:
+    """The character set of a collation by its number, "binary" when the server does not know it; a name is one."""
+    if isinstance(collation, str):
+        return collation
     names = ["collations", *(["collation_character_set_applicability"] if database.is_mariadb else [])]
     for name in names:
         # MariaDB has numbers of newer collations in the second one alone, and of none there before 10.10.

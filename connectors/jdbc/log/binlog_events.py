@@ -20,12 +20,13 @@ from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.log import binlog, envelope
 from connectors.jdbc.log.binlog import Event, Operation
 from connectors.jdbc.log.binlog_changes import Changes, Collected, EventTold, Mask, numbered
-from connectors.jdbc.log.binlog_position import BinlogPosition, Row, Seen, ahead_of, file_number
+from connectors.jdbc.log.binlog_position import BinlogPosition, Place, Row, Seen, ahead_of
 from connectors.jdbc.log.binlog_statements import tell
 from connectors.jdbc.log.cells import BYTES_AT_MOST
 from connectors.jdbc.log.gtid_set import GtidSet, previous_gtids
 from connectors.jdbc.log.mysql_tables import BinlogTable, LoggedRows
 from connectors.jdbc.log.position import partition_of
+from connectors.jdbc.log.schema_history import History, NoHistory
 from connectors.jdbc.log.segments import Fence
 from connectors.jdbc.misfits import BadRow, BadRows, text_of, without_bad
 from connectors.jdbc.tables import TableName
@@ -56,6 +57,7 @@ class BinlogEvents:
         tables: Mapping[TableName, BinlogTable],
         plan: Callable[[TableName], BinlogTable],
         plan_told: Callable[[BinlogTable, binlog.TableMap], BinlogTable] = lambda now, _: now,
+        history: History | None = None,
         shown: Shown = lambda changes, _fence, _hidden: changes,
         chosen: Callable[[TableName], bool],
     ) -> None:
@@ -64,6 +66,7 @@ class BinlogEvents:
         self._constant = {"version": __version__, "connector": connector, "name": config.topic_prefix}
         self._plan, self._plan_told, self._shown = plan, plan_told, shown
         self._chosen = chosen
+        self._history: History = history or NoHistory()
         self.position = position
         """Behind everything that `batches` gave."""
         self._tables = dict(tables)
@@ -81,8 +84,8 @@ class BinlogEvents:
         self._gtid: binlog.Gtid | None = None
         self._file = position.file
         self._base = position
-        self.read_to = (file_number(position.file), position.pos)
-        """Behind the last event that has an end: its file's number, and the place there."""
+        self.read_to = Place(position.file, position.pos)
+        """Behind the last event that has an end."""
         self._fences = position.fences
         self._is_mysql = connector == "mysql"
         self._executed = GtidSet(position.gtids) if self._is_mysql and position.gtids else None
@@ -96,7 +99,7 @@ class BinlogEvents:
         """Collect an event's rows."""
         self._take(event)
         if pos := binlog.rotated(event)[1] if event.kind == binlog.ROTATE else event.end:
-            self.read_to = (file_number(self._file), pos)
+            self.read_to = Place(self._file, pos)
 
     def _take(self, event: Event) -> None:
         if event.kind == binlog.ROTATE:
@@ -130,7 +133,12 @@ class BinlogEvents:
             gtids = {**gtids, self._gtid.domain: self._gtid.text}
         self._gtid = None
         self._base = BinlogPosition(
-            self._file, event.end or self._base.pos, gtids, server_id=event.server_id, second=event.second
+            self._file,
+            event.end or self._base.pos,
+            gtids,
+            server_id=event.server_id,
+            second=event.second,
+            history=self._history.number,
         )
 
     def _execute(self, gtid: binlog.Gtid | None) -> None:
@@ -150,6 +158,7 @@ class BinlogEvents:
         elif not _WITHIN.match(text):
             # Tables may have other columns behind this.
             self._stale = set(self._tables)
+            self._history.follow(event)
             tell(text, binlog.query_schema(event), self._tables)
             if not self._has_end:
                 # CREATE TABLE … SELECT has its rows behind it, in the same transaction.
@@ -162,41 +171,39 @@ class BinlogEvents:
             return
         mapped = binlog.table_map(event)
         name = TableName(mapped.schema, mapped.table)
-        table = self._fitting(name, mapped) if self._chosen(name) else None
-        rows = None
-        if table is not None:
-            self._tables[name] = table
-            rows = table.rows(mapped)
+        rows = self._logged_rows(name, mapped, event) if self._chosen(name) else None
         if number not in self._mapped and len(self._mapped) >= _MAPS:
             del self._mapped[next(iter(self._mapped))]
         self._mapped[number] = (event.body, rows)
 
+    def _logged_rows(self, name: TableName, mapped: binlog.TableMap, event: Event) -> LoggedRows | None:
+        """How rows of a table are read; None: it is gone, and nothing is known of it."""
+        if mapped.told is None:
+            told = self._history.told(name, mapped, Place(self._file, event.end))
+            if told is None:
+                self._leave_out(name)
+                return None
+            mapped = replace(mapped, told=told)
+        known = self._tables.get(name)
+        if known is None or not known.fits(mapped) or name in self._stale:
+            self._stale.discard(name)
+            try:
+                now = self._plan(name)
+            except NoTableError:
+                if known is None:
+                    self._leave_out(name)
+                    return None
+                now = known
+            known = self._tables[name] = self._plan_told(now, mapped)
+        return known.rows(mapped)
+
+    def _leave_out(self, name: TableName) -> None:
+        if name not in self._gone:
+            _log.warning("Table %s is gone: changes of it that the log still holds are left out.", name.full)
+        self._gone.add(name)
+
     def _is_current(self, table: BinlogTable) -> bool:
         return self._tables.get(table.name) is table and table.name not in self._stale
-
-    def _fitting(self, name: TableName, mapped: binlog.TableMap) -> BinlogTable | None:
-        """The table as it was when the log was written, as far as can be told: the catalog may be ahead of the log.
-
-        None: nothing can be told, as it is gone.
-        """
-        known = self._tables.get(name)
-        if known is not None and known.fits(mapped) and name not in self._stale:
-            return known
-        self._stale.discard(name)
-        try:
-            now = self._plan(name)
-        except NoTableError:
-            if known is None or not known.fits(mapped):
-                if name not in self._gone:
-                    _log.warning("Table %s is gone: changes of it that the log still holds are left out.", name.full)
-                self._gone.add(name)
-                return None
-            return known
-        if now.fits(mapped):
-            return now
-        if known is not None and known.fits(mapped):
-            return known
-        return now if mapped.told is None else self._plan_told(now, mapped)
 
     def _rows(self, event: Event) -> None:
         _, rows = self._mapped.get(binlog.table_number(event), (b"", None))

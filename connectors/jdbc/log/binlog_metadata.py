@@ -21,7 +21,7 @@ _KEY, _KEY_OF_PREFIXES, _MEMBERS_DEFAULT_COLLATION, _MEMBERS_COLLATIONS = 8, 9, 
 _VARCHAR, _VAR_STRING, _GEOMETRY = 15, 253, 255
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
 """Of which the log tells whether they have a sign; YEAR is among them."""
-_BINARY = 63
+_BINARY = frozenset({63, "binary"})
 """The collation of what is no text."""
 
 
@@ -29,41 +29,58 @@ _BINARY = 63
 class Told:
     """Columns of a table by their number.
 
-    `members`: of ENUM and SET, as bytes in the column's collation; `key`: of the primary key.
+    `collations`: by their numbers, or the names of their character sets; `members`: of ENUM and SET, as text or as
+    bytes in the column's collation; `key`: of the primary key; `kinds`: the types' names, none where the log tells.
     """
 
     names: tuple[str, ...]
-    nullable: tuple[bool, ...]
     unsigned: frozenset[int] = frozenset()
-    collations: Mapping[int, int] = field(default_factory=dict)
-    members: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
+    collations: Mapping[int, int | str] = field(default_factory=dict)
+    members: Mapping[int, tuple[bytes | str, ...]] = field(default_factory=dict)
     key: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
-def read_told(content: bytes, kinds: Sequence[int], metas: Sequence[bytes]) -> Told | None:
-    """What stands behind the columns' kinds in a table map; None where columns have no names there."""
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What stands behind the columns' kinds. `unsigned`, `told`: None where the log does not tell them."""
+
+    nullable: tuple[bool, ...] = ()
+    unsigned: frozenset[int] | None = None
+    told: Told | None = None
+
+
+def read_metadata(content: bytes, kinds: Sequence[int], metas: Sequence[bytes]) -> Metadata:
+    """What stands behind the columns' kinds in a table map."""
     bits = (len(kinds) + 7) // 8
     nulls = int.from_bytes(content[:bits], "little")
+    nullable = tuple(bool(nulls >> i & 1) for i in range(len(kinds)))
     fields = dict(_fields(content[bits:]))
-    if _NAMES not in fields:
-        return None
+    unsigned = _unsigned(fields, kinds) if _UNSIGNED in fields else None
+    return Metadata(nullable, unsigned, _told(fields, kinds, metas) if _NAMES in fields else None)
+
+
+def _unsigned(fields: Mapping[int, bytes], kinds: Sequence[int]) -> frozenset[int]:
+    numbers = [i for i, kind in enumerate(kinds) if kind in _NUMERIC]
+    signs = fields.get(_UNSIGNED, b"")
+    return frozenset(
+        i for place, i in enumerate(numbers) if place // 8 < len(signs) and signs[place // 8] >> (7 - place % 8) & 1
+    )
+
+
+def _told(fields: Mapping[int, bytes], kinds: Sequence[int], metas: Sequence[bytes]) -> Told:
     stored = [
         meta[0] if kind == STRING and meta[0] in {ENUM, SET} else kind for kind, meta in zip(kinds, metas, strict=True)
     ]
-    numbers = [i for i, kind in enumerate(kinds) if kind in _NUMERIC]
-    signs = fields.get(_UNSIGNED, b"")
     texts = [i for i, kind in enumerate(stored) if kind in {_VARCHAR, _VAR_STRING, STRING, BLOB}]
     choices = [i for i, kind in enumerate(stored) if kind in {SET, ENUM}]
-    members: dict[int, tuple[bytes, ...]] = {}
+    members: dict[int, tuple[bytes | str, ...]] = {}
     for kind, number in ((SET, _SETS), (ENUM, _ENUMS)):
         lists = _lists(fields.get(number, b""))
         members |= dict(zip((i for i, of in enumerate(stored) if of == kind), lists, strict=False))
     return Told(
         tuple(name.decode() for name in _strings(fields[_NAMES])),
-        tuple(bool(nulls >> i & 1) for i in range(len(kinds))),
-        frozenset(
-            i for place, i in enumerate(numbers) if place // 8 < len(signs) and signs[place // 8] >> (7 - place % 8) & 1
-        ),
+        _unsigned(fields, kinds),
         {
             **_collations(fields, texts, _DEFAULT_COLLATION, _COLLATIONS),
             **_collations(fields, choices, _MEMBERS_DEFAULT_COLLATION, _MEMBERS_COLLATIONS),
@@ -84,7 +101,7 @@ def column_type(kind: int, meta: bytes, number: int, told: Told) -> TypeEngine[A
         # The names of the members do not matter to the schema.
         return m.VARCHAR(255)
     if kind in {_VARCHAR, _VAR_STRING, STRING, BLOB}:
-        return LargeBinary() if told.collations.get(number, _BINARY) == _BINARY else m.LONGTEXT()
+        return LargeBinary() if told.collations.get(number, "binary") in _BINARY else m.LONGTEXT()
     raise SchemaError(
         f"The log holds a value of type {kind}, which is not known here.",
         field=told.names[number],

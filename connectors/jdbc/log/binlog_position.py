@@ -58,6 +58,18 @@ def file_number(file: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
+class Place(NamedTuple):
+    """A place in the log of one server: the file's name, and the place in it."""
+
+    file: str
+    pos: int
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Places by their order."""
+        return file_number(self.file), self.pos
+
+
 @dataclass(frozen=True, slots=True)
 class BinlogPosition:
     """Everything before it was delivered. `gtids`: the last one of each domain (MariaDB), or the set of all by server
@@ -66,7 +78,7 @@ class BinlogPosition:
     `reached`: the last row delivered of every table, in the transactions behind `file` and `pos`; `ahead`: tables of
     which more was delivered; `snapshot_done`: tables read, None when all have been; `snapshot_table`: the one that is
     being read, up to `snapshot_key`; `fences`: tables that were read in a later snapshot than the one behind which the
-    log begins.
+    log begins; `history`: the number of what is known of tables there, 0: nothing (`schema_history`).
     """
 
     file: str
@@ -80,12 +92,15 @@ class BinlogPosition:
     snapshot_table: str = ""
     snapshot_key: Key = ()
     fences: Mapping[str, Fence[Seen]] = field(default_factory=dict)
+    history: int = 0
 
     def offset(self) -> dict[str, object]:
         """As it is stored."""
         made: dict[str, object] = {"file": self.file, "pos": self.pos, "event": 0, "row": 0}
         if self.gtids:
             made["gtids"] = ",".join(self.gtids[domain] for domain in sorted(self.gtids))
+        if self.history:
+            made["history"] = self.history
         if self.second:
             made |= {"server_id": self.server_id, "ts_sec": self.second}
         if self.snapshot_done is not None:
@@ -127,6 +142,7 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
         snapshot_table=str(offset.get("snapshot_table") or ""),
         snapshot_key=tuple(map(str, json.loads(offset.get("snapshot_key") or "[]"))),
         fences=_fences(json.loads(offset.get("fences") or "{}")),
+        history=int(offset.get("history") or 0),
     )
 
 

@@ -22,7 +22,6 @@ from connectors.jdbc.check import check
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.first_read import key_span
-from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.log.segments import Fence, Key, KeyRange, other_order
 from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.query import table_source
@@ -69,8 +68,10 @@ class LoggedServer(Protocol):
     def keyed(self, table: TableName) -> Keyed:
         """Asks the catalog. ConnectError: a read of it that is broken off could not go on."""
 
-    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> Offset:
-        """Let the server keep the changes of the tables from now on; the offset at which they begin."""
+    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
+        """Let the server keep the changes of the tables from now on; the position at which they begin, and any that the
+        connector needs beside it.
+        """
 
     def cost_of_holding(self) -> str:
         """What one snapshot for all splits costs the server. ConfigError: its sessions can share none."""
@@ -84,6 +85,10 @@ class LoggedServer(Protocol):
         The last batch may have no rows. Each has an offset with the snapshots up to there, its table's fence.
         ConnectError: the shared snapshot is gone.
         """
+
+    @property
+    def counted(self) -> int | None:
+        """How many rows the server counted, in its snapshot, of what `read` was called for last; None: not yet."""
 
     def position(self, offset: Offset) -> FencedPosition:
         """Of an offset of `begin` or `read`."""
@@ -109,6 +114,11 @@ def server_of(config: JdbcSourceConfig) -> LoggedServer:
     from connectors.jdbc.log.mysql_bulk import MySqlBulk
 
     return MySqlBulk(config)
+
+
+def behind(position: SourcePosition, *, is_place: bool) -> SourcePosition:
+    """The position behind a page; without an offset where further rows follow that nothing tells from its last one."""
+    return position if is_place else SourcePosition(position.partition, None)
 
 
 class LogBulk:
@@ -149,15 +159,15 @@ class LogBulk:
         """Let the server keep the changes from now on; where they begin."""
         tables = list(dict.fromkeys(TableSplit.of(split).table for split in plan.splits))
         with closing(server_of(self._config)) as server:
-            return [SourcePosition(partition_of(self._config.topic_prefix), server.begin(tables, deadline))]
+            return server.begin(tables, deadline)
 
     def behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> list[SourcePosition]:
         """Where the log is followed from, with the snapshots of all splits. Connects to nothing."""
         with closing(server_of(self._config)) as server:
-            (begin,) = begun
+            begin, *others = begun
             assert begin.offset is not None
             position: Any = server.position(begin.offset)
-            return [SourcePosition(begin.partition, replace(position, fences=_fences(server, read)).offset())]
+            return [SourcePosition(begin.partition, replace(position, fences=_fences(server, read)).offset()), *others]
 
     def _size(self, server: LoggedServer, table: TableName) -> TableSize:
         source = table_source(table, (), quote=self._config.quotes_identifiers)
@@ -266,6 +276,11 @@ class LogBulkReader:
         # The pieces may be read when the snapshot is gone.
         bounds = {name: value for name, value in split.bounds.items() if name != _SNAPSHOT}
         return divided(replace(split, bounds=bounds), int(last[0]), end, parts)
+
+    @property
+    def counted(self) -> int | None:
+        """As the server counted them in the snapshot of what is read."""
+        return self._server.counted
 
     def count(self, split: Split) -> None:
         """Not told: the table has other rows by now than those that were read, and its log tells of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,14 +10,18 @@ from typing import Any, NoReturn
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import SourcePosition
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, read_binlog_offset
-from connectors.jdbc.log.bulk import Keyed, Rows, Shared
+from connectors.jdbc.log.binlog_position import BinlogPosition, Place, Seen, read_binlog_offset
+from connectors.jdbc.log.bulk import Keyed, Rows, Shared, behind
 from connectors.jdbc.log.heartbeat import Heartbeat
-from connectors.jdbc.log.mysql_snapshot import begin_snapshot, planned_pages
+from connectors.jdbc.log.mysql_history import MySqlHistory, metadata_of
+from connectors.jdbc.log.mysql_snapshot import begin_snapshot, counted, planned_pages
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
+from connectors.jdbc.log.position import partition_of
+from connectors.jdbc.log.schema_history import history_partition
 from connectors.jdbc.log.segments import Fence, Key, KeyRange
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import Raw
@@ -29,6 +34,7 @@ class MySqlBulk:
         """Connects to nothing."""
         self._config = config
         self.database = Database(config, waits=True)
+        self.counted: int | None = None
 
     @property
     def keeps(self) -> str:
@@ -58,12 +64,23 @@ class MySqlBulk:
         is_whole = len(columns) == 1 and columns[0].raw is Raw.INTEGER and not planned.order.is_digest
         return Keyed(planned.format.columns, columns[0].name if is_whole else None)
 
-    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> Mapping[str, Any]:
-        """The place in the log as it is now."""
-        del tables, deadline
+    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
+        """The place in the log as it is now, and the tables' columns there, where the log does not tell them."""
+        del deadline
+        prefix = self._config.topic_prefix
+        if metadata_of(self.database) == "FULL":
+            here = begin_snapshot(self.database)
+            self.database.end_transaction()
+            return [SourcePosition(partition_of(prefix), here.offset())]
+        history = MySqlHistory(self.database, set(tables).__contains__, threading.Event())
+        begun = history.begin(tables)
         here = begin_snapshot(self.database)
         self.database.end_transaction()
-        return here.offset()
+        history.follow_to(begun, Place(here.file, here.pos))
+        return [
+            SourcePosition(partition_of(prefix), replace(here, history=history.number).offset()),
+            SourcePosition(history_partition(prefix), history.unsaved_offset),
+        ]
 
     def cost_of_holding(self) -> NoReturn:
         """ConfigError: sessions share no snapshot here."""
@@ -83,6 +100,7 @@ class MySqlBulk:
         last = () if before is None else before.snapshot_key
         fence: Fence[Seen] = Fence() if before is None else before.fences[table.full]
         fences = {table.full: fence.goes_on_within(planned.order.by, last, seen, table.full)}
+        self.counted = counted(self.database, self._config, planned, last, keys)
         here = replace(here, snapshot_done=(), snapshot_table=table.full, snapshot_key=last, fences=fences)
         events = BinlogEvents(
             self._config, self._connector, here, tables={table: planned}, plan=self._planned, chosen=lambda _: True
@@ -91,10 +109,11 @@ class MySqlBulk:
         for page in planned_pages(self.database, self._config, planned, last, keys):
             if page.bad:
                 yield events.bad_rows(planned, page.bad)
+            is_place, last = page.last_key != last, page.last_key
             here = replace(here, snapshot_key=page.last_key)
             batch = events.of_snapshot(planned, page.values, here, ms)
             if batch is not None:
-                yield replace(batch, position=events.source_position(here))
+                yield replace(batch, position=behind(events.source_position(here), is_place=is_place))
         self.database.end_transaction()
         yield replace(Heartbeat(self._config).nothing(), position=events.source_position(here))
 

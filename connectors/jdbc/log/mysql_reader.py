@@ -7,30 +7,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigProblem
-from connect.api.records import Batch
+from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.audit import CutOffs
 from connectors.jdbc.database import Database
 from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import (
-    Seen,
-    ahead_of,
-    file_number,
-    read_binlog_offset,
-)
+from connectors.jdbc.log.binlog_position import BinlogPosition, Place, Seen, ahead_of, read_binlog_offset
 from connectors.jdbc.log.log_end import LogEnd
+from connectors.jdbc.log.mysql_history import MySqlHistory, metadata_note, metadata_of
 from connectors.jdbc.log.mysql_segments import SegmentFilter
-from connectors.jdbc.log.mysql_snapshot import begin_snapshot, fence_of, planned_pages, status_statement
+from connectors.jdbc.log.mysql_snapshot import begin_snapshot, fence_of, log_end, planned_pages
 from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
 from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
+from connectors.jdbc.log.position import partition_of
 from connectors.jdbc.log.repeats import of_order
-from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
+from connectors.jdbc.log.schema_history import history_partition
+from connectors.jdbc.log.session import COLLECT_S, LogSession, Stored, resumed
 from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.tables import TableName
 
@@ -62,15 +59,20 @@ class MySqlLog:
 
     retained_bytes = 0
 
-    def __init__(self, session: LogSession, offset: Mapping[str, Any] | None) -> None:
-        """Connects to nothing. ConnectError: the stored offset is none of mode=log."""
+    def __init__(self, session: LogSession, stored: Stored) -> None:
+        """Connects to nothing. `stored`: the offset of a partition. ConnectError: it is none of mode=log."""
         self._session = session
         self._config = session.config
         self._database = session.database
         self._stream = BinlogStream(self._database.driver_arguments, self._database.border, session.stopping)
         self._cuts = CutOffs(session.config)
-        self.position = resumed(offset, read_binlog_offset)
-        self.stored_lsn = 0
+        prefix = session.config.topic_prefix
+        self.position = resumed(stored(partition_of(prefix)), read_binlog_offset)
+        self._stored_number = 0 if self.position is None else self.position.history
+        history = stored(history_partition(prefix))
+        self._history = MySqlHistory(
+            self._database, self._chooses, session.stopping, history, number=self._stored_number
+        )
         self.end = LogEnd(self._ask_for_end)
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
@@ -94,11 +96,24 @@ class MySqlLog:
         mariadb = database.is_mariadb
         connector = "mariadb" if mariadb else "mysql"
         database.end_transaction()
+        history = self._history
+        metadata = metadata_of(database)
+        self._session.note = metadata_note(metadata)
+        begun = None
+        if self.position is not None:
+            history.rewind(self.position.history)
+        elif metadata != "FULL":
+            begun = history.begin(self._session.tables)
         tables = {name: plan_table(database, name, config, connector) for name in self._session.tables}
         for name, table in tables.items():
             self._cuts.tell(name, table.format.columns)
         if self.position is None or self.position.snapshot_done is not None:
-            yield from self._tables(tables, connector)
+            here = begin_snapshot(database)
+            if begun is not None:
+                history.follow_to(begun, Place(here.file, here.pos))
+                here = replace(here, history=history.number)
+                yield self._unsaved()
+            yield from self._tables(tables, connector, here)
         while config.snapshot_mode == "initial_only":
             yield None
         assert self.position is not None
@@ -109,22 +124,34 @@ class MySqlLog:
             tables=tables,
             plan=lambda name: plan_table(database, name, config, connector),
             plan_told=lambda now, mapped: plan_told(database, now, mapped, config),
+            history=history,
             shown=SegmentFilter(database).shown,
             chosen=self._chooses,
         )
         self._stream.start(self.position, mariadb=mariadb)
         yield from self._log(events)
 
+    def _unsaved(self) -> Batch | None:
+        """The history, if it is to be stored: positions that have its number come behind it."""
+        offset = self._history.unsaved_offset
+        if offset is None:
+            return None
+        position = SourcePosition(history_partition(self._config.topic_prefix), offset)
+        return replace(self._session.heartbeat.nothing(), position=position)
+
     def _chooses(self, name: TableName) -> bool:
         # The log holds every database's changes, and a filter names tables of one.
         is_listed = name in self._session.tables
         return is_listed or (name.schema == self._database.schema_of_connection and self._session.chooses(name))
 
-    def _tables(self, tables: Mapping[TableName, BinlogTable], connector: str) -> Iterator[Batch | BadRows | None]:
-        """The rows of the tables. After a break they go on behind the last one, in a snapshot of now, and the position
-        tells which rows are of which snapshot: a change in between comes from the log where its row was read before it.
+    def _tables(
+        self, tables: Mapping[TableName, BinlogTable], connector: str, here: BinlogPosition
+    ) -> Iterator[Batch | BadRows | None]:
+        """The rows of the tables, in a snapshot that begins `here`.
+
+        After a break they go on behind the last one, and the position tells which rows are of which snapshot: a change
+        in between comes from the log where its row was read before it.
         """
-        here = begin_snapshot(self._database)
         # Behind the first snapshot the log begins: no change of it is in there.
         seen = None if self.position is None else Seen(here.file, here.pos, here.gtids)
         if self.position is None:
@@ -178,7 +205,8 @@ class MySqlLog:
             event = self._stream.next(_WAIT_S)
             begun_s = time.monotonic()
             if event is None:
-                self.end.look(events.read_to)
+                self.end.look(events.read_to.order)
+                self._history.at_end(events.read_to)
             while event is not None:
                 events.take(event)
                 event = None if events.has(limit) else self._stream.next(0.0)
@@ -187,6 +215,8 @@ class MySqlLog:
                     self._session.stopping.wait(waits_s.pop())
                     begun_s = time.monotonic()
                     event = self._stream.next(0.0)
+            self._history.forget_before(self._stored_number)
+            yield self._unsaved()
             for batch in events.batches(limit):
                 self.position = events.position
                 yield batch
@@ -198,20 +228,12 @@ class MySqlLog:
             yield None
 
     def _ask_for_end(self) -> tuple[int, int]:
-        database = self._database
-        with database.border.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
-            connection = database.connection
-            if database.is_mariadb:
-                # Outside of a snapshot these are of the newest commit, and need no right.
-                rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'binlog_snapshot_%%'").all()
-                found = {str(row[0]).lower(): row[1] for row in rows}
-                file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
-            else:
-                row = connection.exec_driver_sql(status_statement(connection)).first()
-                assert row is not None
-                file, pos = str(row[0]), int(row[1])
-        database.end_transaction()
-        return file_number(file), pos
+        return Place(*log_end(self._database)).order
+
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """These are stored; for the task thread."""
+        numbers = [(position.offset or {}).get("history") for position in positions]
+        self._stored_number = max([self._stored_number, *(n for n in numbers if isinstance(n, int))])
 
     def tend(self) -> None:
         """Nothing: the server does not wait for us."""

@@ -71,6 +71,23 @@ def status_statement(connection: sa.Connection) -> str:
     return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"
 
 
+def log_end(database: Database) -> tuple[str, int]:
+    """The end of the binary log: its file, and the place in it."""
+    with database.border.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
+        connection = database.connection
+        if database.is_mariadb:
+            # Outside of a snapshot these are of the newest commit, and need no right.
+            rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'binlog_snapshot_%%'").all()
+            found = {str(row[0]).lower(): row[1] for row in rows}
+            file, pos = str(found["binlog_snapshot_file"]), int(found["binlog_snapshot_position"])
+        else:
+            row = connection.exec_driver_sql(status_statement(connection)).first()
+            assert row is not None
+            file, pos = str(row[0]), int(row[1])
+    database.end_transaction()
+    return file, pos
+
+
 def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) -> Fence[Seen]:
     """The table's segments when it is read, or read on, in a snapshot of now."""
     fence = position.fences.get(table.name.full, Fence())
@@ -101,6 +118,13 @@ def planned_pages(
         if _is_as_planned(database, config, table):
             raise
         raise RetriableError(f"{error.message} It was altered while others were read: reading it anew.") from error
+
+
+def counted(database: Database, config: JdbcSourceConfig, table: BinlogTable, after: Key, keys: KeyRange) -> int:
+    """How many rows `planned_pages` gives, as the server counts them in the same snapshot."""
+    source = table_source(table.name, table.format.columns, quote=config.quotes_identifiers)
+    statement = table.order.statement(source, after, keys).with_only_columns(sa.func.count()).order_by(None)
+    return int(database.scalar(statement, f"counting table {table.name.full}"))
 
 
 def _is_as_planned(database: Database, config: JdbcSourceConfig, table: BinlogTable) -> bool:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
+from sqlalchemy.dialects import mysql as m
 
 from connect.api import schema as s
-from connect.api.errors import ConnectError
+from connect.api.errors import RetriableError
 from connectors.jdbc.catalog import TableShape, describe, type_rules
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.config import JdbcSourceConfig
@@ -28,7 +28,9 @@ from connectors.jdbc.ragged import Fields
 from connectors.jdbc.tables import TableName, topic_of
 from connectors.jdbc.types import ColumnPlan, Projection, Raw, plan_column
 
-_ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
+_TEXT_SIZE = 45
+"""The longest text of an address."""
+_UNTOLD = ("", "", "", "")
 _INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
 
 
@@ -43,11 +45,11 @@ def binlog_source(connector: str) -> s.Schema:
 
 @dataclass(frozen=True, slots=True)
 class BinlogTable:
-    """One table with the columns it has now, or those that the log told. `told_by`: what told them; None: the catalog.
-    `order`: of its rows now.
+    """One table with the columns it has now, or had at a place of the log. `told_by`: what told them; None: the
+    catalog. `order`: of its rows now.
 
-    The catalog's columns are of now, and a table may have had others of the same names: where the log tells columns,
-    no others are read.
+    The catalog's columns are of now, and a table may have had others of the same names: rows of the log are read by
+    those that the log, or the history of the table, tells.
     """
 
     name: TableName
@@ -58,20 +60,11 @@ class BinlogTable:
     order: RowOrder = field(default_factory=RowOrder)
 
     def fits(self, mapped: TableMap) -> bool:
-        """Whether rows of the log have these columns, or as many where the log does not tell names and types."""
-        if mapped.told is not None:
-            return self.told_by is not None and self.told_by.has_columns_of(mapped)
-        return len(mapped.kinds) == len(self.logged)
+        """Whether rows of the log have these columns."""
+        return self.told_by is not None and self.told_by.has_columns_of(mapped)
 
     def rows(self, mapped: TableMap) -> LoggedRows:
-        """How rows of the log are read. ConnectError: they have other columns than the table has now."""
-        if not self.fits(mapped):
-            raise ConnectError(
-                f"The binary log has {len(mapped.kinds)} columns of table {self.name.full}, which has "
-                f"{len(self.logged)} now: it was altered since.",
-                fix="Reset the connector's offsets, so that the tables are read anew, or leave the table out. With "
-                "binlog_row_metadata=FULL on the server (MariaDB 10.5, MySQL 8) such a log is read.",
-            )
+        """How rows of the log that fit are read."""
         told = list(zip(mapped.kinds, mapped.metas, self.logged, self.format.columns, strict=True))
         decoders = [decoder(kind, meta, column, plan, reader(kind, meta, column)) for kind, meta, column, plan in told]
         return LoggedRows(self, RowLayout([width(kind, meta) for kind, meta, *_ in told]), tuple(decoders))
@@ -106,26 +99,14 @@ class LoggedRows:
 
 
 def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, connector: str) -> BinlogTable:
-    """A table as it is now. ConnectError when it is not there."""
-    shape = describe(database, name, config)
-    found = _types(database, name)
+    """A table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
+    shape, found = describe(database, name, config), _types(database, name)
+    if list(found) != [plan.name for plan in shape.columns]:
+        raise RetriableError(f"Table {name.full} was altered while the catalog was asked for its columns.")
     topic = topic_of(name, config)
     times = TimeRules.of(config)
     form = RowFormat(name.full, f"{topic}.Value", shape.columns, times)
-    logged = []
-    for plan in shape.columns:
-        _, kind, text, charset, octets, _ = found[plan.name]
-        logged.append(
-            LoggedColumn(
-                plan.name,
-                "unsigned" in str(text).lower(),
-                _members(str(text)) if str(kind).lower() in {"enum", "set"} else (),
-                None if charset is None else decoding(database, str(charset), plan.name),
-                plan.projection is Projection.INTEGER_OF_BIT,
-                str(kind).lower(),
-                BINARY_SIZES.get(str(kind).lower(), int(octets or 0) if str(kind).lower() == "binary" else 0),
-            )
-        )
+    logged = [LoggedColumn(plan.name, kind=str(found[plan.name][1]).lower()) for plan in shape.columns]
     events = EventFormat(topic, form.schema, shape.primary or shape.unique, binlog_source(connector))
     return BinlogTable(name, form, events, tuple(logged), order=_order(shape, found))
 
@@ -138,7 +119,7 @@ def row_order(database: Database, name: TableName, shape: TableShape) -> RowOrde
 def _order(shape: TableShape, types: Mapping[str, Sequence[Any]]) -> RowOrder:
     columns = []
     for plan in shape.columns:
-        _, kind, _, charset, _, collation = types[plan.name]
+        _, kind, charset, collation = types.get(plan.name, _UNTOLD)
         columns.append(OrderColumn(plan.name, str(kind).lower(), plan.raw, str(charset or ""), str(collation or "")))
     return RowOrder.of(columns, shape.primary or shape.unique)
 
@@ -146,7 +127,7 @@ def _order(shape: TableShape, types: Mapping[str, Sequence[Any]]) -> RowOrder:
 def _types(database: Database, name: TableName) -> dict[str, Sequence[Any]]:
     """What the catalog says of each column's type, by name."""
     statement = sa.text(
-        "SELECT column_name, data_type, column_type, character_set_name, character_octet_length, collation_name "
+        "SELECT column_name, data_type, character_set_name, collation_name "
         "FROM information_schema.columns "
         "WHERE table_schema = :schema AND table_name = :name ORDER BY ordinal_position"
     ).bindparams(schema=name.schema, name=name.name)
@@ -156,23 +137,24 @@ def _types(database: Database, name: TableName) -> dict[str, Sequence[Any]]:
 
 
 def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: JdbcSourceConfig) -> BinlogTable:
-    """A table with the columns that the log tells, which may be others than it has now. `mapped.told` is there.
+    """A table with the columns that it had in the log, which may be others than it has now. `mapped.told` is there.
 
     SchemaError: a column of a type or character set that is not known.
     """
     told = mapped.told
     assert told is not None
     rules = type_rules(database, config)
-    present = {column.name: (plan, column) for plan, column in zip(now.format.columns, now.logged, strict=True)}
+    present = {column.name: column.kind for column in now.logged}
     plans, logged = [], []
     for i, (name, kind, meta) in enumerate(zip(told.names, mapped.kinds, mapped.metas, strict=True)):
-        plan, column = present.get(name, (None, LoggedColumn(name)))
-        if plan is None or kind != STRING or column.kind not in BINARY_SIZES:
-            # To the log an UUID or an address is bytes; all others it tells whole, as they were.
-            plan = plan_column(name, column_type(kind, meta, i, told), told.nullable[i], rules)
-            column = _told_column(database, plan, i, mapped)
-        plans.append(plan)
-        logged.append(column)
+        # To the log an UUID or an address is bytes; all others it tells whole, as they were.
+        type_name = told.kinds[i] if told.kinds else present.get(name, "")
+        if kind == STRING and type_name in BINARY_SIZES:
+            plans.append(plan_column(name, m.VARCHAR(_TEXT_SIZE), mapped.nullable[i], rules))
+            logged.append(LoggedColumn(name, kind=type_name, pad_bytes=BINARY_SIZES[type_name]))
+        else:
+            plans.append(plan_column(name, column_type(kind, meta, i, told), mapped.nullable[i], rules))
+            logged.append(_told_column(database, plans[-1], i, mapped))
     database.end_transaction()
     form = RowFormat(now.format.table, now.format.schema.name or "", plans, now.format.times)
     key = tuple(told.names[i] for i in told.key) or (now.events.key if set(now.events.key) <= set(told.names) else ())
@@ -189,14 +171,12 @@ def _told_column(database: Database, plan: ColumnPlan, number: int, mapped: Tabl
     return LoggedColumn(
         plan.name,
         number in told.unsigned,
-        tuple((decode or bytes.decode)(member) for member in told.members.get(number, ())),
+        tuple(_member(member, decode) for member in told.members.get(number, ())),
         decode,
         plan.projection is Projection.INTEGER_OF_BIT,
         pad_bytes=string_bytes(meta) if is_fixed else 0,
     )
 
 
-def _members(text: str) -> tuple[str, ...]:
-    """The members of enum('a','it''s','a\\b'), as SHOW CREATE TABLE escapes them."""
-    quoted = re.findall(r"'((?:[^'\\]|''|\\.)*)'", text, re.DOTALL)
-    return tuple(re.sub(r"''|\\(.)", lambda found: _ESCAPED.get(found[1], found[1] or "'"), part) for part in quoted)
+def _member(member: bytes | str, decode: Callable[[bytes], str] | None) -> str:
+    return member if isinstance(member, str) else (decode or bytes.decode)(member)

@@ -14,10 +14,11 @@ import sqlalchemy as sa
 
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import SourcePosition
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.log import pg_slot
-from connectors.jdbc.log.bulk import Keyed, Rows, Shared
+from connectors.jdbc.log.bulk import Keyed, Rows, Shared, behind
 from connectors.jdbc.log.heartbeat import Heartbeat
 from connectors.jdbc.log.pg_changes import ChangeEvents
 from connectors.jdbc.log.pg_segments import order_of
@@ -26,8 +27,9 @@ from connectors.jdbc.log.pg_stream import ReplicationStream
 from connectors.jdbc.log.pg_tables import LogTables
 from connectors.jdbc.log.pg_text import SESSION
 from connectors.jdbc.log.pg_unlogged import without_log
-from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset
+from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, partition_of, read_offset
 from connectors.jdbc.log.segments import Fence, Key, KeyRange
+from connectors.jdbc.open_sessions import those_of, told_wait
 from connectors.jdbc.tables import TableName
 from connectors.jdbc.types import Raw
 
@@ -43,6 +45,7 @@ class PostgresBulk:
         self._tables = LogTables(self.database, config)
         self._snapshot = TableSnapshot(self._arguments, self.database.border)
         self._name = ""
+        self.counted: int | None = None
 
     @property
     def keeps(self) -> str:
@@ -59,7 +62,7 @@ class PostgresBulk:
         key = planned.events.key
         return Keyed(planned.format.columns, key[0] if len(key) == 1 and key[0] in whole else None)
 
-    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> Mapping[str, Any]:
+    def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
         """Make publication and slot, or take the slot that is there.
 
         RetriableError: transactions that were open are not over by the deadline. ConnectError: somebody reads the slot.
@@ -71,7 +74,7 @@ class PostgresBulk:
         name = self._config.slot_name
         slot = pg_slot.look_at_slot(self.database, name)
         if slot is None:
-            return LogPosition(self._made(name, deadline)).offset()
+            return self._begun(self._made(name, deadline))
         pg_slot.require_whole(slot, name, self.database)
         if slot.is_active:
             raise ConnectError(
@@ -79,7 +82,10 @@ class PostgresBulk:
                 key="slot.name",
                 fix="Stop the connector that reads it, or name another slot.",
             )
-        return LogPosition(slot.confirmed_lsn).offset()
+        return self._begun(slot.confirmed_lsn)
+
+    def _begun(self, lsn: int) -> list[SourcePosition]:
+        return [SourcePosition(partition_of(self._config.topic_prefix), LogPosition(lsn).offset())]
 
     def cost_of_holding(self) -> str:
         """Vacuum waits."""
@@ -108,18 +114,20 @@ class PostgresBulk:
             last = () if before is None or before.snapshot is None else before.snapshot.key
             fence = Fence() if before is None else before.fence_of(table.full)
             fence = fence.goes_on_within(order_of(planned), last, seen, table.full)
+            self.counted = self._snapshot.count(planned, last, keys)
             # No change that follows has a place before the slot's.
             place = seen.lsn if slot is None else slot.confirmed_lsn
             here = LogPosition(place, snapshot=SnapshotPlace((), table.full, last), fences={table.full: fence})
             events = ChangeEvents(self._tables, self._config, self._database_name(), lambda _: True)
             xid = int(seen.snapshot.partition(":")[0])
             for rows in self._snapshot.rows(planned, last, self._config.paced(self._config.max_batch_size), keys):
+                is_place, last = rows.last_key != last, rows.last_key
                 here = replace(here, snapshot=SnapshotPlace((), table.full, rows.last_key))
                 batch, bad, planned = events.of_snapshot(planned, rows, here, xid, clock_us)
                 if bad is not None:
                     yield bad
                 if batch is not None:
-                    yield replace(batch, position=events.source_position(here))
+                    yield replace(batch, position=behind(events.source_position(here), is_place=is_place))
             yield replace(Heartbeat(self._config).nothing(), position=events.source_position(here))
         finally:
             self._snapshot.close()
@@ -160,14 +168,15 @@ class PostgresBulk:
         timer = threading.Timer(deadline.remaining_s, late.set)
         timer.start()
         stream = ReplicationStream(self._arguments, self.database.border, late)
+        what = f"Slot {name} is not made yet"
         try:
-            return lsn_of_text(stream.create_slot(name, failover=self._config.slot_failover).lsn_text)
+            with told_wait(what, lambda: Database(self._config, waits=True)):
+                return lsn_of_text(stream.create_slot(name, failover=self._config.slot_failover).lsn_text)
         except RetriableError as error:
             if not late.is_set():
                 raise
             raise RetriableError(
-                f"Slot {name} was not made by then: it waits for every transaction that was open.",
-                fix="End the transactions, or wait longer by handover.settle.",
+                f"{what}: it waits for {those_of(self.database)}.", fix="End them, or wait longer by handover.settle."
             ) from error
         finally:
             timer.cancel()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
-from connect.api.records import Batch
+from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.log import pg_slot
 from connectors.jdbc.log.fences import ahead_of
 from connectors.jdbc.log.log_end import LogEnd
@@ -23,9 +22,16 @@ from connectors.jdbc.log.pg_tables import LogTables
 from connectors.jdbc.log.pg_text import SESSION
 from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.log.pgoutput import LogState
-from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, read_offset, text_of_lsn
+from connectors.jdbc.log.position import (
+    LogPosition,
+    SnapshotPlace,
+    lsn_of_text,
+    partition_of,
+    read_offset,
+    text_of_lsn,
+)
 from connectors.jdbc.log.repeats import of_key
-from connectors.jdbc.log.session import COLLECT_S, LogSession, resumed
+from connectors.jdbc.log.session import COLLECT_S, LogSession, Stored, resumed
 from connectors.jdbc.misfits import BadRows
 
 _log = logging.getLogger(__name__)
@@ -37,8 +43,8 @@ _NO_SNAPSHOT = {"no_data", "never"}
 class PostgresLog:
     """One connector's way through one server. `position` is behind everything that `batches` gave."""
 
-    def __init__(self, session: LogSession, offset: Mapping[str, Any] | None) -> None:
-        """Connects to nothing. ConnectError: the stored offset is none of mode=log."""
+    def __init__(self, session: LogSession, stored: Stored) -> None:
+        """Connects to nothing. `stored`: the offset of a partition. ConnectError: it is none of mode=log."""
         self._session = session
         self._config = session.config
         self._database = session.database
@@ -47,9 +53,8 @@ class PostgresLog:
         self._snapshot = TableSnapshot(arguments, self._database.border)
         self._watch_at_s = 0.0
         self._warned = False
-        self.position = resumed(offset, read_offset)
-        self.stored_lsn = 0
-        """All before it is in Kafka, with its offset; set by the task."""
+        self.position = resumed(stored(partition_of(session.config.topic_prefix)), read_offset)
+        self._stored_lsn = 0
         self.retained_bytes = 0
         self.end = LogEnd(lambda: pg_slot.end_of_log(self._database))
 
@@ -171,13 +176,18 @@ class PostgresLog:
                 yield replace(beat, position=events.source_position(self.position))
             yield None
 
+    def stored(self, positions: Sequence[SourcePosition]) -> None:
+        """All before these is in Kafka, with its offset; for the task thread."""
+        lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
+        self._stored_lsn = max([self._stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
+
     def tend(self) -> None:
         """Answer the server, and look at slot and publication from time to time; also called while nobody takes
         batches. ConnectError: changes of a table are not published any more.
         """
         if self.position is None or self.position.snapshot is not None:
             return
-        self._stream.confirm(self.stored_lsn, self._config.status_update_interval_ms / 1000)
+        self._stream.confirm(self._stored_lsn, self._config.status_update_interval_ms / 1000)
         now_s = time.monotonic()
         if now_s < self._watch_at_s:
             return

@@ -138,6 +138,15 @@ class TableSnapshot:
                     yield from page.taken()
             yield from page.taken(is_last=True)
 
+    def count(self, table: LogTable, after: Sequence[str], keys: KeyRange) -> int:
+        """How many rows `rows` gives, as the server counts them."""
+        assert self._connection is not None
+        query = sql.SQL("SELECT count(*) FROM {}").format(_some_of(table, after, keys))
+        with self._border.translated(f"counting table {table.name.full}"), as_stored(self._connection):
+            row = self._connection.execute(query).fetchone()
+        assert row is not None
+        return int(row[0])
+
     def close(self) -> None:
         """End the transaction."""
         connection, self._connection = self._connection, None
@@ -206,13 +215,25 @@ def _statement(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Com
         _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
         for column, base in zip(table.relation.columns, table.bases, strict=True)
     ]
-    source = sql.Identifier(*(part for part in table.name if part is not None))
+    key = _key_of(table)
+    if not table.events.key:
+        columns.append(key)
+    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
+        sql.SQL(", ").join(columns), _some_of(table, after, keys), key
+    )
+    return sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(query)
+
+
+def _key_of(table: LogTable) -> sql.Composed:
     # A bare name in ORDER BY would mean the text that is selected.
     key = sql.SQL(", ").join(sql.Identifier("t", name) for name in table.events.key)
-    if not table.events.key:
-        key = _digest_of(table)
-        columns.append(key)
-    query = sql.SQL("SELECT {} FROM {} AS t").format(sql.SQL(", ").join(columns), source)
+    return key if table.events.key else _digest_of(table)
+
+
+def _some_of(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Composed:
+    """The table as t, and the conditions of a range behind a key."""
+    source = sql.SQL("{} AS t").format(sql.Identifier(*(part for part in table.name if part is not None)))
+    key = _key_of(table)
     conditions = []
     if after:
         values = sql.SQL(", ").join(map(sql.Literal, after))
@@ -220,10 +241,7 @@ def _statement(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Com
     for compared, limit in ((">=", keys.begin), ("<", keys.end)):
         if limit is not None:
             conditions.append(sql.SQL("{} " + compared + " {}").format(key, sql.Literal(limit)))
-    if conditions:
-        query += sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions)
-    query += sql.SQL(" ORDER BY {}").format(key)
-    return sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(query)
+    return source + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(conditions) if conditions else source
 
 
 def _digest_of(table: LogTable) -> sql.Composed:

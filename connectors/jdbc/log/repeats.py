@@ -1,4 +1,4 @@
-"""What a person should know before the first read of mode=log: which rows come again where it is broken off."""
+"""What a person should know before the first read of mode=log: what is not exact where it is broken off."""
 
 from __future__ import annotations
 
@@ -47,5 +47,7 @@ def of_key(table: TableName, key: Sequence[str], page_rows: int) -> str | None:
 def _of_likes(table: TableName, why: str, page_rows: int) -> str:
     return (
         f"Where the first read of table {table.full} is broken off among more than max.batch.size={page_rows} rows "
-        f"that are alike, they come again, as {why}: add a primary key, or raise max.batch.size."
+        f"that are alike, they come again, as {why}: add a primary key, or raise max.batch.size. Wherever it is broken "
+        "off, an update made until it goes on may come as a delete and a create apart from each other, and an older "
+        "version of a row behind a newer one, with its delete behind that: taken together the events are right."
     )

@@ -18,6 +18,8 @@ from connectors.jdbc.tables import TableFilter, TableName
 
 _log = logging.getLogger(__name__)
 P = TypeVar("P")
+Stored = Callable[[Mapping[str, object]], Mapping[str, object] | None]
+"""The offset that is stored for a source partition."""
 COLLECT_S = 0.02
 """A chunk costs much the same however small it is: it gets as long to grow as the last one took, this at most."""
 
@@ -36,6 +38,8 @@ class LogSession:
         """Why tables are left aside while the others go on, by full name; read by the task thread."""
         self.caution: str | None = None
         """What is not exact about the first read that goes on now; read by the task thread."""
+        self.note: str | None = None
+        """What a person should change on the server; read by the task thread."""
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
         self._paced_s = 0.0

@@ -6,9 +6,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from connect.api.connector import SourceContext
 from connect.api.deadline import Deadline
@@ -16,8 +16,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.config import JdbcTaskConfig
 from connectors.jdbc.left_aside import left_aside
-from connectors.jdbc.log.position import partition_of
-from connectors.jdbc.log.session import LogSession
+from connectors.jdbc.log.session import LogSession, Stored
 from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.progress import Progress
 from connectors.jdbc.tables import from_text
@@ -59,8 +58,7 @@ class JdbcLogTask:
                 fix="Create the tables, or change the filter; then restart the connector.",
             )
         self._ctx = ctx
-        offset = ctx.stored_offset(partition_of(self._config.topic_prefix))
-        self._reading = _Reading(_log_of(self._session, offset), self._stopping)
+        self._reading = _Reading(_log_of(self._session, ctx.stored_offset), self._stopping)
         self._progress = Progress([_LOG], time.time())
         ctx.caught_up(self._progress.caught_up_s)
 
@@ -91,16 +89,14 @@ class JdbcLogTask:
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """Now the server may forget what is before them."""
         assert self._reading is not None
-        log = self._reading.log
-        lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
-        log.stored_lsn = max([log.stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
+        self._reading.log.stored(positions)
         self._progress.stored(positions)
         assert self._ctx is not None
         self._ctx.caught_up(self._progress.caught_up_s)
 
     def _explain(self, ctx: SourceContext) -> None:
         aside = left_aside(self._session.left_aside, "until the task is restarted")
-        text = " ".join(part for part in (self._session.caution, aside) if part) or None
+        text = " ".join(part for part in (self._session.caution, aside, self._session.note) if part) or None
         if text != self._explained:
             self._explained = text
             ctx.explain(text)
@@ -128,15 +124,15 @@ def _commit_s(position: SourcePosition | None) -> float | None:
     return min(at_s, time.time())
 
 
-def _log_of(session: LogSession, offset: Mapping[str, Any] | None) -> PostgresLog | MySqlLog:
+def _log_of(session: LogSession, stored: Stored) -> PostgresLog | MySqlLog:
     # Each needs the driver of its own database alone.
     if family(session.config.connection_url) == "postgresql":
         from connectors.jdbc.log.pg_reader import PostgresLog
 
-        return PostgresLog(session, offset)
+        return PostgresLog(session, stored)
     from connectors.jdbc.log.mysql_reader import MySqlLog
 
-    return MySqlLog(session, offset)
+    return MySqlLog(session, stored)
 
 
 class _Reading:

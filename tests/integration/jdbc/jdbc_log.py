@@ -56,7 +56,9 @@ class LogRun:
         assert batch.position is not None
         assert all(isinstance(v, str | int) for v in batch.position.offset.values()), "primitives only"
         self.task.stored([batch.position])
-        self.batches.append(batch)
+        if "kind" not in batch.position.partition:
+            # Not what is known of the tables' columns, which goes before.
+            self.batches.append(batch)
         keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
         self.events += [(batch.topic, k, v) for k, v in zip(keys, batch.values.rows(), strict=True)]
 

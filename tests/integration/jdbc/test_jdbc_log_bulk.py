@@ -87,11 +87,15 @@ def take(run: LogRun, batch: Batch) -> None:
 
 
 def follow(run: LogRun, positions: list[SourcePosition], **changed: object) -> None:
+    open_at(run, positions, **changed)
+    run.until(lambda: run.poll() is None and content(run) == rebuilt(run))
+
+
+def open_at(run: LogRun, positions: list[SourcePosition], **changed: object) -> None:
     for position in positions:
         offset = {name: value for name, value in {**position.offset, **changed}.items() if value}  # type: ignore[dict-item]
         run.store.store(Batch("", Column.from_rows([], None), position=SourcePosition(position.partition, offset)))
     run.open()
-    run.until(lambda: run.poll() is None and content(run) == rebuilt(run))
 
 
 def content(run: LogRun) -> dict[int, int]:
@@ -269,6 +273,32 @@ def test_a_chunk_with_more_rows_than_planned_is_cut_and_an_empty_table_is_follow
         follow(run, list(planned.following_behind(begun, done)))
         assert len(run.events) == 110, "the changes of rows that were read before them"
         require_order(changes(run))
+
+
+@pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+def test_columns_that_a_table_had_when_the_job_began_are_known_to_the_connector_behind_it(server: Server):
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)", "INSERT INTO {t} VALUES (1, 0)")
+    with log_run(server) as run:
+        planned = connector(run)
+        plan = planned.plan_bulk(SplitSize(10, 2**20), Deadline.after(60))
+        begun = planned.begin_bulk(plan, Deadline.after(60))
+        done = []
+        for split in plan.splits:
+            *_, last = read(planned, split)
+            done.append(ReadSplit(split, last.position.offset))  # type: ignore[union-attr, arg-type]
+        server.run(
+            "INSERT INTO {t} VALUES (2, 5)",
+            "ALTER TABLE {t} CHANGE version other BIGINT UNSIGNED, ADD version BIGINT FIRST",
+            "INSERT INTO {t} VALUES (7, 3, 18446744073709551)",
+            "ALTER TABLE {t} DROP other",
+            "INSERT INTO {t} VALUES (8, 4)",
+        )
+        open_at(run, list(planned.following_behind(begun, done)))
+        assert [value["after"] for _, _, value in run.until_events(3)] == [
+            {"id": 2, "version": 5},
+            {"version": 7, "id": 3, "other": 18446744073709551},
+            {"version": 8, "id": 4},
+        ]
 
 
 def test_a_key_that_is_changed_while_its_table_is_read_stops_the_job(server: Server):

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
 from connectors.jdbc.columns import RowFormat, TimeRules
@@ -113,6 +114,7 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
             position,
             tables=TABLES,
             plan=TABLES.__getitem__,
+            history=Known(),
             chosen=lambda name: name in TABLES,
         )
         done = int(position.gtids.get("0", "0-1-0").rsplit("-", 1)[1])
@@ -137,7 +139,9 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
 
 def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tables_are_not_asked():
     fenced = BinlogPosition("f", 4, fences={"db.a": Fence((), (Segment(Seen("f", 900, {"0": "0-1-5"})),))})
-    events = BinlogEvents(CONFIG, "mariadb", fenced, tables=TABLES, plan=TABLES.__getitem__, chosen=TABLES.__contains__)
+    events = BinlogEvents(
+        CONFIG, "mariadb", fenced, tables=TABLES, plan=TABLES.__getitem__, history=Known(), chosen=TABLES.__contains__
+    )
     for number in (5, 6):
         for event in _transaction(number, [("a", "u", [number]), ("b", "u", [number])], "xid"):
             events.take(event)
@@ -149,16 +153,22 @@ def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tabl
 
 def test_a_reader_knows_how_far_it_has_read_in_which_file():
     events = BinlogEvents(
-        CONFIG, "mariadb", BinlogPosition("f.000007", 4), tables=TABLES, plan=TABLES.__getitem__, chosen=lambda _: True
+        CONFIG,
+        "mariadb",
+        BinlogPosition("f.000007", 4),
+        tables=TABLES,
+        plan=TABLES.__getitem__,
+        history=Known(),
+        chosen=lambda _: True,
     )
-    assert events.read_to == (7, 4)
+    assert events.read_to == ("f.000007", 4)
     for event in _transaction(5, [("a", "u", [1])], "xid"):
         events.take(event)
-    assert events.read_to == (7, 550)
+    assert events.read_to == ("f.000007", 550)
     events.take(_event(4, struct.pack("<Q", 4) + b"f.000008", 600))
-    assert events.read_to == (8, 4)
+    assert events.read_to == ("f.000008", 4)
     events.take(_event(27, b"f.000008", 0))
-    assert events.read_to == (8, 4), "an event without an end says nothing"
+    assert events.read_to == ("f.000008", 4), "an event without an end says nothing"
 
 
 def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(caplog):
@@ -168,6 +178,7 @@ def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(
         BinlogPosition("f", 4),
         tables=TABLES,
         plan=TABLES.__getitem__,
+        history=Known(),
         chosen=TABLES.__contains__,
     )
     first, *rest = _transaction(7, [("a", "u", [1])], "xid")
@@ -196,7 +207,13 @@ def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(
 def test_a_table_that_is_renamed_is_told(statement, is_told, caplog):
     named = {TableName("db", "a"): TABLES[TableName("db", "a")]}
     events = BinlogEvents(
-        CONFIG, "mariadb", BinlogPosition("f", 4), tables=named, plan=named.__getitem__, chosen=named.__contains__
+        CONFIG,
+        "mariadb",
+        BinlogPosition("f", 4),
+        tables=named,
+        plan=named.__getitem__,
+        history=Known(),
+        chosen=named.__contains__,
     )
     events.take(_query(statement, 701))
     assert ("A table was renamed" in caplog.text) == is_told
@@ -220,6 +237,7 @@ def test_mysqls_position_holds_the_set_of_what_was_executed_while_every_transact
         begin,
         tables=TABLES,
         plan=TABLES.__getitem__,
+        history=Known(),
         chosen=lambda _: True,
     )
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from connectors.jdbc.columns import RowFormat, TimeRules
 from connectors.jdbc.log.binlog import TableMap
-from connectors.jdbc.log.binlog_metadata import Told, read_told
+from connectors.jdbc.log.binlog_metadata import Told, read_metadata
 from connectors.jdbc.log.binlog_values import LoggedColumn
 from connectors.jdbc.log.envelope import EventFormat
 from connectors.jdbc.log.mysql_tables import BinlogTable, binlog_source
@@ -20,19 +20,18 @@ def test_a_year_has_a_sign_bit_of_its_own():
     names = b"".join(bytes([1]) + name for name in (b"a", b"b", b"c"))
     # The year is unsigned; the number behind it is not.
     content = bytes([0]) + bytes([_UNSIGNED, 1, 0b0100_0000]) + bytes([_NAMES, len(names)]) + names
-    told = read_told(content, bytes([_INT, _YEAR, _TINY]), (b"", b"", b""))
+    told = read_metadata(content, bytes([_INT, _YEAR, _TINY]), (b"", b"", b"")).told
     assert told is not None
     assert (told.names, told.unsigned) == (("a", "b", "c"), {1})
 
 
 def test_a_table_fits_rows_whose_types_were_told_as_its_own_alone():
-    signed = TableMap(7, "d", "t", bytes([_INT]), (b"",), Told(("n",), (True,)))
-    unsigned = TableMap(8, "d", "t", bytes([_INT]), (b"",), Told(("n",), (True,), frozenset({0})))
+    signed = TableMap(7, "d", "t", bytes([_INT]), (b"",), Told(("n",)))
+    unsigned = TableMap(8, "d", "t", bytes([_INT]), (b"",), Told(("n",), frozenset({0})))
     form = RowFormat("d.t", "t.Value", (), TimeRules(ZoneInfo("UTC"), "connect_logical"))
     events = EventFormat("t", form.schema, (), binlog_source("mariadb"))
     of_now = BinlogTable(TableName("d", "t"), form, events, (LoggedColumn("n", unsigned=True),))
     assert not of_now.fits(unsigned), "the catalog is of now, and the log of then"
     of_then = BinlogTable(of_now.name, form, events, (LoggedColumn("n"),), signed)
-    assert of_then.fits(TableMap(9, "d", "t", bytes([_INT]), (b"",), Told(("n",), (True,))))
+    assert of_then.fits(TableMap(9, "d", "t", bytes([_INT]), (b"",), Told(("n",))))
     assert not of_then.fits(unsigned)
-    assert of_then.fits(TableMap(9, "d", "t", bytes([_INT]), (b"",))), "without names, by the number of columns"

@@ -40,10 +40,10 @@ class Snapshot:
 def test_a_key_of_the_order_before_is_never_taken_for_one_of_the_new_order():
     database = SimpleNamespace(driver_arguments={}, border=None)
     session = SimpleNamespace(
-        config=SimpleNamespace(max_batch_size=10), database=database, stopping=None, tables=[TABLE], page_rows=10,
-        begin_table=lambda caution: None,
+        config=SimpleNamespace(max_batch_size=10, topic_prefix="p"), database=database, stopping=None, tables=[TABLE],
+        page_rows=10, begin_table=lambda caution: None,
     )  # fmt: skip
-    log = PostgresLog(session, None)
+    log = PostgresLog(session, lambda _: None)
     log._snapshot = snapshot = Snapshot()
     first = Fence(("id",), (Segment(None),))
     log.position = LogPosition(1, snapshot=SnapshotPlace((), TABLE.full, ("30",)), fences={TABLE.full: first})

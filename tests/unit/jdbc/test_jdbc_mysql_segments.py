@@ -10,6 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from jdbc_answers import Answers
+from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
 from connectors.jdbc.columns import RowFormat, TimeRules
@@ -69,7 +70,7 @@ def _transaction(number: int, changes: list[tuple[int | None, int | None]]) -> l
 def _told(position: BinlogPosition, table: BinlogTable, *transactions: list[Event]) -> list[tuple[object, ...]]:
     events = BinlogEvents(
         CONFIG, "mariadb", position, tables={NAME: table}, plan=lambda _: table, chosen=lambda _: True,
-        shown=SegmentFilter(Answers()).shown,  # type: ignore[arg-type]  # numbers need no answer of it
+        history=Known(), shown=SegmentFilter(Answers()).shown,  # type: ignore[arg-type]  # numbers need no answer of it
     )  # fmt: skip
     for event in (event for transaction in transactions for event in transaction):
         events.take(event)

@@ -1,0 +1,200 @@
+"""SQL of MariaDB and MySQL -> words, names, literals and marks. Pure.
+
+Source: MariaDB's and MySQL's documentation, "Comment syntax", "Identifier names", "String literals", "SQL modes".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+_EXECUTED_BELOW: Final = 50700
+"""Comments with such a version are run by every server that is read here; others depend on the server."""
+_TOKEN = re.compile(
+    r"""
+    (?P<blank> \s+ | \#[^\n]* | --(?=\s|$)[^\n]* | /\*(?!M?!).*?\*/ )
+  | (?P<opened> /\*M?!(?P<version>\d*) )
+  | (?P<closed> \*/ )
+  | `(?P<name> (?:[^`]|``)* )`
+  | '(?P<single> (?:[^'\\]|''|\\.)* )'
+  | "(?P<double> (?:[^"\\]|""|\\.)* )"
+  | (?P<word> [\w$\u0080-\uffff]+ )
+  | (?P<mark> . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+class NotUnderstoodError(ValueError):
+    """A statement says something that is not known here."""
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = auto()
+    NAME = auto()
+    TEXT = auto()
+    MARK = auto()
+
+
+class Token(NamedTuple):
+    """A part of a statement. A name or text has no quotes; a word has the case it was written in."""
+
+    kind: Kind
+    text: str
+
+    @property
+    def is_name(self) -> bool:
+        """May be the name of a table or column."""
+        return self.kind in {Kind.WORD, Kind.NAME}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a binary log. `schema`: the database that it was run in.
+
+    `quotes_names`: with sql_mode ANSI_QUOTES; `escapes`: without NO_BACKSLASH_ESCAPES. `folds_case`: with
+    lower_case_table_names. `is_mariadb`: of MariaDB, not MySQL.
+    """
+
+    text: str
+    schema: str = ""
+    quotes_names: bool = False
+    escapes: bool = True
+    folds_case: bool = False
+    is_mariadb: bool = True
+
+
+def tokens(statement: Statement) -> list[Token]:
+    """The tokens of a statement, without comments. NotUnderstoodError: where a text ends, or whether a comment is run,
+    depends on the server.
+    """
+    return list(_tokens(statement, is_exact=True))
+
+
+def likely_tokens(statement: Statement) -> list[Token]:
+    """The tokens of a statement that `tokens` does not understand, good enough for the names at its head."""
+    return list(_tokens(statement, is_exact=False))
+
+
+def _tokens(statement: Statement, *, is_exact: bool) -> Iterator[Token]:
+    for found in _TOKEN.finditer(statement.text):
+        match found.lastgroup:
+            case "name":
+                yield Token(Kind.NAME, found["name"].replace("``", "`"))
+            case "single" | "double" as quoted:
+                mark = "'" if quoted == "single" else '"'
+                text = found[quoted]
+                if quoted == "double" and statement.quotes_names:
+                    yield Token(Kind.NAME, text.replace('""', '"'))
+                elif is_exact and "\\" in text and not statement.escapes:
+                    raise NotUnderstoodError("a backslash in a text with sql_mode=NO_BACKSLASH_ESCAPES")
+                else:
+                    yield Token(Kind.TEXT, _unescaped(text, mark))
+            case "word":
+                yield Token(Kind.WORD, found["word"])
+            case "mark":
+                yield Token(Kind.MARK, found["mark"])
+            case "opened" if is_exact and int(found["version"] or 0) >= _EXECUTED_BELOW:
+                raise NotUnderstoodError(f"a comment that servers from version {found['version']} on run")
+
+
+def _unescaped(text: str, mark: str) -> str:
+    text = text.replace(mark * 2, mark)
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
+
+
+class Reader:
+    """Goes through the tokens of a statement."""
+
+    def __init__(self, found: Sequence[Token]) -> None:
+        self._tokens = found
+        self._at = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Nothing is left."""
+        return self._at >= len(self._tokens)
+
+    @property
+    def rest(self) -> Sequence[Token]:
+        """What is left."""
+        return self._tokens[self._at :]
+
+    def word(self, *wanted: str, ahead: int = 0) -> str:
+        """The next word in lower case, or the one so many tokens ahead; empty when it is none of `wanted`, if any."""
+        place = self._at + ahead
+        if place >= len(self._tokens) or self._tokens[place].kind is not Kind.WORD:
+            return ""
+        found = self._tokens[place].text.lower()
+        return found if not wanted or found in wanted else ""
+
+    def skip(self, *words: str) -> bool:
+        """Pass these words if they are next, all of them."""
+        if any(not self.word(word, ahead=place) for place, word in enumerate(words)):
+            return False
+        self._at += len(words)
+        return True
+
+    def skip_mark(self, mark: str) -> bool:
+        """Pass a mark if it is next."""
+        if self.is_done or self._tokens[self._at] != Token(Kind.MARK, mark):
+            return False
+        self._at += 1
+        return True
+
+    def next(self) -> Token:
+        """Take a token. NotUnderstoodError: the statement ends here."""
+        if self.is_done:
+            raise NotUnderstoodError("it ends too early")
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def name(self) -> str:
+        """Take a name. NotUnderstoodError: something else is next."""
+        token = self.next()
+        if not token.is_name:
+            raise NotUnderstoodError(f"{token.text!r} where a name should be")
+        return token.text
+
+    def enclosed(self) -> Sequence[Token]:
+        """Take what stands between the next parenthesis and its counterpart. NotUnderstoodError: there is none."""
+        if not self.skip_mark("("):
+            raise NotUnderstoodError("no parenthesis where one should be")
+        begin, depth = self._at, 1
+        while depth:
+            token = self.next()
+            depth += (token == _OPEN) - (token == _CLOSE)
+        return self._tokens[begin : self._at - 1]
+
+
+_OPEN, _CLOSE = Token(Kind.MARK, "("), Token(Kind.MARK, ")")
+
+
+def parts(found: Sequence[Token]) -> list[Sequence[Token]]:
+    """What stands between the commas, but not those within parentheses."""
+    made: list[list[Token]] = [[]]
+    depth = 0
+    for token in found:
+        depth += (token == _OPEN) - (token == _CLOSE)
+        if depth == 0 and token == Token(Kind.MARK, ","):
+            made.append([])
+        else:
+            made[-1].append(token)
+    return list(made)
+
+
+def outside(found: Sequence[Token]) -> list[Token]:
+    """What is not within parentheses."""
+    made, depth = [], 0
+    for token in found:
+        depth += token == _OPEN
+        if depth == 0:
+            made.append(token)
+        depth -= token == _CLOSE
+    return made

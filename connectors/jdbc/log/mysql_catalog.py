@@ -1,0 +1,63 @@
+"""What the catalog of MariaDB and MySQL says of a table that their binary logs leave out."""
+
+from __future__ import annotations
+
+import re
+
+import sqlalchemy as sa
+
+from connectors.jdbc.database import Database
+from connectors.jdbc.log.ddl.columns import catalog_column, charset_named, charset_of_collation
+from connectors.jdbc.log.ddl.tables import PastTable
+from connectors.jdbc.tables import TableName
+
+_ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
+_COLUMNS = (
+    "SELECT column_name, data_type, column_type, character_set_name FROM information_schema.columns "
+    "WHERE table_schema = :schema AND table_name = :name ORDER BY ordinal_position"
+)
+_KEY = (
+    "SELECT column_name FROM information_schema.statistics WHERE table_schema = :schema AND table_name = :name "
+    "AND index_name = 'PRIMARY' ORDER BY seq_in_index"
+)
+_COLLATION = "SELECT table_collation FROM information_schema.tables WHERE table_schema = :schema AND table_name = :name"
+_CHARSETS = "SELECT schema_name, default_character_set_name FROM information_schema.schemata"
+
+
+def catalog_table(database: Database, name: TableName) -> PastTable | None:
+    """A table as it is now; None: it is not there."""
+    doing = f"reading the columns of table {name.full}"
+
+    def rows(statement: str) -> list[tuple[object, ...]]:
+        bound = sa.text(statement).bindparams(schema=name.schema, name=name.name)
+        return [tuple(row) for row in database.rows(bound, doing)]
+
+    columns = tuple(
+        catalog_column(
+            str(column),
+            str(kind).lower(),
+            None if charset is None else str(charset),
+            unsigned="unsigned" in str(text).lower(),
+            members=members_of(str(text)) if str(kind).lower() in {"enum", "set"} else (),
+        )
+        for column, kind, text, charset in rows(_COLUMNS)
+    )
+    if not columns:
+        return None
+    key = tuple(str(row[0]) for row in rows(_KEY))
+    collation = next((row[0] for row in rows(_COLLATION)), None)
+    database.end_transaction()
+    return PastTable(columns, key, None if collation is None else charset_of_collation(str(collation)))
+
+
+def schema_charsets(database: Database) -> dict[str, str | None]:
+    """The character set that new tables of each database have."""
+    found = database.rows(sa.text(_CHARSETS), "reading the character sets of databases")
+    database.end_transaction()
+    return {str(schema): charset_named(str(charset)) for schema, charset in found}
+
+
+def members_of(text: str) -> tuple[str, ...]:
+    """The members of enum('a','it''s','a\\b'), as SHOW CREATE TABLE escapes them."""
+    quoted = re.findall(r"'((?:[^'\\]|''|\\.)*)'", text, re.DOTALL)
+    return tuple(re.sub(r"''|\\(.)", lambda found: _ESCAPED.get(found[1], found[1] or "'"), part) for part in quoted)

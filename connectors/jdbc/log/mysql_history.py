@@ -1,0 +1,275 @@
+"""The schema history of one connector to MariaDB or MySQL: follows statements, and asks the catalog for proof.
+
+The catalog tells a table as it is now. That is how it was at a place of the log, too, if no statement behind the place
+names it. Owned by the reading thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from connect.api.errors import RetriableError
+from connectors.jdbc.database import Database
+from connectors.jdbc.log import binlog
+from connectors.jdbc.log.binlog import Event, TableMap
+from connectors.jdbc.log.binlog_charset import charset_of, decoding
+from connectors.jdbc.log.binlog_metadata import Told
+from connectors.jdbc.log.binlog_position import BinlogPosition, Place
+from connectors.jdbc.log.ddl.statements import Known, Untold, effects
+from connectors.jdbc.log.ddl.tables import PastTable
+from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Statement
+from connectors.jdbc.log.mysql_catalog import catalog_table, schema_charsets
+from connectors.jdbc.log.mysql_snapshot import log_end
+from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
+from connectors.jdbc.log.schema_history import SchemaHistory
+from connectors.jdbc.tables import TableName
+
+_log = logging.getLogger(__name__)
+_NEAR_BYTES: Final = 1 << 22
+"""So much of the log is read ahead for proof of what statements said anyway."""
+_WAIT_S: Final = 0.1
+_FIX: Final = (
+    "Let the server log them from now on: SET GLOBAL binlog_row_metadata=FULL (MariaDB 10.5, MySQL 8). Then reset the "
+    "connector's offsets, so that the tables are read anew, or set snapshot.mode=when_needed; or leave the table out."
+)
+
+
+class ColumnsLostError(PlaceLostError):
+    """Which columns a table had at a place of the log is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """What the log has from one place to another: where statements are, and the tables that they name."""
+
+    begin: Place
+    end: Place
+    named: Sequence[tuple[Place, frozenset[TableName]]]
+    tables: Mapping[TableName, PastTable | None]
+    """As the catalog had them before `end` was asked for."""
+
+    def names(self, table: TableName, behind: Place) -> bool:
+        """Whether a statement behind a place names the table."""
+        return any(at.order > behind.order and table in named for at, named in self.named)
+
+
+class MySqlHistory:
+    """What is known of the chosen tables' columns where the log is read."""
+
+    def __init__(
+        self,
+        database: Database,
+        chosen: Callable[[TableName], bool],
+        stopping: threading.Event,
+        stored: Mapping[str, Any] | None = None,
+        number: int = 0,
+    ) -> None:
+        """Connects to nothing. `stored`: the history's offset; `number`: of the place from which the log is read."""
+        self._database = database
+        self._stopping = stopping
+        self._history = SchemaHistory(chosen)
+        self._history.restore(stored, number)
+        self._unproved: set[TableName] = set()
+        self._used: set[TableName] = set()
+        self._ahead: _Ahead | None = None
+        self._folds_case: bool | None = None
+
+    @property
+    def number(self) -> int:
+        """Of what is known now."""
+        return self._history.number
+
+    def rewind(self, number: int) -> None:
+        """Go back to the place that has this number."""
+        self._history.rewind(number)
+        self._unproved, self._used, self._ahead = set(self._history.tables), set(), None
+
+    def forget_before(self, number: int) -> None:
+        """Forget what no stored position needs."""
+        self._history.forget_before(number)
+
+    @property
+    def unsaved_offset(self) -> dict[str, object] | None:
+        """What is to be stored before any position with the number of now; None: nothing new."""
+        return self._history.offset() if self._history.is_unsaved else None
+
+    def begin(self, tables: Sequence[TableName]) -> Place:
+        """Take the tables as they are; the place at which they were so."""
+        while True:
+            begin = self._end()
+            found = {name: catalog_table(self._database, name) for name in tables}
+            charsets = schema_charsets(self._database)
+            end = self._end()
+            changed = {name for _, named in self._statements(begin, end) for name in named}
+            if not changed & set(tables):
+                break
+            _log.info("Tables were altered while the catalog was read: reading it again.")
+        self._history.begin({name: table for name, table in found.items() if table is not None}, charsets)
+        return end
+
+    def follow_to(self, begin: Place, end: Place) -> None:
+        """Take the statements between two places."""
+        for event, _ in self._queries(begin, end):
+            self.follow(event)
+
+    def follow(self, event: Event) -> None:
+        """Take what a statement does to tables."""
+        if self._history.is_begun:
+            changed = self._history.follow(self._statement(event))
+            self._unproved |= changed.keys()
+            self._used -= changed.keys()
+
+    def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
+        """What a log that tells names would have told at a place; None: the table is gone.
+
+        ColumnsLostError: that is not known.
+        """
+        if name in self._unproved:
+            self._prove(name, at)
+        then = self._history.tables.get(name)
+        why = then.why if isinstance(then, Untold) else "the connector did not follow it before"
+        if isinstance(then, PastTable):
+            try:
+                told = then.told(mapped)
+            except NotUnderstoodError as error:
+                why = str(error)
+            else:
+                self._used.add(name)
+                return told
+        return self._told_by_catalog(name, mapped, at, why)
+
+    def _told_by_catalog(self, name: TableName, mapped: TableMap, at: Place, why: str) -> Told | None:
+        ahead = self._looked_ahead(name, at)
+        if ahead.names(name, at):
+            raise _lost(name, at, f"{why}; and it was altered since")
+        now = ahead.tables[name]
+        if now is None:
+            return None
+        try:
+            told = now.told(mapped)
+        except NotUnderstoodError as error:
+            raise _lost(name, at, str(error)) from None
+        self._history.learn({name: now})
+        self._unproved.discard(name)
+        return told
+
+    def _looked_ahead(self, name: TableName, at: Place) -> _Ahead:
+        """What the log has from a place up to its end of now. It may have to be read twice as a whole."""
+        known = self._ahead
+        if known is None or name not in known.tables or not known.begin.order <= at.order <= known.end.order:
+            wanted = {name, *(table for table, then in self._history.tables.items() if isinstance(then, Untold))}
+            tables = {table: catalog_table(self._database, table) for table in wanted}
+            end = self._end()
+            known = self._ahead = _Ahead(at, end, list(self._statements(at, end)), tables)
+        return known
+
+    def at_end(self, at: Place) -> None:
+        """The log was read to its end: see that the catalog agrees. ColumnsLostError: not, and rows were read."""
+        for name in list(self._unproved):
+            self._prove(name, at)
+
+    def _prove(self, name: TableName, at: Place) -> None:
+        """See that the catalog agrees, if the end of the log is near and no statement on the way names the table."""
+        then = self._history.tables.get(name)
+        if not isinstance(then, PastTable):
+            self._unproved.discard(name)
+            return
+        now = catalog_table(self._database, name)
+        end = self._end()
+        is_near = end.file == at.file and end.pos - at.pos <= _NEAR_BYTES
+        if not is_near or any(name in named for _, named in self._statements(at, end)):
+            return
+        self._unproved.discard(name)
+        if now is None or now == then:
+            return
+        if name in self._used:
+            raise _lost(name, at, "the catalog has other columns than the statements in the log made")
+        _log.info(
+            "Table %s has other columns than the statements in the log say: those of the catalog count.", name.full
+        )
+        self._history.learn({name: now})
+
+    def _statements(self, begin: Place, end: Place) -> Iterator[tuple[Place, frozenset[TableName]]]:
+        known = Known(self._history.tables, {})
+        for event, at in self._queries(begin, end):
+            named = effects(self._statement(event), known).tables
+            if named:
+                yield at, frozenset(named)
+
+    def _queries(self, begin: Place, end: Place) -> Iterator[tuple[Event, Place]]:
+        """The statements between two places, each with the place behind it."""
+        if begin.order >= end.order:
+            return
+        database = self._database
+        stream = BinlogStream(database.driver_arguments, database.border, self._stopping)
+        try:
+            stream.start(BinlogPosition(*begin), mariadb=database.is_mariadb)
+            at = begin
+            while at.order < end.order:
+                if self._stopping.is_set():
+                    raise RetriableError("The task is asked to stop while it reads the log for ALTER TABLE.")
+                event = stream.next(_WAIT_S)
+                if event is None:
+                    continue
+                at = (
+                    Place(*binlog.rotated(event))
+                    if event.kind == binlog.ROTATE
+                    else at._replace(pos=event.end or at.pos)
+                )
+                if event.kind in binlog.QUERIES and begin.order < at.order <= end.order:
+                    yield event, at
+        finally:
+            stream.close()
+
+    def _end(self) -> Place:
+        return Place(*log_end(self._database))
+
+    def _statement(self, event: Event) -> Statement:
+        session, text = binlog.query_session(event), binlog.query_bytes(event)
+        if self._folds_case is None:
+            asked = sa.text("SELECT @@lower_case_table_names")
+            self._folds_case = int(self._database.scalar(asked, "asking for settings")) != 0
+        decode = None
+        if not text.isascii() and session.collation:
+            decode = decoding(self._database, charset_of(self._database, session.collation), "of a statement")
+        return Statement(
+            text.decode("utf-8", "replace") if decode is None else decode(text),
+            binlog.query_schema(event),
+            session.quotes_names,
+            session.escapes,
+            self._folds_case,
+            self._database.is_mariadb,
+        )
+
+
+def metadata_of(database: Database) -> str:
+    """binlog_row_metadata of the server, NO_LOG where it knows no such setting."""
+    rows = database.rows(sa.text("SHOW GLOBAL VARIABLES LIKE 'binlog_row_metadata'"), "asking for settings")
+    database.end_transaction()
+    return str(rows[0][1]).upper() if rows else "NO_LOG"
+
+
+def metadata_note(metadata: str) -> str | None:
+    """What a person should know of a server that logs no names and types of columns; None: it logs them."""
+    if metadata == "FULL":
+        return None
+    return (
+        f"The server logs rows without the names and types of their columns (binlog_row_metadata={metadata}), so that "
+        "the connector follows ALTER TABLE and the like by their statements, and stops where it does not understand "
+        "one, or where a table was altered without a statement in the log. Better: SET GLOBAL binlog_row_metadata=FULL "
+        "(MariaDB 10.5, MySQL 8), and the same in the server's file; it holds for sessions that begin then."
+    )
+
+
+def _lost(name: TableName, at: Place, why: str) -> ColumnsLostError:
+    return ColumnsLostError(
+        f"Which columns the rows of table {name.full} have at {at.file}:{at.pos} is not known: {why}. The server does "
+        "not log it (binlog_row_metadata).",
+        fix=_FIX,
+    )

@@ -1,0 +1,199 @@
+"""Which columns tables had at places of a binary log that does not tell them, counted by number. Pure.
+
+Each statement that changes what is known of a chosen table makes a new number. A position of the log holds the number
+at that place, and the history, stored under a partition of its own, holds what was known from the oldest number on that
+a stored position may have.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from connectors.jdbc.log.binlog import Event, TableMap
+from connectors.jdbc.log.binlog_metadata import Told
+from connectors.jdbc.log.binlog_position import Place
+from connectors.jdbc.log.ddl.columns import PastColumn
+from connectors.jdbc.log.ddl.statements import Effects, Known, Then, Untold, effects
+from connectors.jdbc.log.ddl.tables import PastTable
+from connectors.jdbc.log.ddl.tokens import Statement
+from connectors.jdbc.tables import TableName
+
+_MEMBER: Final = "schema_history"
+_OTHERS: Final = 1000
+"""Tables that are not chosen and are remembered, because a chosen one may be made like them or get their name."""
+
+
+def history_partition(prefix: str) -> dict[str, object]:
+    """The source partition that a history is stored under, beside Debezium's of the log."""
+    return {"server": prefix, "kind": _MEMBER}
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    number: int
+    tables: Mapping[TableName, Then]
+    charsets: Mapping[str, str | None]
+
+
+class History(Protocol):
+    """What is known of tables where the log does not tell it."""
+
+    @property
+    def number(self) -> int:
+        """Of what is known now."""
+
+    def follow(self, event: Event) -> None:
+        """Take what a statement does."""
+
+    def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
+        """What a log that tells names would have told at a place; None: the table is gone."""
+
+
+class NoHistory:
+    """For rows of queries, which tell their columns."""
+
+    number = 0
+
+    def follow(self, event: Event) -> None:
+        """Nothing."""
+
+    def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
+        """None: no rows come from the log."""
+        del mapped, at
+        raise AssertionError(name)
+
+
+class SchemaHistory:
+    """What is known of tables at the place up to which statements were followed. Owned by the reading thread."""
+
+    def __init__(self, chosen: Callable[[TableName], bool]) -> None:
+        """`chosen`: whether what is known of a table is stored."""
+        self._chosen = chosen
+        self.number = 0
+        """Of what is known now; 0: nothing ever was."""
+        self.is_unsaved = False
+        """Whether `offset` has changed since it was last asked for."""
+        self._changes: list[_Change] = []
+        self._tables: dict[TableName, Then] = {}
+        self._others: dict[TableName, Then] = {}
+        self._charsets: dict[str, str | None] = {}
+
+    def restore(self, offset: Mapping[str, Any] | None, number: int) -> None:
+        """Go on from a stored history, at a number."""
+        self._changes = [] if offset is None else _read(offset)
+        self.rewind(number)
+
+    def rewind(self, number: int) -> None:
+        """Go back to what was known at a number: nothing, where the history does not reach back that far."""
+        changes = [change for change in self._changes if change.number <= number]
+        self._changes = changes if self._changes and self._changes[-1].number >= number else []
+        self.number = number
+        self._tables, self._others, self._charsets = {}, {}, {}
+        for change in self._changes:
+            self._tables |= change.tables
+            self._charsets |= change.charsets
+
+    def begin(self, tables: Mapping[TableName, Then], charsets: Mapping[str, str | None]) -> None:
+        """Begin anew with tables as the catalog has them."""
+        self._tables, self._others, self._charsets = dict(tables), {}, dict(charsets)
+        self.number += 1
+        self._changes = [_Change(self.number, dict(tables), dict(charsets))]
+        self.is_unsaved = True
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether anything is known."""
+        return bool(self._changes)
+
+    @property
+    def tables(self) -> Mapping[TableName, Then]:
+        """What is known of the chosen tables."""
+        return self._tables
+
+    def follow(self, statement: Statement) -> Mapping[TableName, Then]:
+        """Take what a statement does; the chosen tables that it changes."""
+        known = Known(ChainMap(self._tables, self._others), self._charsets)
+        return self._take(effects(statement, known))
+
+    def learn(self, tables: Mapping[TableName, Then]) -> None:
+        """Take what the catalog says of chosen tables."""
+        self._take(Effects(tables))
+
+    def _take(self, made: Effects) -> Mapping[TableName, Then]:
+        mine = {name: then for name, then in made.tables.items() if self._chosen(name)}
+        for name in made.tables.keys() - mine.keys():
+            self._remember(name, made.tables[name])
+        changed = {name: then for name, then in mine.items() if then != self._tables.get(name)}
+        charsets = {} if made.charset is None else {made.charset.schema: made.charset.charset}
+        if changed or charsets:
+            self.number += 1
+            self._tables |= changed
+            self._charsets |= charsets
+            self._changes.append(_Change(self.number, changed, charsets))
+            self.is_unsaved = True
+        return mine
+
+    def _remember(self, name: TableName, then: Then) -> None:
+        self._others.pop(name, None)
+        if then is not None:
+            self._others[name] = then
+        if len(self._others) > _OTHERS:
+            del self._others[next(iter(self._others))]
+
+    def forget_before(self, number: int) -> None:
+        """Forget what was known before a number, behind which a position is stored."""
+        old = [change for change in self._changes if change.number <= number]
+        if len(old) < 2:
+            return
+        tables, charsets = dict(old[0].tables), dict(old[0].charsets)
+        for change in old[1:]:
+            tables |= change.tables
+            charsets |= change.charsets
+        tables = {name: then for name, then in tables.items() if then is not None}
+        self._changes = [_Change(old[-1].number, tables, charsets), *self._changes[len(old) :]]
+
+    def offset(self) -> dict[str, object]:
+        """The history as it is stored."""
+        self.is_unsaved = False
+        text = json.dumps([_as_json(change) for change in self._changes], separators=(",", ":"))
+        # Thousands of tables must fit in a record.
+        return {_MEMBER: b64encode(zlib.compress(text.encode(), 9)).decode()}
+
+
+def _as_json(change: _Change) -> list[object]:
+    tables = [[name.schema, name.name, _table_as_json(then)] for name, then in change.tables.items()]
+    return [change.number, tables, dict(change.charsets)]
+
+
+def _table_as_json(then: Then) -> object:
+    if then is None:
+        return None
+    if isinstance(then, Untold):
+        return then.why
+    return [[list(column) for column in then.columns], list(then.key), then.charset]
+
+
+def _read(offset: Mapping[str, Any]) -> list[_Change]:
+    content = zlib.decompress(b64decode(offset[_MEMBER]))
+    return [
+        _Change(
+            int(number), {TableName(schema, name): _read_table(then) for schema, name, then in tables}, dict(charsets)
+        )
+        for number, tables, charsets in json.loads(content)
+    ]
+
+
+def _read_table(then: Any) -> Then:
+    if then is None:
+        return None
+    if isinstance(then, str):
+        return Untold(then)
+    columns, key, charset = then
+    made = (PastColumn(name, kind, of, unsigned, tuple(members)) for name, kind, of, unsigned, members in columns)
+    return PastTable(tuple(made), tuple(key), charset)
