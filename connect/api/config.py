@@ -10,8 +10,7 @@ ConfigDef's (org.apache.kafka.common.config.ConfigDef, Kafka 4.1):
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -32,11 +31,13 @@ from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 from connect.api.allowed import OneOf, Range
+from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.javatext.numbers import parse_real, parse_whole
 from connect.api.key_role import KeyRole
 from connect.api.nearest import nearest
-from connect.api.secrets import HIDDEN, Credentials, masked
+from connect.api.reach import Reach
+from connect.api.secrets import HIDDEN, Credentials, masked_setting
+from connect.api.setting_text import parse_boolean, parse_double, parse_list, parse_text, text_of, whole_parser
 
 Importance = Literal["high", "medium", "low"]
 Width = Literal["none", "short", "medium", "long"]
@@ -56,63 +57,12 @@ class ConfigType(StrEnum):
     PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
 
 
-_BLANK: Final = "".join(map(chr, range(33)))
-"""What Java's `String.trim` takes away: controls and space, and no space of other scripts."""
-_COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
-
-
-def _parse_boolean(value: object) -> object:
-    text = value.strip(_BLANK).lower() if isinstance(value, str) else value
-    if text in {"true", True}:
-        return True
-    if text in {"false", False}:
-        return False
-    raise ValueError("Expected value to be either true or false")
-
-
-def _parse_whole(name: str, bits: int) -> Callable[[object], object]:
-    def parse(value: object) -> object:
-        try:
-            number = parse_whole(value.strip(_BLANK), bits) if isinstance(value, str) else value
-        except ValueError:
-            number = None
-        if (
-            isinstance(number, bool)
-            or not isinstance(number, int)
-            or not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
-        ):
-            raise ValueError(f"Not a number of type {name}")
-        return number
-
-    return parse
-
-
-def _parse_double(value: object) -> object:
-    try:
-        return parse_real(value) if isinstance(value, str) else value
-    except ValueError:
-        raise ValueError("Not a number of type DOUBLE") from None
-
-
-def parse_list(value: object) -> object:
-    """A LIST as ConfigDef reads its text."""
-    if isinstance(value, str):
-        text = value.strip(_BLANK)
-        return tuple(_COMMA.split(text)) if text else ()
-    return value
-
-
-def parse_text(value: object) -> object:
-    """A STRING as ConfigDef reads it: trimmed."""
-    return value.strip(_BLANK) if isinstance(value, str) else value
-
-
-Boolean = Annotated[bool, ConfigType.BOOLEAN, BeforeValidator(_parse_boolean)]
+Boolean = Annotated[bool, ConfigType.BOOLEAN, BeforeValidator(parse_boolean)]
 String = Annotated[str, ConfigType.STRING, BeforeValidator(parse_text)]
-Int = Annotated[int, ConfigType.INT, BeforeValidator(_parse_whole("INT", 32))]
-Short = Annotated[int, ConfigType.SHORT, BeforeValidator(_parse_whole("SHORT", 16))]
-Long = Annotated[int, ConfigType.LONG, BeforeValidator(_parse_whole("LONG", 64))]
-Double = Annotated[float, ConfigType.DOUBLE, BeforeValidator(_parse_double)]
+Int = Annotated[int, ConfigType.INT, BeforeValidator(whole_parser("INT", 32))]
+Short = Annotated[int, ConfigType.SHORT, BeforeValidator(whole_parser("SHORT", 16))]
+Long = Annotated[int, ConfigType.LONG, BeforeValidator(whole_parser("LONG", 64))]
+Double = Annotated[float, ConfigType.DOUBLE, BeforeValidator(parse_double)]
 ListOf = Annotated[tuple[str, ...], ConfigType.LIST, BeforeValidator(parse_list)]
 ClassName = Annotated[str, ConfigType.CLASS, BeforeValidator(parse_text)]
 Password = Annotated[SecretStr, ConfigType.PASSWORD, BeforeValidator(parse_text)]
@@ -156,15 +106,22 @@ def key(
     internal: bool = False,
     from_worker: bool = False,
     role: KeyRole = KeyRole.NONE,
+    reach: Reach | Sequence[Reach] = (),
+    bounds: str = "",
+    harmless: str = "",
 ) -> Any:
     """Declare a setting. No default means the setting is required. `internal` settings are accepted but not shown.
 
     `from_worker`: a leave that only the worker's own file gives, under the same key; see `Config.with_leave`.
+    `reach`: what its value names on this machine or elsewhere, beside what its type says (ClassName, Url). Files are
+    then checked against the worker's allowed.paths; see `Config.named_files`. `bounds`: a sentence on what keeps
+    it in bounds, where the kind's own does not say it. `harmless`: why a key that sounds so names nothing.
     """
+    reaches = (reach,) if isinstance(reach, Reach) else tuple(reach)
     extra: JsonDict = {
         "importance": importance.upper(), "group": group, "width": width.upper(), "display_name": display_name or name,
         "dependents": list(dependents), "internal": internal or from_worker, "from_worker": from_worker,
-        "role": role.value,
+        "role": role.value, "reach": list(reaches), "bounds": bounds, "harmless": harmless,
     }  # fmt: skip
     return Field(default, alias=name, description=doc, json_schema_extra=extra)
 
@@ -173,7 +130,7 @@ def key(
 class KeyDefinition:
     """One setting as REST clients, docs and forms see it. `default` None: none, or null.
 
-    `allowed`: which numbers are taken.
+    `allowed`: which numbers are taken. `reaches`: what its value names, `bounds` and `harmless` as `key` has them.
     """
 
     name: str
@@ -192,11 +149,14 @@ class KeyDefinition:
     has_credentials: bool = False
     role: KeyRole = KeyRole.NONE
     allowed: str = ""
+    reaches: tuple[Reach, ...] = ()
+    bounds: str = ""
+    harmless: str = ""
 
     def shown(self, text: str | None) -> str | None:
         """A value of this setting as a person may see it."""
         if text is None or self.type is not ConfigType.PASSWORD:
-            return masked(text) if text and self.has_credentials else text
+            return masked_setting(text) if text and self.has_credentials else text
         return HIDDEN
 
 
@@ -223,27 +183,46 @@ class Config(BaseModel):
         defer_build=True,  # most declarations are never asked in a process, and a worker starts with dozens of them
     )
     _originals: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _leave: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    _allowed: AllowedPaths = PrivateAttr(default_factory=AllowedPaths)
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """The typed settings. ConfigError lists every broken key; no message holds a secret's value."""
+        """The typed settings. ConfigError lists every broken key; no message holds a secret's value.
+
+        Without a leave (`with_leave`, `EVERYWHERE`) they may name no file.
+        """
         given = {k: v for k, v in properties.items() if v is not None}
         try:
             config = cls.model_validate(given)
         except ValidationError as error:
             raise ConfigError(_problems(cls, given, error)) from None
-        leave = {d.name for d in cls.definitions() if d.from_worker}
-        own = {name: text for name, text in given.items() if name not in leave}
-        config._originals = MappingProxyType(own)  # noqa: SLF001 - our own instance, just built
-        problems = tuple(config.problems())
+        config._take_leave(given)  # noqa: SLF001 - our own instance, just built
+        problems = (*config.problems(), *config._refused_files())  # noqa: SLF001
         if problems:
             raise ConfigError(problems)
         return config
 
+    def _take_leave(self, given: Mapping[str, str]) -> None:
+        names = leave_keys(type(self))
+        self._originals = MappingProxyType({name: text for name, text in given.items() if name not in names})
+        self._leave = MappingProxyType({name: given[name] for name in names if name in given})
+        lists = {ALLOWED_PATHS, *(d.name for d in self.definitions() if d.from_worker and Reach.FILE in d.reaches)}
+        self._allowed = AllowedPaths(path for name in sorted(lists) for path in _listed(given.get(name, "")))
+
+    def _refused_files(self) -> Iterator[ConfigProblem]:
+        secret = {d.name for d in self.definitions() if d.type is ConfigType.PASSWORD}
+        for name, path in self.named_files():
+            problem = self._allowed.problem(name, path, shown=name not in secret)
+            if problem is not None:
+                yield problem
+
     @classmethod
     def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
-        """The properties to parse: keys declared `from_worker` have the worker's value, whatever a connector says."""
-        leave = {d.name for d in cls.definitions() if d.from_worker}
+        """The properties to parse: keys declared `from_worker`, and the paths that may be named, are the worker's,
+        whatever a connector says.
+        """
+        leave = leave_keys(cls)
         given = {name: text for name, text in properties.items() if name not in leave}
         return given | {name: worker[name] for name in leave if name in worker}
 
@@ -255,6 +234,26 @@ class Config(BaseModel):
         """What their user should know of settings that are right: what they weaken or leave undone, and the key that
         helps. Shown by validation, the log and the status; the default knows nothing."""
         return ()
+
+    def named_files(self) -> Iterable[tuple[str, str]]:
+        """Each file or folder of this machine that the settings name, behind its key: checked against `allowed`.
+
+        The default: what keys of Reach.FILE hold. Where only some of their values are paths, say which.
+        """
+        for field, definition in zip(_fields(type(self)), self.definitions(), strict=True):
+            if Reach.FILE in definition.reaches and not definition.from_worker:
+                value = getattr(self, field)
+                text = value.get_secret_value() if isinstance(value, SecretStr) else value
+                yield from ((definition.name, path) for path in (text if isinstance(text, tuple) else (text,)) if path)
+
+    @property
+    def allowed(self) -> AllowedPaths:
+        """The files that the worker lets these settings name. What opens one asks again, as links may have changed."""
+        return self._allowed
+
+    def changed(self, changes: Mapping[str, str]) -> Self:
+        """The settings with other values, under the same leave. ConfigError as `parse`."""
+        return type(self).parse({**self._originals, **changes, **self._leave})
 
     @property
     def originals(self) -> Mapping[str, str]:
@@ -313,6 +312,22 @@ def _marks(info: FieldInfo) -> tuple[object, ...]:
     return (*info.metadata, *(m for part in get_args(info.annotation) for m in getattr(part, "__metadata__", ())))
 
 
+def leave_keys(cls: type[Config]) -> frozenset[str]:
+    """The keys whose values a declaration takes from the worker's own file alone."""
+    own = {d.name for d in cls.definitions() if not d.from_worker}
+    return frozenset({ALLOWED_PATHS, *(d.name for d in cls.definitions() if d.from_worker)} - own)
+
+
+def _listed(text: str) -> Iterable[str]:
+    found = parse_list(text)
+    assert isinstance(found, tuple)
+    return found
+
+
+def _fields(cls: type[Config]) -> Iterable[str]:
+    return (name for name, info in cls.model_fields.items() if info.alias is not None)
+
+
 @cache
 def _definitions(cls: type[Config]) -> tuple[KeyDefinition, ...]:
     return tuple(_definition(info) for info in cls.model_fields.values() if info.alias is not None)
@@ -325,6 +340,7 @@ def _definition(info: FieldInfo) -> KeyDefinition:
     choices = next((m.values for m in marks if isinstance(m, OneOf)), ())
     required = info.is_required()
     dependents = extra.get("dependents")
+    has_credentials = any(isinstance(m, Credentials) for m in marks)
     return KeyDefinition(
         name=info.alias or "",
         type=kind,
@@ -339,25 +355,20 @@ def _definition(info: FieldInfo) -> KeyDefinition:
         recommended_values=choices,
         internal=bool(extra.get("internal")),
         from_worker=bool(extra.get("from_worker")),
-        has_credentials=any(isinstance(m, Credentials) for m in marks),
+        has_credentials=has_credentials,
         role=KeyRole(str(extra.get("role", ""))),
         allowed=next((str(m) for m in marks if isinstance(m, Range)), ""),
+        reaches=_reaches(kind, extra.get("reach"), has_credentials=has_credentials),
+        bounds=str(extra.get("bounds", "")),
+        harmless=str(extra.get("harmless", "")),
     )
 
 
-def text_of(value: object) -> str | None:
-    """A value in ConfigDef's text form; a secret becomes `[hidden]`, None stays None."""
-    match value:
-        case None:
-            return None
-        case bool():
-            return "true" if value else "false"
-        case tuple() | list():
-            return ",".join(str(part) for part in value)
-        case SecretStr():
-            return HIDDEN
-        case _:
-            return str(value)
+def _reaches(kind: ConfigType, declared: object, *, has_credentials: bool) -> tuple[Reach, ...]:
+    by_type = [Reach.CLASS] * (kind is ConfigType.CLASS) + [Reach.URL] * has_credentials
+    return tuple(
+        dict.fromkeys([*by_type, *(Reach(str(one)) for one in (declared if isinstance(declared, list) else ()))])
+    )
 
 
 def _problems(cls: type[Config], given: Mapping[str, str], error: ValidationError) -> Iterator[ConfigProblem]:

@@ -125,9 +125,11 @@ class SourceTask(Protocol):
     def open(self, ctx: SourceContext) -> None:
         """Connect, and resume at `ctx.stored_offset(...)`. RetriableError: tried again with backoff."""
 
-    def poll(self, deadline: Deadline) -> Batch | None:
+    def poll(self, deadline: Deadline) -> Batch | Sequence[Batch] | None:
         """The next batch, with its `position`; None when there is nothing yet. Returns by the deadline.
 
+        Several batches are one unit, such as what one reading gave for several topics: no position of theirs is stored
+        before all of their rows are in Kafka, and an exactly-once source writes them in one transaction.
         RetriableError: called again with backoff; nothing may have been lost from what `poll` gave before.
         """
 

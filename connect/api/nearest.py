@@ -9,9 +9,16 @@ from typing import Final
 _ALIKE: Final = 0.8
 """How alike two names are at least, as `difflib` measures it: 1 for equal ones."""
 
+_CHARS_MAX: Final = 200
+"""Nobody means another name by a longer one, and comparing takes time by the square of it."""
+
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most like `name`, small and capital letters apart; None where none is much like it."""
-    folded = {one.casefold(): one for one in sorted(known, reverse=True)}
+    if len(name) > _CHARS_MAX:
+        return None
+    # What differs in length by more than that cannot be alike, and comparing takes time.
+    least, most = len(name) * _ALIKE / (2 - _ALIKE), len(name) * (2 - _ALIKE) / _ALIKE
+    folded = {one.casefold(): one for one in sorted(known, reverse=True) if least <= len(one) <= most}
     found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=_ALIKE)
     return folded[found[0]] if found else None

@@ -10,8 +10,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from connect.api.config import ConfigType, parse_list, parse_text
-from connect.api.secrets import Credentials, masked
+from connect.api.config import ConfigType
+from connect.api.secrets import Credentials, masked_setting
+from connect.api.setting_text import parse_list, parse_text
 
 
 class UrlText(str):
@@ -25,7 +26,7 @@ class UrlText(str):
     @property
     def shown(self) -> str:
         """The URL with its secrets masked."""
-        return masked(str(self))
+        return masked_setting(str(self))
 
 
 def _parse_url(value: object) -> object:

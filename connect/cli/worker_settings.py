@@ -15,3 +15,10 @@ def read_worker_settings(file: Path) -> WorkerConfig:
     from connect.plugins import Catalog
 
     return worker_config(read_worker_file(file).properties, Catalog.installed())
+
+
+def with_every_file(worker: WorkerConfig) -> WorkerConfig:
+    """The settings for connectors of files that a person names by a command: they reach what that person may."""
+    from connect.api.allowed_paths import EVERYWHERE
+
+    return worker.changed(EVERYWHERE)

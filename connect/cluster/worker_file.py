@@ -10,15 +10,17 @@ from typing import Final
 
 import yaml
 
-from connect.api.config import text_of
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.setting_text import text_of
 from connect.cluster.validation_clients import POLICIES, policy_name
 from connect.cluster.validation_plugins import CONVERTERS, class_error
 from connect.plugins import Catalog
 from connect.runtime.config_providers import config_providers
 from connect.runtime.config_secrets import secret_texts
 from connect.runtime.java_properties import parse_properties
-from connect.runtime.worker_config import BASIC_AUTH_CLASS, WorkerConfig
+from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.worker_rest_keys import BASIC_AUTH_CLASS
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 BASIC_AUTH: Final = BASIC_AUTH_CLASS.rpartition(".")[2]
@@ -115,7 +117,8 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
     problems: list[ConfigProblem] = [*_standalone(properties)]
     resolved = properties
     try:
-        resolved = config_providers(properties, catalog).resolve(properties)
+        # The file is the worker's own: what it names, it may.
+        resolved = config_providers({**properties, **EVERYWHERE}, catalog).resolve(properties)
     except ConfigError as error:
         problems += error.problems
     unknown = {problem.key for problem in problems}
@@ -168,7 +171,8 @@ def _classes(properties: Mapping[str, str], catalog: Catalog) -> Iterable[Config
             continue
         prefix = f"{key}."
         try:
-            plugin.config.parse({k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)})
+            own = {k.removeprefix(prefix): v for k, v in properties.items() if k.startswith(prefix)}
+            plugin.config.parse(plugin.config.with_leave(own, {**properties, **EVERYWHERE}))
         except ConfigError as error:
             yield from (ConfigProblem(prefix + p.key, _named(p.message, p.key, prefix)) for p in error.problems)
     key = "connector.client.config.override.policy"

@@ -25,6 +25,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
 from connect.runtime.error_keys import (
     ERRORS,
     dlq_headers_key,
@@ -62,6 +63,8 @@ class CommonConnectorConfig(Config):
     )
     connector_class: String = key(
         "connector.class",
+        reach=Reach.CLASS,
+        bounds="plug-ins of installed packages alone",
         doc="Name or alias of the connector's class.",
         importance="high",
         group=COMMON,
@@ -71,6 +74,7 @@ class CommonConnectorConfig(Config):
     connector_plugin_version: String = key(
         "connector.plugin.version",
         None,
+        harmless="a version",
         doc="Version of the connector's class: one, or a range such as [1.0,2.0); default: the newest.",
         group=COMMON,
         display_name="Connector version",
@@ -96,6 +100,7 @@ class CommonConnectorConfig(Config):
     key_converter: ClassName = key(
         "key.converter",
         None,
+        bounds="plug-ins of installed packages alone",
         doc="Converter of keys; default: the worker's.",
         importance="low",
         group=COMMON,
@@ -105,6 +110,7 @@ class CommonConnectorConfig(Config):
     key_converter_plugin_version: String = key(
         "key.converter.plugin.version",
         None,
+        harmless="a version",
         doc="Version of the key converter's class; default: the newest.",
         importance="low",
         group=COMMON,
@@ -114,6 +120,7 @@ class CommonConnectorConfig(Config):
     value_converter: ClassName = key(
         "value.converter",
         None,
+        bounds="plug-ins of installed packages alone",
         doc="Converter of values; default: the worker's.",
         importance="low",
         group=COMMON,
@@ -123,6 +130,7 @@ class CommonConnectorConfig(Config):
     value_converter_plugin_version: String = key(
         "value.converter.plugin.version",
         None,
+        harmless="a version",
         doc="Version of the value converter's class; default: the newest.",
         importance="low",
         group=COMMON,
@@ -132,6 +140,7 @@ class CommonConnectorConfig(Config):
     header_converter: ClassName = key(
         "header.converter",
         None,
+        bounds="plug-ins of installed packages alone",
         doc="Converter of headers; default: the worker's.",
         importance="low",
         group=COMMON,
@@ -141,6 +150,7 @@ class CommonConnectorConfig(Config):
     header_converter_plugin_version: String = key(
         "header.converter.plugin.version",
         None,
+        harmless="a version",
         doc="Version of the header converter's class; default: the newest.",
         importance="low",
         group=COMMON,

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
+from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.config import (
     Boolean,
     ClassName,
-    Config,
     Double,
     Int,
     ListOf,
@@ -24,19 +23,15 @@ from connect.api.config import (
     Short,
     String,
     at_least,
-    between,
     key,
     non_empty,
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.runtime.worker_rest_keys import BASIC_AUTH_CLASS, BASIC_AUTH_FILE, RestKeys
 
 SLOTS_DEFAULT: Final = 60
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
-BASIC_AUTH_FILE: Final = "rest.basic.auth.file"
-BASIC_AUTH_CLASS: Final = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
-
-
 _TOPIC_RULE: Final = "a topic's name holds only letters, digits, '.', '_' and '-', at most 249 of them"
 
 
@@ -49,25 +44,7 @@ def _check_count(value: int) -> int:
 _count_or_default: Final = AfterValidator(_check_count)
 
 
-def _check_addresses(value: tuple[str, ...]) -> tuple[str, ...]:
-    for address in value:
-        url = urlsplit(address)
-        if url.scheme.lower() not in {"http", "https"} or not address.partition("://")[2]:
-            raise ValueError(
-                f"{address!r} is not of the form http://host:port or https://host:port; without a host it is all "
-                "addresses"
-            )
-        try:
-            _ = url.port
-        except ValueError as error:
-            raise ValueError(f"{address!r}: {error}") from error
-    return value
-
-
-_addresses: Final = AfterValidator(_check_addresses)
-
-
-class WorkerConfig(Config):
+class WorkerConfig(RestKeys):
     """Keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig (Kafka 4.1) that make sense without a JVM,
     and ours. Client settings ride along as given: un-prefixed `security.*`, `sasl.*`, `ssl.*`, and `producer.`,
     `consumer.`, `admin.` prefixes; see `originals`.
@@ -137,63 +114,6 @@ class WorkerConfig(Config):
         doc="Converter of record headers.",
         importance="low",
         group="Common",
-    )
-    listeners: Annotated[ListOf, non_empty, _addresses] = key(
-        "listeners",
-        ("http://:8083",),
-        doc="REST addresses, http://host:port, or https:// with listeners.https.ssl.*; port 0 takes a free one.",
-        group="Common",
-    )
-    admin_listeners: Annotated[ListOf, _addresses] = key(
-        "admin.listeners",
-        (),
-        doc="Addresses for /admin alone; left out it is on every listener, and empty it is nowhere.",
-        importance="low",
-    )
-    access_control_allow_origin: String = key(
-        "access.control.allow.origin", "", doc="Web pages that may use REST: origins, patterns, or *.", importance="low"
-    )
-    access_control_allow_methods: String = key(
-        "access.control.allow.methods", "", doc="HTTP methods these pages may use.", importance="low"
-    )
-    response_http_headers_config: String = key(
-        "response.http.headers.config", "", doc="Headers for every answer: `add Name: value, …`.", importance="low"
-    )
-    rest_basic_auth_file: String = key(
-        BASIC_AUTH_FILE,
-        None,
-        doc="Properties file of users and passwords; with it every request needs one of them (HTTP basic).",
-        importance="low",
-    )
-    rest_mask_secrets: Boolean = key(
-        "rest.mask.secrets",
-        True,
-        doc="Answers show secrets of configurations as [hidden], which stands for the stored value when it is sent "
-        "back. false: as they are stored, as in Java, for clients that compare what they sent with what they get.",
-        importance="low",
-    )
-    rest_extension_classes: ListOf = key(
-        "rest.extension.classes",
-        (),
-        doc=f"{BASIC_AUTH_CLASS} stands for {BASIC_AUTH_FILE}, which it needs; others have no effect.",
-        importance="low",
-    )
-    rest_advertised_host_name: String = key(
-        "rest.advertised.host.name",
-        None,
-        doc="Host by which other workers reach this one.",
-        importance="low",
-        group="Common",
-    )
-    rest_advertised_port: Annotated[Int, between(1, 65535)] = key(
-        "rest.advertised.port",
-        None,
-        doc="Port by which other workers reach this one.",
-        importance="low",
-        group="Common",
-    )
-    rest_advertised_listener: Annotated[String, one_of("http", "https", ignore_case=True)] = key(
-        "rest.advertised.listener", None, doc="Protocol by which other workers reach this one.", importance="low"
     )
     offset_flush_interval_ms: Annotated[Long, at_least(1)] = key(
         "offset.flush.interval.ms", 60_000, doc="How often offsets are stored.", importance="low", group="Common"
@@ -267,11 +187,24 @@ class WorkerConfig(Config):
         "parameters can load or read on this machine is the driver's.",
         importance="low",
     )
-    file_stream_paths: ListOf = key(
-        "file.stream.paths",
+    allowed_paths: ListOf = key(
+        ALLOWED_PATHS,
         (),
-        doc="Files, and folders with all in them, that the file source and the file sink may use. None given: all that "
-        "the worker's user may, as in Java.",
+        doc="Files, and folders with all in them, that configurations may name: files that connectors read and write, "
+        "SQLite databases, keys and certificates, what ${file:} and ${directory:} read. None given: none, other than "
+        "in Java. Files that this file names for the worker itself need no entry. / allows all that the worker's user "
+        "may.",
+    )
+    file_stream_paths: ListOf = key(
+        "file.stream.paths", (), doc="As allowed.paths, for the file source and the file sink alone.", importance="low"
+    )
+    s3_local_folders: ListOf = key(
+        "s3.local.folders", (), doc="As allowed.paths, for the S3 sink alone.", importance="low"
+    )
+    internal_topics_writable: ListOf = key(
+        "internal.topics.writable",
+        (),
+        doc="Topics with the state of other Connect clusters that connectors may write to, as copies of them.",
         importance="low",
     )
     inter_worker_key_ttl_ms: Annotated[Int, at_least(0)] = key(
@@ -325,9 +258,6 @@ class WorkerConfig(Config):
     )
     start_timeout_ms: Annotated[Long, at_least(1)] = key(
         "start.timeout.ms", 60_000, doc="A worker that never reached a broker ends after this time.", importance="low"
-    )
-    rest_request_timeout_ms: Annotated[Long, at_least(1)] = key(
-        "rest.request.timeout.ms", 90_000, doc="Longest time a REST request may take.", importance="low"
     )
     metrics_sample_window_s: Annotated[Double, at_least(0.1)] = key(
         "metrics.sample.window.s", 1.0, doc="How often a task host reports its figures.", importance="low"

@@ -22,9 +22,10 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.key_role import KeyRole
+from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connect.api.url import Url, UrlText
-from connectors.file.config import path_problems, paths_key
+from connectors.file.config import paths_key
 
 S3: Final = "s3://"
 TYPES: Final = (
@@ -40,11 +41,15 @@ class DataFilesSourceConfig(ConnectorConfig):
 
     paths: ListOf = paths_key()
     folder: Annotated[String, non_empty] = key(
-        "folder", doc="The folder of the files, all below it included: a path, or s3://bucket/prefix.",
+        "folder",
+        reach=Reach.FILE, bounds="as any folder, or a bucket of S3",
+        doc="The folder of the files, all below it included: a path, or s3://bucket/prefix.",
         importance="high", group=_FILES,
     )  # fmt: skip
     files: Annotated[String, non_empty] = key(
-        "files", "*", doc="Which of them: a pattern with * and ? of the path below the folder. Names that begin with . "
+        "files", "*",
+        harmless="a pattern of names below the folder",
+        doc="Which of them: a pattern with * and ? of the path below the folder. Names that begin with . "
         "or _ are left out.", importance="medium", group=_FILES,
     )  # fmt: skip
     format: Annotated[String, one_of("parquet", "csv", "json")] = key(
@@ -68,7 +73,12 @@ class DataFilesSourceConfig(ConnectorConfig):
         "csv.header", True, doc="The first line of each file names its columns.", importance="low", group=_CSV
     )
     csv_columns: ListOf = key(
-        "csv.columns", (), doc="The columns of files without such a line.", importance="low", group=_CSV
+        "csv.columns",
+        (),
+        harmless="names of columns",
+        doc="The columns of files without such a line.",
+        importance="low",
+        group=_CSV,
     )
     csv_multiline: Boolean = key(
         "csv.multiline", False, doc="Values in quotes may hold line ends. A backfill then reads each file by one lane.",
@@ -100,10 +110,12 @@ class DataFilesSourceConfig(ConnectorConfig):
         """csv.types."""
         return {name: kind for name, _, kind in (pair.rpartition(":") for pair in self.csv_types)}
 
+    def named_files(self) -> Iterable[tuple[str, str]]:
+        """The folder, where it is one of this machine."""
+        return () if self.is_s3 else (("folder", self.folder),)
+
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys, and folders that the worker does not allow."""
-        if not self.is_s3:
-            yield from path_problems("folder", self.folder, self.paths)
+        """What is wrong between keys."""
         yield from self._csv_problems()
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
             name = "aws.secret.access.key" if self.access_key_id else "aws.access.key.id"

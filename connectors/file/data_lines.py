@@ -193,18 +193,30 @@ class CsvLines:
         good, bad = [], {}
         for line in lines:
             if line.text.count(b'"') % 2:
-                bad[line.start] = BadLine(line.text, SchemaError("A quote of this line is never closed.", key="format"))
+                bad[line.start] = BadLine(line.text, self._open_quote())
                 continue
             try:
                 self._column([line])
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 told = " ".join(str(error).split())
-                bad[line.start] = BadLine(
-                    line.text, SchemaError(f"This line is no row of its file: {told}", key="csv.types")
-                )
+                bad[line.start] = BadLine(line.text, self._no_row(told))
             else:
                 good.append(line)
         return self._column(good), bad
+
+    def _no_row(self, told: str) -> SchemaError:
+        # The middle of a value with several line ends has no quote by which it could be known.
+        is_part = not self._is_multiline and "columns" in told
+        fix = "If it is a part of a value in quotes that holds line ends, set csv.multiline=true." if is_part else None
+        return SchemaError(f"This line is no row of its file: {told}", key="csv.types", fix=fix)
+
+    def _open_quote(self) -> SchemaError:
+        if self._is_multiline:
+            return SchemaError("A quote of this row is never closed.", key="format")
+        return SchemaError(
+            "A quote of this line is not closed in it.", key="csv.multiline",
+            fix="Set csv.multiline=true if values in quotes hold line ends; else mend the line.",
+        )  # fmt: skip
 
     def _column(self, lines: Sequence[Line]) -> Column:
         types = {name: _ARROW_TYPES.get(self._types.get(name, "string"), pa.string()) for name in self._columns}

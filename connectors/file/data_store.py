@@ -34,6 +34,7 @@ class DataStore:
         self._pattern = config.files
         self._files = _bucket(config) if config.is_s3 else pafs.LocalFileSystem()
         self._shown = config.folder
+        self._allowed = None if config.is_s3 else config.allowed
 
     def list(self) -> Sequence[DataFile]:
         """The files of the folder now, by path. ConfigError: there is no such folder. RetriableError: it is away."""
@@ -45,16 +46,22 @@ class DataStore:
     def size(self, path: str) -> int:
         """How large a file is now. ConnectError: it is gone."""
         with self._translated(path):
-            info = self._files.get_file_info(path)
+            info = self._files.get_file_info(self._real(path))
         if info.type is not pafs.FileType.File:
             raise ConnectError(f"File {path} is gone.", key="folder", fix="Put it back, or begin anew without it.")
         return int(info.size)
 
     @contextmanager
     def open(self, path: str) -> Iterator[Any]:
-        """A file for reading at any place. RetriableError: it cannot be read now, also from within the block."""
-        with self._translated(path), self._files.open_input_file(path) as file:
+        """A file for reading at any place. RetriableError: it cannot be read now, also from within the block.
+
+        ConfigError: a link leads to where the worker allows no file, or the plan of a backfill names another one.
+        """
+        with self._translated(path), self._files.open_input_file(self._real(path)) as file:
             yield file
+
+    def _real(self, path: str) -> str:
+        return path if self._allowed is None else str(self._allowed.require("folder", path))
 
     def _is_wanted(self, path: str) -> bool:
         below = path[len(self._folder) :].lstrip("/")

@@ -14,6 +14,7 @@ import stat
 from pathlib import Path
 from typing import Final, Protocol
 
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
@@ -36,8 +37,10 @@ class Input(Protocol):
 class FileInput:
     """A regular file, opened when it exists."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, allowed: AllowedPaths) -> None:
+        """`allowed`: the files that the worker lets the connector name."""
         self._path = path
+        self._allowed = allowed
         self._descriptor: int | None = None
         self._said: set[str] = set()
 
@@ -69,7 +72,7 @@ class FileInput:
     def _opened(self) -> int | None:
         try:
             # Without O_NONBLOCK opening a named pipe would wait for its writer, past any deadline.
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = self._allowed.open("file", self._path, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             self._say("missing", f"File {self._path} does not exist; it is read as soon as it does.")
             return None

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -54,6 +55,7 @@ class FileStreamSinkTask:
 
     def __init__(self, config: FileStreamSinkConfig) -> None:
         self._file = config.file or None
+        self._allowed = config.allowed
         self._descriptor: int | None = None
         self._regular = False
         self._unwritten = memoryview(b"")
@@ -65,8 +67,8 @@ class FileStreamSinkTask:
         if self._file is None:
             self._descriptor = STANDARD_OUTPUT
         else:
-            self._descriptor = _opened(Path(self._file))
-            if _ends_inside_a_line(Path(self._file)):
+            self._descriptor = _opened(self._allowed, Path(self._file))
+            if _ends_inside_a_line(self._allowed, Path(self._file)):
                 # A killed task left half a line; its record is written again and must not join that half.
                 self._unwritten = memoryview(b"\n")
         self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
@@ -129,10 +131,10 @@ class FileStreamSinkTask:
             ) from error
 
 
-def _opened(path: Path) -> int:
+def _opened(allowed: AllowedPaths, path: Path) -> int:
     is_new = not path.exists()
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        descriptor = allowed.open("file", str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except OSError as error:
         why = _obstacle(path) or error.strerror
         raise ConnectError(
@@ -172,9 +174,9 @@ def _obstacle(path: Path) -> str | None:
     return None
 
 
-def _ends_inside_a_line(path: Path) -> bool:
+def _ends_inside_a_line(allowed: AllowedPaths, path: Path) -> bool:
     if not path.is_file() or not path.stat().st_size or not os.access(path, os.R_OK):
         return False
-    with path.open("rb") as file:
+    with os.fdopen(allowed.open("file", str(path), os.O_RDONLY), "rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) != b"\n"

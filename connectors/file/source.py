@@ -72,7 +72,7 @@ class FileStreamSourceTask:
         self._file = config.file or None
         self._topic = config.topic
         self._batch_rows = max(1, config.batch_size)
-        self._input = source or (FileInput(self._file) if self._file else StandardInput())
+        self._input = source or (FileInput(self._file, config.allowed) if self._file else StandardInput())
         self._position = 0  # of the first byte of _pending
         self._pending = bytearray()
         self._scanned = 0  # bytes of _pending that hold no whole line

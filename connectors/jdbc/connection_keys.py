@@ -11,8 +11,10 @@ from typing import Annotated
 from pydantic import SecretStr
 
 from connect.api.config import ClassName, ConnectorConfig, Int, ListOf, Long, Password, String, at_least, key
+from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
-from connectors.jdbc.drivers import KEY
+from connectors.jdbc.drivers import KEY, files_of
+from connectors.jdbc.url import parse
 
 _DIALECTS = (
     "Db2", "Derby", "Generic", "MySql", "Oracle", "PostgreSql", "SapHana", "SqlServer", "Sqlite", "Sybase", "Vertica",
@@ -22,6 +24,11 @@ DEFAULT_CREDENTIALS = "io.confluent.connect.jdbc.util.DefaultJdbcCredentialsProv
 OptionalString = Annotated[str | None, *String.__metadata__]
 OptionalPassword = Annotated[SecretStr | None, *Password.__metadata__]
 DATABASE = "Database"
+URL_REACH = (Reach.URL, Reach.HOST, Reach.FILE, Reach.CLASS)
+URL_BOUNDS = (
+    "drivers and parameters of fixed lists, others by `jdbc.sqlalchemy.drivers` of the worker's file; SQLite, "
+    "certificates and keys as any file"
+)
 
 
 class ConnectionKeys(ConnectorConfig):
@@ -31,6 +38,7 @@ class ConnectionKeys(ConnectorConfig):
         "connection.url", UrlText(""), importance="high", group=DATABASE,
         dependents=("table.whitelist", "table.blacklist"),
         display_name="JDBC URL", width="long",
+        reach=URL_REACH, bounds=URL_BOUNDS,
         doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or any "
         "SQLAlchemy URL. Keep the password in connection.password.",
     )  # fmt: skip
@@ -62,6 +70,16 @@ class ConnectionKeys(ConnectorConfig):
         display_name="JDBC connection backoff in milliseconds", width="short",
         doc="The wait between two of these tries.",
     )  # fmt: skip
+
+    def named_files(self) -> Iterator[tuple[str, str]]:
+        """The file of SQLite, certificates and keys, wherever the parameters stand."""
+        try:
+            found = [*files_of(parse(self.connection_url, self.driver_properties))]
+        except ValueError:
+            return  # told by connection_rules
+        for parameter, path in found:
+            given = f"connection.{parameter}"
+            yield given if parameter in self.driver_properties else "connection.url", path
 
     @property
     def driver_properties(self) -> dict[str, str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from connect.api.errors import ConfigProblem
 from connectors.jdbc.connection_keys import ConnectionKeys
-from connectors.jdbc.drivers import driver_problems, names_engine
-from connectors.jdbc.url import family, is_jdbc, translate
+from connectors.jdbc.drivers import driver_problems
+from connectors.jdbc.url import family, parse
 
 _DIALECT_FAMILIES = {
     "Sqlite": ("sqlite",), "PostgreSql": ("postgresql",), "MySql": ("mysql", "mariadb"), "Oracle": ("oracle",),
@@ -27,21 +26,13 @@ def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
     if not config.connection_url:
         yield ConfigProblem("connection.url", 'Missing required configuration "connection.url".')
         return
-    named = family(config.connection_url)
-    if is_jdbc(config.connection_url):
-        try:
-            translate(config.connection_url, config.driver_properties)
-        except ValueError as error:
-            yield ConfigProblem("connection.url", f"connection.url: {error}")
-    elif not re.match(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://", config.connection_url):
-        yield ConfigProblem(
-            "connection.url", "connection.url is neither a JDBC URL (jdbc:sqlite:/data/app.db) nor a SQLAlchemy URL."
-        )
-    else:
-        for text in driver_problems(config.connection_url, config.driver_properties, config.sqlalchemy_drivers):
-            yield ConfigProblem("connection.url", f"connection.url: {text}.")
-    if named == "postgresql" and names_engine(config.connection_url, config.driver_properties):
-        yield ConfigProblem("connection.url", "connection.url: sslkey names a library; give the path of a PEM file.")
+    try:
+        url = parse(config.connection_url, config.driver_properties)
+    except ValueError as error:
+        yield ConfigProblem("connection.url", f"connection.url: {str(error).rstrip('.')}.")
+        return
+    for text in driver_problems(url, config.sqlalchemy_drivers):
+        yield ConfigProblem("connection.url", f"connection.url: {text}.")
 
 
 def dialect_problems(name: str, url: str) -> Iterator[ConfigProblem]:

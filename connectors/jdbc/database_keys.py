@@ -35,6 +35,7 @@ class DatabaseKeys(ConnectionKeys):
     )  # fmt: skip
     catalog_pattern: OptionalString = key(
         "catalog.pattern", None, group=DATABASE, display_name="Catalog pattern", width="short",
+        harmless="a pattern of names",
         doc="LIKE pattern of the catalogs (MySQL, MariaDB: databases) to list; none: the one of the connection.",
     )  # fmt: skip
     schema_pattern: OptionalString = key(

@@ -1,4 +1,7 @@
-"""Translates JDBC URLs into the parts of a SQLAlchemy URL. Pure; no message repeats a URL: it may hold a password."""
+"""Takes URLs apart: JDBC URLs are translated, others are SQLAlchemy's. Pure.
+
+No message repeats a URL: it may hold a password.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from connectors.jdbc.url_hosts import ONE_BY_ONE, Address, addresses
 
 OTHER_SERVERS = "other_servers"
 """The parameter that tells `tls.connect` where to go when the first server of MySQL or MariaDB is not there."""
+
+
+_SQLALCHEMY = re.compile(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,28 @@ class DatabaseUrl:
 def is_jdbc(url: str) -> bool:
     """Whether this is a JDBC URL, else it is SQLAlchemy's to parse."""
     return url.startswith("jdbc:")
+
+
+def parse(url: str, properties: Mapping[str, str]) -> DatabaseUrl:
+    """The parts of a JDBC or SQLAlchemy URL, with further parameters of the driver, which win.
+
+    ValueError says what is wrong. Whatever connects, and whatever judges where to, goes by these parts.
+    """
+    if is_jdbc(url):
+        return translate(url, properties)
+    if not _SQLALCHEMY.match(url):
+        raise ValueError("it is neither a JDBC URL (jdbc:sqlite:/data/app.db) nor a SQLAlchemy URL")
+    try:
+        import sqlalchemy as sa
+    except ImportError:
+        raise ValueError("SQLAlchemy is not installed. Run: pip install 'connect-for-kafka[jdbc]'") from None
+    try:
+        made = sa.make_url(url).update_query_dict(properties)
+    except (sa.exc.ArgumentError, ValueError):
+        # SQLAlchemy's own message may repeat the URL.
+        raise ValueError("it is not a SQLAlchemy URL") from None
+    password = None if made.password is None else str(made.password)
+    return DatabaseUrl(made.drivername, made.host, made.port, made.database, made.username, password, made.query)
 
 
 def family(url: str) -> str:

@@ -34,7 +34,13 @@ def addresses(text: str, port: int, example: str) -> list[Address]:
 
 def _parts(text: str) -> list[str]:
     # Commas within brackets are between members of one server.
-    return re.split(r",(?![^()]*\))", text) if text else []
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth = max(0, depth + (character == "(") - (character == ")"))
+        if character == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]] if text else []
 
 
 def _address(text: str, port: int, example: str) -> tuple[Address, bool]:

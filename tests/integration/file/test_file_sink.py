@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from connect.api import schema as s
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
@@ -21,10 +23,26 @@ from connectors.file.config import FileStreamSinkConfig
 from connectors.file.sink import FileStreamSinkTask
 
 TP0, TP1 = TopicPartition("t", 0), TopicPartition("t", 1)
+_NOBODY = 65534
+
+
+@contextmanager
+def as_plain_user() -> Iterator[None]:
+    """Be a user who owns nothing, as root may write everywhere."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.setresuid(_NOBODY, _NOBODY, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
 
 
 def task_on(path: Path | str | None) -> FileStreamSinkTask:
-    task = FileStreamSinkTask(FileStreamSinkConfig.parse({} if path is None else {"file": str(path)}))
+    task = FileStreamSinkTask(
+        FileStreamSinkConfig.parse(EVERYWHERE if path is None else {**EVERYWHERE, "file": str(path)})
+    )
     task.open(FakeSinkContext())
     return task
 
@@ -123,14 +141,12 @@ def test_what_is_in_the_way_is_named_with_its_fix(tmp_path: Path) -> None:
         task_on(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_without_rights_is_named(tmp_path: Path) -> None:
-    tmp_path.chmod(0o555)
-    try:
-        with pytest.raises(ConnectError, match="is not writable; give the worker's user the right"):
-            task_on(tmp_path / "out")
-    finally:
-        tmp_path.chmod(0o755)
+def test_a_directory_without_rights_is_named() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        with as_plain_user(), pytest.raises(ConnectError, match="is not writable; give the worker's user the right"):
+            task_on(folder / "out")
 
 
 def test_without_a_file_standard_output_is_written(capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
@@ -26,7 +27,7 @@ class Life:
     def __init__(self, path: Path | str, store: OffsetStore | None = None, **config: str) -> None:
         self.store = store or OffsetStore()
         given = {"file": str(path), "topic": "lines", **{k.replace("_", "."): v for k, v in config.items()}}
-        self.task = FileStreamSourceTask(FileStreamSourceConfig.parse(given))
+        self.task = FileStreamSourceTask(FileStreamSourceConfig.parse({**given, **EVERYWHERE}))
         self.context = FakeSourceContext(store=self.store)
         self.task.open(self.context)
         self.batches: list[Batch] = []
@@ -225,7 +226,7 @@ def test_what_is_no_regular_file_is_refused(path: Path, tmp_path: Path) -> None:
 
 def test_standard_input_is_read_without_offsets(caplog: pytest.LogCaptureFixture) -> None:
     reading, writing = os.pipe()
-    task = FileStreamSourceTask(FileStreamSourceConfig.parse({"topic": "t"}), StandardInput(reading))
+    task = FileStreamSourceTask(FileStreamSourceConfig.parse({**EVERYWHERE, "topic": "t"}), StandardInput(reading))
     task.open(FakeSourceContext())
     assert "No file is set" in caplog.text
     assert task.poll(Deadline.after(0.0)) is None

@@ -8,6 +8,7 @@ from string import Template
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import Config
 from connect.cli.agent import read_agent_file
 from connect.cluster.validation import Validator
@@ -21,8 +22,9 @@ WORKERS = sorted([*FOLDER.glob("worker-*.yaml"), *FOLDER.glob("*.properties")])
 AGENTS = sorted((FOLDER / "agents").glob("*.json"))
 CONNECTORS = sorted(set(FOLDER.rglob("*.json")) - set(AGENTS))
 FILLED_IN = {
-    "DATABASE_URL": "sqlite:////tmp/x.db", "S3_URL": "http://127.0.0.1:8333", "S3_BUCKET": "lake",
-    "S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b",
+    "DATABASE_URL": "sqlite:////var/lib/shop/x.db", "FOLDER": "/var/lib/shop",
+    "S3_URL": "http://127.0.0.1:8333", "S3_BUCKET": "lake",
+    "S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b", "BIGQUERY_KEYFILE": "/etc/connect/bigquery-key.json",
 }  # fmt: skip
 
 
@@ -43,7 +45,7 @@ def test_a_worker_file_is_valid(file):
 def test_a_connector_file_is_valid(file):
     connector = json.loads(Template(file.read_text()).safe_substitute(FILLED_IN))
     assert set(connector) == {"name", "config"}
-    worker = WorkerConfig.parse(read_worker_file(WORKERS[0]).properties)
+    worker = WorkerConfig.parse(read_worker_file(FOLDER / "worker-standalone.yaml").properties)
     infos = Validator(Catalog.installed(), worker).validate({**connector["config"], "name": connector["name"]})
     assert infos.error_count == 0, infos.message()
 
@@ -65,5 +67,5 @@ def test_an_agents_file_is_valid_and_its_keys_are_known(file):
     catalog = Catalog.installed()
     plugin = agent_plugin(catalog, file.stem)
     config = read_agent_file(file)
-    plugin.config.parse(config)
+    plugin.config.parse({**config, **EVERYWHERE})
     assert [name for name, _ in plugin.config.unknown_keys(set(config) - {"name"})] == []

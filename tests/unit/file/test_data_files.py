@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.bulk import SplitSize
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, SchemaError
@@ -22,7 +23,7 @@ ROWS = 500
 
 
 def config(folder: Path, kind: str, **settings: str) -> DataFilesSourceConfig:
-    given = {"folder": str(folder), "format": kind, "topic": "rows"}
+    given = {**EVERYWHERE, "folder": str(folder), "format": kind, "topic": "rows"}
     return DataFilesSourceConfig.parse(given | {k.replace("_", "."): v for k, v in settings.items()})
 
 
@@ -119,7 +120,7 @@ def test_files_are_shared_out_among_tasks(tmp_path):
     connector = DataFilesSourceConnector(config(tmp_path, "csv", poll_interval_ms="1"))
     ids = []
     for given in connector.task_configs(3):
-        task = connector.task(given)
+        task = connector.task({**given, **EVERYWHERE})
         task.open(FakeSourceContext())
         own = [int(row["id"]) for row in polled(task)]
         assert own
@@ -169,6 +170,17 @@ def test_values_of_csv_files_may_hold_line_ends_where_that_is_said(tmp_path):
     task.open(FakeSourceContext())
     assert [row["name"] for row in polled(task)] == ["a\nb", 'c "d"\n\n', "e"]
     assert bulk_ids(source, SplitSize(1, 1)) == [1, 2, 3]
+
+
+def test_a_line_end_in_quotes_names_the_key_that_allows_it(tmp_path):
+    (tmp_path / "a.csv").write_text('id,name\n1,"a\nb"\n')
+    ctx = FakeSourceContext()
+    task = DataFilesSourceTask(config(tmp_path, "csv"), 0, 1)
+    task.open(ctx)
+    assert polled(task) == []
+    error = ctx.rejected[0].reason
+    assert error.key == "csv.multiline"
+    assert "csv.multiline=true" in str(error)
 
 
 def test_a_quote_that_nothing_closes_is_a_row_that_is_rejected(tmp_path):
@@ -237,7 +249,7 @@ def test_empty_files_and_those_that_are_hidden_or_do_not_match_give_nothing(tmp_
 def test_settings_that_do_not_fit_are_told_by_their_key(tmp_path, settings, key):
     given = {"folder": str(tmp_path), "format": "csv", "topic": "rows"} | settings
     with pytest.raises(ConfigError) as caught:
-        DataFilesSourceConfig.parse(given)
+        DataFilesSourceConfig.parse({**given, **EVERYWHERE})
     assert [problem.key for problem in caught.value.problems] == [key]
 
 

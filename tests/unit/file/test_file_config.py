@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import connectors.file
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import Config
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
@@ -24,7 +25,7 @@ README = Path(connectors.file.__file__).parent / "README.md"
 
 def problems(config: type[Config], **given: str) -> dict[str, str]:
     try:
-        config.parse({k.replace("_", "."): v for k, v in given.items()})
+        config.parse({**EVERYWHERE, **{k.replace("_", "."): v for k, v in given.items()}})
     except ConfigError as error:
         return {p.key: p.message for p in error.problems}
     return {}
@@ -61,23 +62,24 @@ def test_broken_keys_are_named_in_the_words_of_kafka() -> None:
 
 
 @pytest.mark.parametrize("config", [FileStreamSourceConfig, FileStreamSinkConfig])
-def test_a_worker_may_keep_both_to_some_paths(config: type[Config], tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["allowed.paths", "file.stream.paths"])
+def test_both_may_name_what_the_worker_lists_alone(config: type[Config], key: str, tmp_path: Path) -> None:
     allowed, outside = tmp_path / "allowed", tmp_path / "outside"
     allowed.mkdir()
     outside.mkdir()
     (allowed / "link").symlink_to(outside)
-    leave = {"file.stream.paths": f"{allowed}, {outside}/one.txt"}
+    leave = {key: f"{allowed}, {outside}/one.txt"}
 
     def named(file: Path, worker: dict[str, str]) -> set[str]:
-        given = {"file": str(file), "topic": "t", "file.stream.paths": "/"}
+        given = {"file": str(file), "topic": "t", key: "/"}
         values = config.validate_keys(config.with_leave(given, worker))
         return {error for value in values for error in value.errors}
 
     for file in (allowed / "a" / "b.txt", outside / "one.txt"):
         assert named(file, leave) == set()
     for file in (outside / "b.txt", allowed / ".." / "outside" / "b.txt", allowed / "link" / "b.txt"):
-        assert "file.stream.paths" in named(file, leave).pop()
-        assert named(file, {}) == set()
+        assert f"add to the worker's own file: allowed.paths=…,{file} " in named(file, leave).pop()
+    assert f"allowed.paths={allowed}/a " in named(allowed / "a", {}).pop()
 
 
 def test_exactly_once_needs_a_file() -> None:
@@ -88,18 +90,18 @@ def test_exactly_once_needs_a_file() -> None:
 
 
 def test_the_source_has_one_task_and_the_sink_as_many_as_allowed() -> None:
-    source = FileStreamSourceConnector(FileStreamSourceConfig.parse({"file": "f", "topic": "t"}))
+    source = FileStreamSourceConnector(FileStreamSourceConfig.parse({**EVERYWHERE, "file": "f", "topic": "t"}))
     assert source.task_configs(5) == [{"file": "f", "topic": "t"}]
-    sink = FileStreamSinkConnector(FileStreamSinkConfig.parse({"file": "f"}))
+    sink = FileStreamSinkConnector(FileStreamSinkConfig.parse({**EVERYWHERE, "file": "f"}))
     assert sink.task_configs(2) == [{"file": "f"}, {"file": "f"}]
 
 
 def test_check_names_what_is_in_the_way(tmp_path: Path) -> None:
     def source(path: Path) -> FileStreamSourceConnector:
-        return FileStreamSourceConnector(FileStreamSourceConfig.parse({"file": str(path), "topic": "t"}))
+        return FileStreamSourceConnector(FileStreamSourceConfig.parse({**EVERYWHERE, "file": str(path), "topic": "t"}))
 
     def sink(path: Path) -> FileStreamSinkConnector:
-        return FileStreamSinkConnector(FileStreamSinkConfig.parse({"file": str(path)}))
+        return FileStreamSinkConnector(FileStreamSinkConfig.parse({**EVERYWHERE, "file": str(path)}))
 
     now = Deadline.after(1.0)
     source(tmp_path / "not-yet").check(now)
@@ -138,7 +140,7 @@ KEY = "Offset objects should either be null or contain the key 'position'"
     ],
 )
 def test_offsets_that_are_no_place_are_refused(partition: dict, offset: dict, message: str) -> None:
-    connector = FileStreamSourceConnector(FileStreamSourceConfig.parse({"file": "x", "topic": "t"}))
+    connector = FileStreamSourceConnector(FileStreamSourceConfig.parse({**EVERYWHERE, "file": "x", "topic": "t"}))
     with pytest.raises(ConnectError) as caught:
         connector.alter_offsets([SourcePosition({"filename": "x"}, {"position": 1}), SourcePosition(partition, offset)])
     assert str(caught.value) == message

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
+from urllib.parse import parse_qsl, unquote
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from connect.api.allowed_paths import EVERYWHERE
+from connect.api.errors import ConfigError
 from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.drivers import PARAMETERS
+from connectors.jdbc.engine import url_of
+from connectors.jdbc.url import OTHER_SERVERS, family, parse
+from connectors.jdbc.url_parameters import MARIADB, MYSQL, POSTGRES, SQLITE
 
 BASE = {"mode": "bulk", "table.whitelist": "a", "topic.prefix": "t"}
 
 
-def said(url: str, drivers: str = "", **more: str) -> str:
-    given = {**BASE, "connection.url": url, **more}
-    worker = {"jdbc.sqlalchemy.drivers": drivers} if drivers else {}
-    values = JdbcSourceConfig.validate_keys(JdbcSourceConfig.with_leave(given, worker))
-    assert {value.name for value in values if value.errors} <= {"connection.url"}
+def said(url: str, drivers: str = "", paths: str = "/", **more: str) -> str:
+    worker = {"jdbc.sqlalchemy.drivers": drivers, "allowed.paths": paths}
+    properties = JdbcSourceConfig.with_leave({**BASE, "connection.url": url, **more}, worker)
+    values = JdbcSourceConfig.validate_keys(properties)
+    assert {value.name for value in values if value.errors} <= {"connection.url", *more}
     return " ".join(error for value in values for error in value.errors)
 
 
@@ -22,7 +32,11 @@ def said(url: str, drivers: str = "", **more: str) -> str:
     [
         "jdbc:sqlite:/data/shop.db", "sqlite:////data/shop.db", "jdbc:postgresql://db/shop", "postgresql://db/shop",
         "postgresql+psycopg://db/shop", "mysql+pymysql://db/shop", "jdbc:mysql://db/shop", "jdbc:mariadb://db/shop",
-        "jdbc:postgresql://db/shop?sslkey=/etc/key.pem",
+        "jdbc:postgresql://db/shop?sslkey=/etc/key.pem", "sqlite://",
+        "postgresql+psycopg://u:p%3F%40x@db/shop?sslmode=verify-full&sslrootcert=system&options=-csearch_path%3Da",
+        "postgresql+psycopg:///shop?host=a:1&host=b:2&target_session_attrs=primary",
+        "mysql+pymysql://u:p@db/shop?charset=utf8mb4&ssl_ca=/ca.pem&ssl_mode=verify_ca&init_command=SET%20x%3D1",
+        "sqlite:///file:/data/shop.db?mode=ro&uri=true", "sqlite:///:memory:", "jdbc:sqlite:file:///data/shop.db",
     ],
 )  # fmt: skip
 def test_databases_of_java_configurations_need_no_leave(url: str) -> None:
@@ -36,6 +50,7 @@ def test_databases_of_java_configurations_need_no_leave(url: str) -> None:
         "mssql+pyodbc:///?odbc_connect=DRIVER=/tmp/evil.so",
         "mysql+mysqldb://db/shop?plugin_dir=/tmp&default_auth=evil",
         "mysql://db/shop?plugin_dir=/tmp",
+        "MySQL+PyMySQL://db/shop",
         "oracle+oracledb://db/shop",
     ],
 )
@@ -49,14 +64,119 @@ def test_other_drivers_are_the_workers_to_allow(url: str) -> None:
     assert said(url, **{"jdbc.sqlalchemy.drivers": driver}) == refused
 
 
-@pytest.mark.parametrize("parameter", ["plugin", "local_infile", "read_default_file"])
+@pytest.mark.parametrize(
+    "parameter", ["plugin", "local_infile", "read_default_file", "client_flag", "auth_plugin_map", "ssl_capath"]
+)
 def test_parameters_that_load_or_read_are_refused(parameter: str) -> None:
     assert parameter in said(f"mysql+pymysql://db/shop?{parameter}=x")
     assert parameter in said("mysql+pymysql://db/shop", **{f"connection.{parameter}": "x"})
     assert said(f"mysql+pymysql://db/shop?{parameter}=x", "mysql+pymysql") == ""
 
 
+@pytest.mark.parametrize(
+    ("url", "parameter"),
+    [
+        ("mysql+pymysql://u:a?@evil/db?local_infile=1", "local_infile"),
+        ("mysql+pymysql://u:a?charset=x@evil/db?read_default_file=/etc/my.cnf", "read_default_file"),
+        ("mysql+pymysql://evil/db?%6cocal_infile=1", "local_infile"),
+        ("mysql+pymysql://evil/db#?local_infile=1", "local_infile"),
+        ("mysql+pymysql://evil/db?charset=utf8&local_infile=1", "local_infile"),
+        ("postgresql+psycopg://u:a?@evil/db?sslkey=/tmp/evil.so:k", "sslkey"),
+        ("postgresql+psycopg://evil/db?sslkey=a&sslkey=/tmp/evil.so:k", "sslkey"),
+        ("postgresql+psycopg://evil/db?service=x", "service"),
+        ("postgresql+psycopg://evil/db?sslkeylogfile=/tmp/x", "sslkeylogfile"),
+        ("postgresql+psycopg://evil/db?passfile=/tmp/x", "passfile"),
+        ("sqlite:////data/a.db?vfs=unix-none", "vfs"),
+        ("sqlite:///file:/data/a.db%3Fvfs=unix-none?uri=true", "file:"),
+        ("sqlite:///file://evil/data/a.db?uri=true", "file:"),
+        ("sqlite://u:p@evil/data/a.db", "sqlite:////folder/file.db"),
+    ],
+)
+def test_a_url_is_judged_as_it_is_connected_by(url: str, parameter: str) -> None:
+    assert parameter in said(url)
+
+
 def test_a_key_of_postgresql_is_a_file_and_no_library() -> None:
     for url in ("jdbc:postgresql://db/shop?sslkey=engine:/tmp/e", "postgresql+psycopg://db/shop?sslkey=engine:/tmp/e"):
-        assert "sslkey" in said(url)
+        assert "sslkey names a library" in said(url)
+        assert "sslkey names a library" in said(url, "postgresql+psycopg")
     assert "sslkey" in said("jdbc:postgresql://db/shop", **{"connection.sslkey": "engine:/tmp/e"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:sqlite:/etc/passwd", "sqlite:////data/../etc/passwd", "sqlite:///file:/etc/passwd?uri=true",
+        "sqlite:///file:///etc/passwd", "sqlite:///file://localhost/etc/passwd?uri=true", "duckdb:////etc/passwd",
+        "jdbc:sqlite:file:/etc/passwd", "sqlite+pysqlite:////etc/passwd", "sqlite:////%65tc/passwd",
+        "jdbc:postgresql://db/shop?sslcert=/etc/passwd", "postgresql+psycopg://db/shop?sslrootcert=/etc/passwd",
+        "jdbc:mysql://db/shop?serverSslCert=/etc/passwd", "mysql+pymysql://db/shop?ssl_key=/etc/passwd",
+        "postgresql+psycopg://db/shop?sslcrldir=/etc", "jdbc:mariadb://db/shop?keyStore=/etc/passwd",
+    ],
+)  # fmt: skip
+def test_files_are_those_that_the_worker_lists(url: str) -> None:
+    assert "add to the worker's own file: allowed.paths=…," in said(url, "duckdb", paths="/data")
+    assert said(url, "duckdb", paths="/etc") == ""
+
+
+def test_a_file_that_a_driver_property_names_is_told_by_its_key() -> None:
+    given = {**BASE, "connection.url": "jdbc:postgresql://db/shop", "connection.sslkey": "/etc/key.pem"}
+    with pytest.raises(ConfigError) as refused:
+        JdbcSourceConfig.parse(given)
+    assert [problem.key for problem in refused.value.problems] == ["connection.sslkey"]
+
+
+def test_a_link_that_leads_elsewhere_later_is_not_followed(tmp_path) -> None:
+    inside, outside = tmp_path / "allowed", tmp_path / "secret.db"
+    inside.mkdir()
+    (inside / "a.db").touch()
+    outside.touch()
+    config = JdbcSourceConfig.parse(
+        {**BASE, "connection.url": f"jdbc:sqlite:{inside}/a.db", "allowed.paths": str(inside)}
+    )
+    assert url_of(config).database == f"file:{inside}/a.db"
+    (inside / "a.db").unlink()
+    (inside / "a.db").symlink_to(outside)
+    with pytest.raises(ConfigError, match=r"allowed\.paths"):
+        url_of(config)
+
+
+def test_every_parameter_that_a_jdbc_url_is_translated_to_is_known() -> None:
+    made = {"postgresql+psycopg": POSTGRES, "mysql+pymysql": MYSQL, "mariadb+pymysql": MARIADB, "sqlite": SQLITE}
+    for driver, renamed in made.items():
+        assert {target for target, _ in renamed.values()} - PARAMETERS[driver].names == set()
+
+
+PIECES = st.sampled_from([
+    "u", ":", "a?", "@", "evil", "/", "db", "?", "&", ";", "#", "=", ",", "[", "%3F", "%26", "%23", "%40", " ", "\t",
+    "local_infile=1", "%6cocal_infile=1", "read_default_file=/etc/passwd", "plugin=x", "sslkey=engine:x", "service=a",
+    "servicefile=/x", "host=a", "ssl_ca=/x", "charset=utf8", "sslmode=require", "file:", "uri=true", "vfs=x", "mode=ro",
+    "client_flag=128", "passfile=/x", "other_servers=a 1", "user=x", "connect_timeout=3", "\\", "'", "//", "..",
+])  # fmt: skip
+PREFIXES = st.sampled_from([
+    "sqlite:///", "sqlite+pysqlite://", "postgresql+psycopg://", "postgresql://", "mysql+pymysql://",
+    "mariadb+pymysql://", "jdbc:postgresql:", "jdbc:mysql:", "jdbc:mariadb://", "jdbc:sqlite:",
+])  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(PREFIXES, st.lists(PIECES, max_size=9))
+def test_what_is_accepted_connects_by_listed_arguments_alone(prefix: str, pieces: list[str]) -> None:
+    url = prefix + "".join(pieces)
+    try:
+        config = JdbcSourceConfig.parse({**EVERYWHERE, **BASE, "connection.url": url})
+    except ConfigError:
+        return
+    made = url_of(config)
+    known = PARAMETERS[made.drivername]
+    positional, arguments = made.get_dialect()().create_connect_args(made)
+    wanted = {"host", "port", "user", "password", "passwd", "db", "dbname", "database", OTHER_SERVERS, "factory"}
+    assert set(arguments) - known.names - wanted == set()
+    assert ":" not in str(arguments.get("sslkey", ""))
+    for name in positional:
+        path, _, query = str(name).partition("?")
+        assert {key for key, _ in parse_qsl(query, keep_blank_values=True)} <= known.names
+        if path not in {":memory:", ""}:
+            assert unquote(path.removeprefix("file:")).startswith("/")
+    assert family(url) in {"sqlite", "postgresql", "mysql", "mariadb"}
+    assert parse(url, {}).drivername == made.drivername

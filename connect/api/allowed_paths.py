@@ -1,0 +1,101 @@
+"""Which files of this machine a configuration may name: those that the worker's own file lists, and no others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.secrets import HIDDEN
+from connect.api.setting_text import parse_list
+
+ALLOWED_PATHS: Final = "allowed.paths"
+"""The worker's key: files, and folders with all in them."""
+EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/"})
+"""The leave of what a person runs by a command: it reaches what that person may."""
+_PASSES_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def allowed_by(worker: Mapping[str, str]) -> AllowedPaths:
+    """What a worker of these settings lets configurations name."""
+    listed = parse_list(worker.get(ALLOWED_PATHS, ""))
+    assert isinstance(listed, tuple)
+    return AllowedPaths(listed)
+
+
+class AllowedPaths:
+    """Files, and folders with all in them. Links count as where they lead; the state is on the disk, none is kept."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self.paths = tuple(path for path in paths if path)
+
+    def allow(self, path: str | Path) -> bool:
+        """Whether the file or folder, which need not be there, is one of these or below one."""
+        return self._real(path) is not None
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders among them that are there, without links."""
+        return [real for real in map(os.path.realpath, self.paths) if Path(real).is_dir()]
+
+    @property
+    def files(self) -> list[str]:
+        """The files among them that are there, without links."""
+        return [real for real in map(os.path.realpath, self.paths) if Path(real).is_file()]
+
+    def problem(self, key: str, path: str, *, shown: bool = True) -> ConfigProblem | None:
+        """What is wrong with a path that a key names, and the line to add; None: it is allowed.
+
+        `shown`: whether the text may show the path.
+        """
+        return None if self._real(path) is not None else self._told(key, path, shown=shown)
+
+    def _told(self, key: str, path: str, *, shown: bool) -> ConfigProblem:
+        wanted = path if shown else f"THE PATH OF {key}"
+        given = path if shown else HIDDEN
+        return ConfigProblem(key, f"Invalid value {given} for configuration {key}: {self.refusal(wanted)}")
+
+    def refusal(self, path: str) -> str:
+        """The sentences that tell what is not allowed, and the line to add."""
+        line = f"{ALLOWED_PATHS}={'…,' if self.paths else ''}{path}"
+        return (
+            "this worker lets no configuration name that file or folder. Where it should, add to the worker's own "
+            f"file: {line} (files, and folders with all in them)."
+        )
+
+    def require(self, key: str, path: str, *, shown: bool = True) -> Path:
+        """The path without links and `..`. ConfigError, as `problem` tells it: it is not allowed."""
+        real = self._real(path)
+        if real is None:
+            raise ConfigError([self._told(key, path, shown=shown)])
+        return real
+
+    def open(self, key: str, path: str, flags: int, *, mode: int = 0o666, shown: bool = True) -> int:
+        """Open a file: its descriptor. ConfigError: it is not allowed. OSError: as `os.open`.
+
+        Nobody can lead it elsewhere by a link that is made meanwhile: from the root on, no link is followed.
+        """
+        real = self.require(key, path, shown=shown)
+        folder = os.open(real.anchor, _PASSES_THROUGH)
+        try:
+            for name in real.parts[1:-1]:
+                inner = os.open(name, _PASSES_THROUGH, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            return os.open(real.name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def read_bytes(self, key: str, path: str, *, shown: bool = True) -> bytes:
+        """What a file holds. ConfigError: it is not allowed. OSError: it cannot be read."""
+        with os.fdopen(self.open(key, path, os.O_RDONLY, shown=shown), "rb") as file:
+            return file.read()
+
+    def _real(self, path: str | Path) -> Path | None:
+        if not self.paths or "\0" in str(path):
+            return None
+        real = Path(os.path.realpath(path))
+        return real if any(real.is_relative_to(os.path.realpath(root)) for root in self.paths) else None

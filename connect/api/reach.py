@@ -1,0 +1,45 @@
+"""What the value of a setting names beyond Kafka: the kinds of it, and what keeps each in bounds.
+
+Whoever may POST a configuration may choose such values, so each kind has a rule, each key that names such a thing
+declares its kind (`connect.api.config.key`), and a test tries an attack of each kind on each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+
+class Reach(StrEnum):
+    """What a value names."""
+
+    FILE = "file"
+    """A file or a folder of the worker's machine, which is read or written."""
+    CLASS = "class"
+    """Code by its name: a class, a module, a function."""
+    URL = "URL"
+    """An address with its protocol."""
+    HOST = "host"
+    """A machine, or a place on one whose protocol is fixed."""
+    SQL = "SQL"
+    """A text that a database, or an engine of the worker's, runs."""
+    COMMAND = "command"
+    """A part of a command that a shell runs."""
+
+
+BOUNDS: Final[Mapping[Reach, str]] = MappingProxyType({
+    Reach.FILE: "below `allowed.paths` of the worker's file, links resolved; none given: none",
+    Reach.CLASS: "a fixed list; no name loads code",
+    Reach.URL: "HTTP alone, to any address; no file of this machine",
+    Reach.HOST: "any machine, spoken to in its own protocol alone",
+    Reach.SQL: "run by the database, with the rights of its user",
+    Reach.COMMAND: "no character that means something to a shell",
+})  # fmt: skip
+"""The rule of each kind, where a key does not say more."""
+
+
+def declared(*reaches: Reach, bounds: str = "", harmless: str = "") -> dict[str, Any]:
+    """The same declaration for a field of a pydantic model that is no `Config`: its `json_schema_extra`."""
+    return {"reach": [*reaches], "bounds": bounds, "harmless": harmless}

@@ -1,0 +1,83 @@
+"""The text forms of settings, as ConfigDef reads and writes them. Pure.
+
+Source: org.apache.kafka.common.config.ConfigDef (Kafka 4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pydantic import SecretStr
+
+from connect.api.javatext.numbers import parse_real, parse_whole
+from connect.api.secrets import HIDDEN
+
+_BLANK: Final = "".join(map(chr, range(33)))
+"""What Java's `String.trim` takes away: controls and space, and no space of other scripts."""
+_SPACE: Final = " \t\n\r\f\v"
+
+
+def parse_boolean(value: object) -> object:
+    """A BOOLEAN as ConfigDef reads its text. ValueError: it is none."""
+    text = value.strip(_BLANK).lower() if isinstance(value, str) else value
+    if text in {"true", True}:
+        return True
+    if text in {"false", False}:
+        return False
+    raise ValueError("Expected value to be either true or false")
+
+
+def whole_parser(name: str, bits: int) -> Callable[[object], object]:
+    """What reads a whole number of so many bits as ConfigDef does; `name` is its type in the error."""
+
+    def parse(value: object) -> object:
+        try:
+            number = parse_whole(value.strip(_BLANK), bits) if isinstance(value, str) else value
+        except ValueError:
+            number = None
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, int)
+            or not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
+        ):
+            raise ValueError(f"Not a number of type {name}")
+        return number
+
+    return parse
+
+
+def parse_double(value: object) -> object:
+    """A DOUBLE as ConfigDef reads its text. ValueError: it is none."""
+    try:
+        return parse_real(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("Not a number of type DOUBLE") from None
+
+
+def parse_list(value: object) -> object:
+    """A LIST as ConfigDef reads its text."""
+    if isinstance(value, str):
+        text = value.strip(_BLANK)
+        return tuple(part.strip(_SPACE) for part in text.split(",")) if text else ()
+    return value
+
+
+def parse_text(value: object) -> object:
+    """A STRING as ConfigDef reads it: trimmed."""
+    return value.strip(_BLANK) if isinstance(value, str) else value
+
+
+def text_of(value: object) -> str | None:
+    """A value in ConfigDef's text form; a secret becomes `[hidden]`, None stays None."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case tuple() | list():
+            return ",".join(str(part) for part in value)
+        case SecretStr():
+            return HIDDEN
+        case _:
+            return str(value)

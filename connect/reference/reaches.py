@@ -1,0 +1,112 @@
+"""Every key that names a file, code, an address, SQL or a command, from the declarations: the table of ARCHITECTURE.md.
+
+`python -m connect.reference.reaches FILE` writes it into FILE, between the two marks.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel
+
+from connect.api.config import Config
+from connect.api.plugin import PluginKind
+from connect.api.reach import BOUNDS, Reach
+from connect.backfill.spec import BackfillSpec
+from connect.kafka.client_reaches import CLIENT_REACHES
+from connect.plugins import Catalog
+from connect.reference.markdown import code, escaped, table
+from connect.runtime.config_providers import BUILT_IN
+from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+
+BEGIN: Final = "<!-- Made by `make reference`, from the declarations. -->"
+END: Final = "<!-- End of what is made. -->"
+EVERY_CONNECTOR: Final = "every connector"
+OVERRIDES: Final = "`producer.override.`, `consumer.override.`, `admin.override.`"
+BACKFILLS: Final = "backfills"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredKey:
+    """A key as its declaration describes it. `harmless`: why it names nothing though it sounds so."""
+
+    where: str
+    name: str
+    doc: str
+    reaches: tuple[Reach, ...]
+    bounds: str
+    harmless: str
+    is_open: bool
+    """Its value is text of any kind: no number, no choice, and nothing that only the worker's file gives."""
+
+
+def declared_keys(catalog: Catalog) -> list[DeclaredKey]:
+    """Every key that a configuration may have: of plug-ins, of every connector, of backfills."""
+    configs: dict[type[Config], list[str]] = {SourceConnectorConfig: [EVERY_CONNECTOR]}
+    configs[SinkConnectorConfig] = [EVERY_CONNECTOR]
+    for plugin in (*catalog.plugins(), *BUILT_IN):
+        if plugin.kind is not PluginKind.HEADER_CONVERTER:
+            configs.setdefault(plugin.config, []).append(_short(plugin.name))
+    found = [key for config, names in configs.items() for key in _of_config(", ".join(dict.fromkeys(names)), config)]
+    return [*found, *_of_model(BackfillSpec, ())]
+
+
+def _short(name: str) -> str:
+    return code(name.rpartition(".")[2].partition("$")[0])
+
+
+def _of_config(where: str, config: type[Config]) -> Iterator[DeclaredKey]:
+    for d in config.definitions():
+        is_text = d.type in {"STRING", "LIST", "CLASS", "PASSWORD"}
+        is_open = is_text and not d.from_worker and (not d.recommended_values or bool(d.reaches))
+        yield DeclaredKey(where, d.name, d.doc, d.reaches, d.bounds, d.harmless, is_open)
+
+
+def _of_model(model: type[BaseModel], path: Sequence[str]) -> Iterator[DeclaredKey]:
+    for name, field in model.model_fields.items():
+        here = (*path, field.alias or name)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from _of_model(field.annotation, here)
+            continue
+        extra: Mapping[str, object] = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        reach = extra.get("reach")
+        reaches = tuple(Reach(str(one)) for one in reach) if isinstance(reach, list) else ()
+        bounds, harmless = str(extra.get("bounds", "")), str(extra.get("harmless", ""))
+        is_open = "str" in str(field.annotation)
+        yield DeclaredKey(BACKFILLS, ".".join(here), field.description or "", reaches, bounds, harmless, is_open)
+
+
+def reach_table(catalog: Catalog) -> list[str]:
+    """The keys that name something, with what they name and what keeps them in bounds. Equal lines are one."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for key in declared_keys(catalog):
+        if key.reaches and key.is_open:
+            line = (code(key.name), ", ".join(key.reaches), escaped(key.bounds or _bounds(key.reaches)))
+            rows.setdefault(line, []).append(key.where)
+    for name, reaches in CLIENT_REACHES.items():
+        rows.setdefault((code(name), ", ".join(reaches), escaped(_bounds(reaches))), []).append(OVERRIDES)
+    told = ((", ".join(dict.fromkeys(where)), *line) for line, where in rows.items())
+    return table(("of", "key", "names", "what keeps it in bounds"), told)
+
+
+def _bounds(reaches: Iterable[Reach]) -> str:
+    return "; ".join(f"{BOUNDS[reach]}" for reach in reaches)
+
+
+def written(text: str, catalog: Catalog) -> str:
+    """The text with today's table between its marks. ValueError: it has no marks."""
+    before, begun, rest = text.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not begun or not ended:
+        raise ValueError(f"The text has no place for the table: write {BEGIN} and {END}.")
+    lines = "\n".join(reach_table(catalog)).strip()
+    return f"{before}{BEGIN}\n\n{lines}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.write_text(written(target.read_text(encoding="utf-8"), Catalog.installed()), encoding="utf-8")
