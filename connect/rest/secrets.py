@@ -7,12 +7,12 @@ the secret parts are masked.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from connect.api.errors import ConfigProblem
-from connect.api.secrets import HIDDEN, hidden_in, is_masked, masked, restored
+from connect.api.placeholders import placeholder_spans
+from connect.api.secrets import HIDDEN, KnownSecrets, is_masked, masked, masked_setting, restored
 from connect.cluster.validation_infos import ConfigInfos, Info
 from connect.plugins import Catalog
 from connect.runtime.config_secrets import secret_keys, secret_texts
@@ -35,19 +35,19 @@ class Secrets:
         if not self.masked:
             return dict(config)
         hidden = self._secret_keys(config)
-        return {key: HIDDEN if key in hidden else masked(value) for key, value in config.items()}
+        return {key: HIDDEN if key in hidden else self._shown(key, value) for key, value in config.items()}
 
     def mask_infos(self, infos: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
         """The answer of a validation without the configuration's secrets, in values and in errors."""
         given = {key: value for key, value in config.items() if value is not None}
-        hidden, texts = self._secret_keys(given), self._texts(given)
-        configs = tuple(self._without(info, hidden, texts) for info in infos.configs)
-        notes = tuple(masked(hidden_in(note, texts)) for note in infos.notes)
+        hidden, known = self._secret_keys(given), self._known(given)
+        configs = tuple(self._without(info, hidden, known) for info in infos.configs)
+        notes = tuple(masked(known.hide(note)) for note in infos.notes)
         return replace(infos, configs=configs, notes=notes)
 
     def hide(self, text: str, config: Mapping[str, str | None]) -> str:
         """A message about a configuration, without its secrets."""
-        return masked(hidden_in(text, self._texts({key: value for key, value in config.items() if value is not None})))
+        return masked(self._known({key: value for key, value in config.items() if value is not None}).hide(text))
 
     def restore(
         self, config: Mapping[str, str | None], stored: Mapping[str, str] | None
@@ -66,26 +66,35 @@ class Secrets:
         problems = [
             _nothing_stored(key)
             for key, value in found.items()
-            if value is not None and (is_masked(value) or (key in whole and key not in known))
+            if value is not None and ((key != "name" and is_masked(value)) or (key in whole and key not in known))
         ]
         return found, tuple(problems)
 
-    def _without(self, info: Info, hidden: Collection[str], texts: Collection[str]) -> Info:
+    def _without(self, info: Info, hidden: Collection[str], known: KnownSecrets) -> Info:
         value = info.value.value
         if self.masked and value:
-            value = HIDDEN if info.value.name in hidden else masked(value)
-        errors = tuple(masked(hidden_in(error, texts)) for error in info.value.errors)
+            value = HIDDEN if info.value.name in hidden else self._shown(info.value.name, value)
+        errors = tuple(masked(known.hide(error)) for error in info.value.errors)
         return replace(info, value=replace(info.value, value=value, errors=errors))
+
+    def _shown(self, key: str, value: str) -> str:
+        """A connector's name is no secret, however it looks: it stands in every path."""
+        return value if key == "name" else masked_setting(value)
 
     def _secret_keys(self, config: Mapping[str, str]) -> set[str]:
         return {key for key in secret_keys(self.catalog, config) if not self._only_refers(config[key])}
 
-    def _texts(self, config: Mapping[str, str]) -> set[str]:
-        return {text for text in secret_texts(self.catalog, config) if not self._only_refers(text)}
+    def _known(self, config: Mapping[str, str]) -> KnownSecrets:
+        return KnownSecrets(text for text in secret_texts(self.catalog, config) if not self._only_refers(text))
 
     def _only_refers(self, value: str) -> bool:
-        names = "|".join(re.escape(name) for name in self.providers)
-        return bool(names) and re.fullmatch(rf"\s*(?:\$\{{(?:{names}):[^}}]*\}}\s*)+", value) is not None
+        """Whether a value is placeholders of known providers and nothing else."""
+        at, found = 0, False
+        for start, end in placeholder_spans(value):
+            if value[at:start].strip() or value[start + 2 : end].partition(":")[0] not in self.providers:
+                return False
+            at, found = end, True
+        return found and not value[at:].strip()
 
 
 def _nothing_stored(key: str) -> ConfigProblem:

@@ -1,7 +1,7 @@
 """Which keys of a connector's configuration are secret, and which texts in it. Pure.
 
 A key is secret by its declared type, or by its name where nobody declares it; a text is where it is in PEM form. URLs
-have secret parts, whatever their key is.
+have secret parts, whatever their key is, and so have lists of `name=value`, JSON and headers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _OVERRIDES: Final = re.compile(r"(?:producer|consumer|admin)\.override\.")
 _CONVERTERS: Final = {
     "key": PluginKind.CONVERTER, "value": PluginKind.CONVERTER, "header": PluginKind.HEADER_CONVERTER,
 }  # fmt: skip
-_INSIDE: Final = re.compile(r"""(?:password|secret|token)\w*\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
+_LOGIN: Final = re.compile(r"[^\s:]+:(\S+)")
+_BEARER: Final = re.compile(r"\s*(?:bearer|basic|token|apikey)\s+(\S+)\s*", re.IGNORECASE)
 
 
 def secret_keys(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
@@ -38,9 +39,13 @@ def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
     """Every secret in a configuration, with those inside of them: a login's password, the part behind user:."""
     whole = {config[key] for key in secret_keys(catalog, config)}
     parts = {part for value in config.values() for part in secrets_in(value)}
-    inside = {found for value in whole for found in _INSIDE.findall(value)}
-    users = {value.partition(":")[2] for value in whole if re.fullmatch(r"[^\s:]+:\S+", value)}
-    found = whole | parts | inside | users
+    inside = {
+        match[1]
+        for value in whole | parts
+        for form in (_LOGIN, _BEARER)
+        if (match := form.fullmatch(value)) is not None
+    }
+    found = whole | parts | inside
     return found | {unquote(text) for text in found} | {unquote_plus(text) for text in found}
 
 

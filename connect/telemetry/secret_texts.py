@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Iterable
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from connect.api.secrets import HIDDEN_LENGTH_MIN, hidden_in
+from connect.api.known_secrets import KnownSecrets
+
+MOST: Final = 20_000
+"""How many secrets a process keeps in mind: those it read last. Whoever may validate could make it read any number."""
+_FORMS_CHARS: Final = 10_000
 
 
 class SecretTexts:
-    """The secrets known so far. Any thread may add and hide; nothing is forgotten, as a late log line may name it."""
+    """The secrets known so far. Any thread may add and hide; a late log line may name one that counts no more."""
 
-    def __init__(self) -> None:
-        self._texts: frozenset[str] = frozenset()
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._read: dict[tuple[str, bool], None] = {}  # the one read last is at the end
+        self._known = KnownSecrets()
         self._adding = threading.Lock()
 
-    def add(self, secrets: Iterable[str]) -> None:
-        """Hide these from now on, also as JSON, URLs and Python's repr write them."""
-        found = {form for secret in secrets if len(secret) >= HIDDEN_LENGTH_MIN for form in _forms(secret)}
+    def add(self, secrets: Iterable[str], *, as_words: bool = False) -> None:
+        """Hide these from now on, also as JSON, URLs, base64 and Python's repr write them.
+
+        `as_words`: poor ones, too, wherever they are words of their own; see `connect.api.known_secrets`.
+        """
+        found = [secret for secret in secrets if secret]
         with self._adding:
-            if not found <= self._texts:
-                self._texts |= found
+            for secret in found:
+                key = (secret, as_words)
+                if self._read.pop(key, self) is self:
+                    self._hide(*key)
+                self._read[key] = None
+            if len(self._read) > self._most:
+                self._forget()
 
     def hide(self, text: str) -> str:
         """A text for people to read, in which none of them is shown."""
-        return hidden_in(text, self._texts)
+        return self._known.hide(text)
+
+    def _forget(self) -> None:
+        """Forget the older half."""
+        self._read = dict.fromkeys(list(self._read)[-self._most // 2 :])
+        known = KnownSecrets()
+        for secret, as_word in self._read:
+            _add(known, secret, as_word=as_word)
+        self._known = known
+
+    def _hide(self, secret: str, as_word: bool) -> None:
+        _add(self._known, secret, as_word=as_word)
 
 
 SECRET_TEXTS: Final = SecretTexts()
 """The secrets that this process knows."""
 
 
+def _add(known: KnownSecrets, secret: str, *, as_word: bool) -> None:
+    for form in _forms(secret):
+        known.add(form, as_word=as_word)
+
+
 def _forms(secret: str) -> set[str]:
-    return {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret, safe=""), quote_plus(secret)}
+    if len(secret) > _FORMS_CHARS:
+        return {secret}
+    data = secret.encode(errors="surrogatepass")
+    coded = {base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()}
+    plain = {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]}
+    return plain | coded | {quote(data, safe=""), quote_plus(data)}

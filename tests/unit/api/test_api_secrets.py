@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import pytest
@@ -11,7 +12,16 @@ from pydantic import AfterValidator
 
 from connect.api.config import Config, key
 from connect.api.errors import ConfigError
-from connect.api.secrets import hidden_in, is_suspect, masked, restored, secrets_in
+from connect.api.secrets import (
+    KnownSecrets,
+    hidden_in,
+    is_private_text,
+    is_suspect,
+    masked,
+    masked_setting,
+    restored,
+    secrets_in,
+)
 from connect.api.url import Url, Urls, UrlText
 
 S = "s3cr3t-c4n4ry"
@@ -26,28 +36,37 @@ S = "s3cr3t-c4n4ry"
         "jdbc:mysql:replication://u:{}@a:1,b:2/d", "http://a/b, http://u:{}@c:81/", "https://h/oauth?client_secret={}",
         "https://h/blob?sv=1&sig={}&se=2", "mongodb://u:{}@h", "see http://u:{}@h/ there", "http://u:x{}/@h/d",
         "mysql+pymysql://u:p@ss/{}?rd@h/d", "jdbc:postgresql://h/d?user=a@b&Password={}", "Server://h;PWD={};a=b",
+        "u:{}@h", "u:{}@h:5432/db", "a:1,u:x{}/y@h", "url=u:{}@h", "http://x, u:{}@h", "password={}", "a=1;password={}",
+        "user=u password='{}' ssl=true", 'org.X required username="u" password="a\\"{}";', "a=1,b.secret={},c=2",
+        "a=b\npassword = {}\nc=d", '{{"user": "u", "password": "{}"}}', '{{"a": {{"client_secret":"a\\"{}"}}}}',
+        '"{{\\"private_key\\": \\"{}\\"}}"', "{{'token': '{}'}}", '{{"credentials": [1, "{}"]}}', '{{"token": {}}}',
+        "Authorization: Bearer {}", "a:1,Authorization:Basic {},b:2", "X-Api-Key: {}", "Cookie: a={}; b=1",
+        "https://h/p?x=1&access_token={}", "password=a,b c;d {}", "password = (a){}", "pwd={} and more words",
     ],
 )  # fmt: skip
 def test_a_secret_of_a_url_is_masked_and_comes_back(url: str) -> None:
     text = url.format(S)
     assert S in "".join(secrets_in(text))
-    shown = masked(text)
+    shown = masked_setting(text)
     assert S not in shown
     assert "[hidden]" in shown
     assert restored(shown, text) == text
-    assert masked(shown) == shown
+    assert masked_setting(shown) == shown
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "http://host:8083/a?m=a@b", "postgresql://scott@h/d", "jdbc:sqlite:/data/x.db", "http://${env:U}:${env:P}@h",
-        "jdbc:postgresql://h/d?password=${file:/run/s:pw}&x=1", "a:b@c", "user@example.com", "SELECT a FROM t",
-        "http://a:8081,http://b:8082", "jdbc:mysql://h/d?user=u&useSSL=true", "",
+        "jdbc:postgresql://h/d?password=${file:/run/s:pw}&x=1", "user@example.com", "SELECT a FROM t",
+        "http://a:8081,http://b:8082", "jdbc:mysql://h/d?user=u&useSSL=true", "", "user=u, password=", "topic:12",
+        "12:30", "a=b;c=d", "passwords",
+        "token:string,auth:int32", "password:renamed", "file:/secrets/token", "mailto@x:1",
+        "secret-topic-1", '{"name": "x"}', "the password: none", "token = ${env:T}",
     ],
 )  # fmt: skip
 def test_what_is_no_secret_is_shown(text: str) -> None:
-    assert masked(text) == text
+    assert masked(text) == masked_setting(text) == text
 
 
 def test_a_mask_is_restored_by_its_name_wherever_it_stands() -> None:
@@ -61,18 +80,42 @@ def test_a_mask_is_restored_by_its_name_wherever_it_stands() -> None:
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_text_stops_masking_or_restoring(one: str, other: str) -> None:
     for text in (one, f"http://{one}:{other}@{one}?token={other}", f"jdbc:{one};password={other};{one}"):
-        assert restored(masked(text), text) == text or "[hidden]" in text
+        assert restored(masked_setting(text), text) == text or "[hidden]" in text
 
 
 @pytest.mark.parametrize(
     ("text", "secrets", "shown"),
     [
         ("a password of a user", ["a", "or"], "a password of a user"),
-        ("the latest test", ["test"], "the latest [hidden]"),
-        ("connectors: connector", ["connector"], "connectors: [hidden]"),
-        ("xhunter2hunter2y hunter22", ["hunter22"], "xhunter2hunter2y [hidden]"),
+        # Strong ones are hidden wherever they stand.
+        ("xhunter22y hunter22", ["hunter22"], "x[hidden]y [hidden]"),
         ("\\nhunter-2-2", ["hunter-2-2"], "\\n[hidden]"),
-        ("long-one long-one-more", ["long-one", "long-one-more"], "[hidden] [hidden]"),
+        ("longer-1 longer-1-more", ["longer-1", "longer-1-more"], "[hidden] [hidden]"),
+        ("overlap1overlap2xyz", ["overlap1overlap", "overlap2xyz"], "[hidden]"),
+        ("a aBcDeFgH b", ["aBcDeFgH"], "a [hidden] b"),
+        ("the correct horse battery", ["correct horse battery"], "the [hidden]"),
+        ("qwertzuiopasdfgh1, qwertzuiopasdfghj", ["qwertzuiopasdfghj"], "qwertzuiopasdfgh1, [hidden]"),
+        ("x=1;a y", ["1;a y"], "x=[hidden]"),
+        # Short ones where they stand as a value.
+        ("pg13.yaml pg13 io.pg13 pg13/x host/pg13", ["pg13"], "pg13.yaml pg13 io.pg13 pg13/x host/pg13"),
+        ("'pg13' x=pg13, y: pg13. z=pg13.1 'pg13x'", ["pg13"], "'[hidden]' x=[hidden], y: [hidden]. z=pg13.1 'pg13x'"),
+        ("no login as u:pg13@h", ["pg13"], "no login as u:[hidden]@h"),
+        # Plain words and numbers behind a name that sounds secret.
+        ("io.debezium, 'debezium', user=debezium", ["debezium"], "io.debezium, 'debezium', user=debezium"),
+        ("password=debezium pwd: 'debezium'", ["debezium"], "password=[hidden] pwd: '[hidden]'"),
+        (
+            '{"password": "debezium"} {\\"token\\": \\"debezium\\"}',
+            ["debezium"],
+            '{"password": "[hidden]"} {\\"token\\": \\"[hidden]\\"}',
+        ),
+        ("u:debezium@h", ["debezium"], "u:[hidden]@h"),
+        (
+            "Invalid value debezium for configuration db.password: x; Invalid value debezium for configuration topic",
+            ["debezium"],
+            "Invalid value [hidden] for configuration db.password: x; Invalid value debezium for configuration topic",
+        ),
+        ("12345678 rows, pin 12345678, passwd=12345678", ["12345678"], "12345678 rows, pin 12345678, passwd=[hidden]"),
+        ("secret=a", ["a"], "secret=[hidden]"),
     ],
 )
 def test_texts_lose_secrets_and_no_other_words(text: str, secrets: list[str], shown: str) -> None:
@@ -129,3 +172,42 @@ def test_the_error_of_a_declared_url_has_no_secret() -> None:
         Refusing.parse({"one": f"http://u:{S}@h"})
     assert S not in str(caught.value)
     assert S not in repr(Refusing.validate_keys({"one": f"http://u:{S}@h"}))
+
+
+LONG = 64 * 1024
+PUMPED = (
+    "a", "${", "://", "://x:", "x:y://", ";", "(password=", "a:", "=a:", "token=", "token=;", '\\"', '"token":', "\\",
+    "token= ", " ,", ",a", "x-token:,", ";password", "a ", "a:b@c ", "@", "?a=", "&token=x", "jdbc:", "password=a,",
+    "{", "-----BEGIN ", "'token':'", "key", "u:p@", "\n", "=", ":", "\u00e9=",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("begin", ["", "password="])
+def test_no_text_takes_long_to_mask(begin: str) -> None:
+    began_s = time.process_time()
+    for piece in PUMPED:
+        text = begin + piece * (LONG // len(piece))
+        shown = masked_setting(text)
+        assert masked(text)
+        assert restored(shown, text)
+        assert not is_private_text(text)
+    assert time.process_time() - began_s < 12
+
+
+def test_a_text_of_very_many_secrets_is_hidden_behind_them() -> None:
+    text = "".join(f"password={S}{number};a=1;" for number in range(5000))
+    shown = masked_setting(text)
+    assert S not in shown
+    assert restored(shown, text) == text
+
+
+def test_many_secrets_are_found_in_a_long_text_in_one_go() -> None:
+    known = KnownSecrets([f"aaaa-secret-{number}" for number in range(5000)])
+    text = "x" * 50_000 + "aaaa-secret-4321" + "x" * 200_000
+    began_s = time.process_time()
+    shown = known.hide(text)
+    assert time.process_time() - began_s < 5
+    assert "4321" not in shown
+    assert "[hidden]" in shown
+    assert len(shown) < 120_000
+    assert shown.endswith("more characters)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -15,6 +16,12 @@ from connect.plugins import CONNECTORS, Catalog
 CANARY = "c4n4ry-s3cr3t-v4lue"
 PEM = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----"
 USER, PARAMETER = "http://u:{}@h/", "jdbc:postgresql://h/d?user=u&sslpassword={}&a=b"
+NESTED = (
+    "u:{}@h:5432/d", "ssl=true;password={};x=1", '{{"user": "u", "password": "{}"}}', "a:1,Authorization:Bearer {}",
+    'org.X required username="u" password="{}";', "https://h/p?a=b&access_token={}", "user=u password={}",
+)  # fmt: skip
+"""Where secrets stand inside of texts whose key says nothing of them."""
+ANY_NESTED = "one of these"
 BASE = {"connector.class": "FileStreamSource", "file": "f", "topic": "t"}
 UNDECLARED = (
     "connection.pwd", "db.pass", "x.auth", "azure.sas", "hub.connection.string", "request.header.Authorization",
@@ -38,23 +45,29 @@ def _head(plugin: Plugin) -> tuple[dict[str, str], str]:
 
 
 def _values(plugin: Plugin, prefix: str, form: str) -> Iterator[tuple[str, str]]:
-    """Keys of a plug-in with a secret in each; `form`: of a URL's."""
+    """Keys of a plug-in with a secret in each; `form`: what a text looks like that has one inside."""
     for d in plugin.config.definitions():
         if d.type is ConfigType.PASSWORD:
             yield prefix + d.name, "{}"
-        elif d.has_credentials or (form == USER and d.type in {ConfigType.STRING, ConfigType.LIST}):
+        elif d.has_credentials or (form != PARAMETER and d.type in {ConfigType.STRING, ConfigType.LIST}):
             yield prefix + d.name, form
+        elif form == ANY_NESTED:
+            yield prefix + d.name, form  # what was pasted into the wrong place
     for key in UNDECLARED:
         yield key if key.count(".override.") else prefix + key, "{}"
     yield prefix + "what.ever", PEM
+    for number, nested in enumerate(NESTED):
+        yield f"{prefix}what.else.{number}", nested
 
 
 def _cases() -> Iterator[tuple[str, dict[str, str]]]:
     for plugin in Catalog.installed().plugins(*CONNECTORS, *_HEADS):
         head, prefix = _head(plugin)
         has_urls = any(d.has_credentials for d in plugin.config.definitions())
-        for form in (USER, PARAMETER) if has_urls else (USER,):
-            secrets = {key: text.format(f"{CANARY}-{key}") for key, text in _values(plugin, prefix, form)}
+        for form in [USER, *([PARAMETER] if has_urls else []), *([ANY_NESTED] if plugin.kind in CONNECTORS else [])]:
+            nested = itertools.cycle(NESTED)
+            given = [(key, next(nested) if text == ANY_NESTED else text) for key, text in _values(plugin, prefix, form)]
+            secrets = {key: text.format(f"{CANARY}-{key}") for key, text in given}
             yield f"{plugin.kind} {plugin.name}", {**head, **secrets}
 
 

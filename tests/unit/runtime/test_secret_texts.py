@@ -20,11 +20,12 @@ import structlog
 from connect.telemetry.logs import set_up_logs
 from connect.telemetry.secret_texts import SECRET_TEXTS
 set_up_logs({format!r}, "DEBUG")
-SECRET_TEXTS.add(['s3cr3t "c4n4ry"', "a", "test"])
-logging.getLogger("x").debug("login with %s", 's3cr3t "c4n4ry"')
-structlog.get_logger("y").info("a latest test", password='s3cr3t "c4n4ry"', n=1)
+SECRET = 's3cr3t "c4n4ry"'  # named, as Python 3.13 shows the lines of a traceback of code given by -c
+SECRET_TEXTS.add([SECRET, "a", "latest"])
+logging.getLogger("x").debug("login with %s", SECRET)
+structlog.get_logger("y").info("a latest test of latest.yaml", password="latest", n=1)
 try:
-    raise ValueError('s3cr3t "c4n4ry"')
+    raise ValueError(SECRET)
 except ValueError:
     logging.getLogger("z").exception("it failed")
 """
@@ -35,8 +36,8 @@ def test_no_log_line_has_a_secret(log_format: str) -> None:
     code = LINES.format(format=log_format)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert "c4n4ry" not in done.stderr
-    assert done.stderr.count("[hidden]") >= 4
-    assert "a latest [hidden]" in done.stderr
+    assert done.stderr.count("[hidden]") == 3
+    assert "a latest test of latest.yaml" in done.stderr
     assert "it failed" in done.stderr
 
 

@@ -1,0 +1,254 @@
+"""Where the secrets of a setting's text stand: in URLs, `name=value` lists, JSON and headers. Pure.
+
+Texts come from clients: everything here takes time linear in the text. Patterns begin where a run of characters begins
+and nowhere inside of it, and what they repeat is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from connect.api.placeholders import is_reference, without_placeholders
+
+HIDDEN: Final = "[hidden]"
+"""What a secret looks like wherever a person could see it (Kafka's Password.HIDDEN)."""
+_SUSPECT: Final = re.compile(
+    r"passw|passphrase|pwd|secret|token|credential|user\.?info|jaas|authoriz|cookie|signature|connection\.?string"
+    r"|(?:private|api|access|account|storage|signing|encryption)[._-]?key"
+    r"|(?:^|[._-])(?:pass|auth|sas|sig|pat|pem)(?:$|[._-])",
+    re.IGNORECASE,
+)
+# As above, for a text whose names are not told apart yet.
+_SOUNDS_SECRET: Final = re.compile(
+    r"passw|phrase|pwd|secret|token|cred|user|jaas|auth|cookie|sig|connection|key|pass|sas|pat|pem", re.IGNORECASE
+)
+PARTS_MAX: Final = 1000
+"""A text with more secrets than that is hidden from the last of them on."""
+_SCHEME_CHARS: Final = 40
+_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*\Z")
+_WHOLE_URL: Final = re.compile(r"\s*(?:jdbc:|[a-zA-Z][a-zA-Z0-9+.\-]*://)")
+_MARK: Final = re.compile(r"://|(?<!\w)jdbc:")
+_SPACE: Final = re.compile(r"\s")
+_USER: Final = re.compile(r"[^:/@?#;,()\s]*")
+# What a port follows is a host, and what stands behind a host is no password.
+_PORT: Final = re.compile(r"\d+(?:[/?#;,]|\Z)")
+_ORACLE_USER: Final = re.compile(r"jdbc:oracle:\w+:[^/@]*/([^@]*)@")
+_PARAMETER: Final = re.compile(r"([?&;(,])\s*([\w.\-]+)\s*=")
+_BRACKET_END: Final = re.compile(r"[,)]")
+_ENDS: Final = {"(": _BRACKET_END, ",": _BRACKET_END}
+_END: Final = re.compile(r"&|;(?=\s*[\w.\-]+\s*=)")
+_NEXT_URL: Final = re.compile(r",\s*(?=[a-zA-Z][a-zA-Z0-9+.\-]*://)")
+# Without a scheme: `user:password@host`.
+_WORD: Final = re.compile(r"""[^\s,;'"(){}]+""")
+_BARE_USER: Final = re.compile(r"(?:.*=)?[\w.+%\-]{1,100}\Z", re.DOTALL)
+_BARE_HOST: Final = re.compile(r"[\w\[]")
+_NAMED: Final = re.compile(r"""(?<![\w.\-])([\w.\-]{1,200})(\\{0,20}["'])?\s{0,20}([=:])\s{0,20}(\\{0,20}["'])?""")
+# An unquoted value goes on until another name stands behind a delimiter: a password may hold any of these itself.
+_NEXT_NAME: Final = re.compile(r"&|(?:[;,|]\s{0,20}|(?<!\s)\s{1,20})(?=[\w.\-]{1,200}\s{0,5}=)")
+_JSON_END: Final = re.compile(r"[,}\]\s]")
+_HEADER: Final = re.compile(r"authoriz|cookie|^x-|[_-](?:key|token)$", re.IGNORECASE)
+_HEADER_END: Final = re.compile(r"[,;|\n](?=\s{0,20}[\w.\-]{1,100}\s{0,5}[=:])")
+
+
+@dataclass(frozen=True, slots=True)
+class SecretPart:
+    """A secret inside a text: what it is called there, and where its characters are."""
+
+    name: str
+    start: int
+    end: int
+
+
+def is_suspect(key: str) -> bool:
+    """Whether a key that nobody declares sounds as if its value were secret."""
+    return _SUSPECT.search(key) is not None
+
+
+def secret_parts(text: str) -> list[SecretPart]:
+    """The secrets of a setting's text, in order. A part that only refers to a config provider is none."""
+    return [part for part in _all_parts(text) if not is_reference(text[part.start : part.end])]
+
+
+def secret_spans(text: str) -> list[tuple[int, int]]:
+    """Where secrets stand in a setting's text, in order and apart, those too that a config provider gives."""
+    return [(part.start, part.end) for part in _all_parts(text)]
+
+
+def url_parts(text: str) -> list[SecretPart]:
+    """The secrets of the addresses in a text that people read: names in it are words, not settings."""
+    if "@" not in text and "://" not in text and "jdbc:" not in text:
+        return []
+    flat = without_placeholders(text)
+    found = _apart(len(text), _url_parts(flat), _bare_users(flat))
+    return [part for part in found if not is_reference(text[part.start : part.end])]
+
+
+def _all_parts(text: str) -> list[SecretPart]:
+    if "=" not in text and ":" not in text:
+        return []
+    flat = without_placeholders(text)
+    return _apart(len(text), _url_parts(flat), _bare_users(flat), _named_parts(flat))
+
+
+def _apart(size: int, *sources: Iterator[SecretPart]) -> list[SecretPart]:
+    """The parts in order, those inside of another left out. From the last that is looked at on, all is one part."""
+    found: list[SecretPart] = []
+    ends_at = size
+    for source in sources:
+        taken = list(islice(source, PARTS_MAX))
+        found += taken
+        if len(taken) == PARTS_MAX:
+            ends_at = min(ends_at, taken[-1].start)
+    kept: list[SecretPart] = []
+    for part in sorted(found, key=lambda one: (one.start, -one.end)):
+        if part.start < part.end and (not kept or part.start >= kept[-1].end):
+            kept.append(part if part.start < ends_at else replace(part, end=size))
+    return kept
+
+
+def _url_parts(text: str) -> Iterator[SecretPart]:
+    spans = _listed(text) if _WHOLE_URL.match(text) else _inside(text)
+    for start, end in spans:
+        yield from _parts_of(text[start:end], start)
+
+
+def _listed(text: str) -> Iterator[tuple[int, int]]:
+    """Where each URL of a list is."""
+    bounds = [(0, 0), *(found.span() for found in _NEXT_URL.finditer(text)), (len(text), len(text))]
+    return ((bounds[i][1], bounds[i + 1][0]) for i in range(len(bounds) - 1))
+
+
+def _inside(text: str) -> Iterator[tuple[int, int]]:
+    """Where URLs stand among other words: from the scheme to the next space."""
+    at = 0
+    while found := _MARK.search(text, at):
+        mark = found.start()
+        scheme = _SCHEME.search(text[max(at, mark - _SCHEME_CHARS) : mark])
+        end = _first(_SPACE, text, mark)
+        if found[0] == "jdbc:":
+            yield mark, end
+        elif scheme is not None:
+            yield mark - len(scheme[0]), end
+        at = max(end, found.end())
+
+
+def _parts_of(url: str, offset: int) -> Iterator[SecretPart]:
+    user_end = 0
+    for name, start, end in _credentials(url):
+        user_end = max(user_end, end)
+        yield SecretPart(name, offset + start, offset + end)
+    at = user_end
+    while found := _PARAMETER.search(url, at):
+        at = found.end()
+        if not is_suspect(found[2]):
+            continue
+        end = _first(_ENDS.get(found[1], _END), url, at)
+        yield SecretPart(f"parameter {found[2].lower()}", offset + at, offset + end)
+        at = end
+
+
+def _credentials(url: str) -> Iterator[tuple[str, int, int]]:
+    """The user's password; without one the user, of a web address, as that is a token then."""
+    if found := _ORACLE_USER.match(url):
+        yield "password", *found.span(1)
+        return
+    head, _, tail = url.partition("?")
+    # A password may hold a question mark, and a parameter an at sign.
+    in_tail = "=" not in (before := tail.rpartition("@")[0]) and before != ""
+    place = _user_info(url if in_tail or "@" not in head else head)
+    if place is None:
+        return
+    start, colon, at = place
+    if colon is not None:
+        yield "password", colon + 1, at
+    elif re.match(r"\s*https?://", url) and start < at < len(head):
+        yield "user", start, at
+
+
+def _user_info(url: str) -> tuple[int, int | None, int] | None:
+    """Where the first user of a URL starts, the colon behind it if there is one, and the last at sign."""
+    last_at = url.rfind("@")
+    mark = url.find("://")
+    while 0 <= mark < last_at:
+        start = mark + 3
+        user = _USER.match(url, start)
+        end = user.end() if user else start
+        if url.startswith("@", end):
+            return start, None, end
+        if url.startswith(":", end) and end < last_at and not _PORT.match(url, end + 1):
+            return start, end, last_at
+        mark = url.find("://", start)
+    return None
+
+
+def _bare_users(text: str) -> Iterator[SecretPart]:
+    if "@" not in text:
+        return
+    for found in _WORD.finditer(text):
+        word, start = found[0], found.start()
+        colon, last_at = word.find(":"), word.rfind("@")
+        if not 0 < colon < last_at or "://" in word or not _BARE_HOST.match(word, last_at + 1):
+            continue
+        if _BARE_USER.match(word[:colon]):
+            yield SecretPart("password", start + colon + 1, start + last_at)
+
+
+def _named_parts(text: str) -> Iterator[SecretPart]:
+    """The values of names that sound secret: `password=x`, `"password": "x"`, `Authorization: Bearer x`."""
+    if not _SOUNDS_SECRET.search(text):
+        return
+    at = 0
+    while found := _NAMED.search(text, at):
+        at = found.end()
+        name, closes_name, sign, quote = found.groups()
+        if not is_suspect(name) or not (sign == "=" or closes_name or _is_header(name, text, at)):
+            # The quote that ends here may begin the next name.
+            at = found.end() - len(quote or "")
+            continue
+        if quote:
+            end = _quoted_end(text, at, quote)
+        elif text.startswith("(", found.start() - 1) and found.start():
+            end = _first(_BRACKET_END, text, at)
+        else:
+            end = _bare_end(text, at, sign, is_json=bool(closes_name))
+        yield SecretPart(f"parameter {name.lower()}", at, end)
+        at = end
+
+
+def _is_header(name: str, text: str, at: int) -> bool:
+    """Whether `name: value` is a header's line: a column renamed or cast as `token:string` is none."""
+    return not text.startswith("//", at) and _HEADER.search(name) is not None
+
+
+def _bare_end(text: str, start: int, sign: str, *, is_json: bool) -> int:
+    ends = _NEXT_NAME if sign == "=" else _HEADER_END
+    if is_json and sign == ":":
+        if text.startswith(("{", "["), start):
+            # All that is inside, and what follows, rather than a parser; a mask of either kind ends where it ends.
+            return start + len(HIDDEN) if text.startswith(HIDDEN, start) else len(text)
+        ends = _JSON_END
+    return _first(ends, text, start)
+
+
+def _first(ends: re.Pattern[str], text: str, start: int) -> int:
+    stop = ends.search(text, start)
+    return stop.start() if stop else len(text)
+
+
+def _quoted_end(text: str, start: int, quote: str) -> int:
+    """Where the quote ends that was begun by `quote`, which in JSON inside of a text has backslashes of its own."""
+    end = text.find(quote, start)
+    while end > start and len(quote) == 1 and _is_escaped(text, start, end):
+        end = text.find(quote, end + 1)
+    return end if end >= 0 else len(text)
+
+
+def _is_escaped(text: str, start: int, at: int) -> bool:
+    first = at
+    while first > start and text[first - 1] == "\\":
+        first -= 1
+    return (at - first) % 2 == 1
