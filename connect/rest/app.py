@@ -25,13 +25,15 @@ from connect.rest import (
     why,
 )
 from connect.rest.basic_auth import basic_auth
+from connect.rest.browsers import browsers
+from connect.rest.connections import CONNECTIONS, counted
 from connect.rest.context import CONTEXT, RestContext
 from connect.rest.cross_origin import cross_origin
 from connect.rest.errors import errors_to_http
 from connect.rest.forward import CLIENT
-from connect.rest.json_body import BODY_LIMIT_BYTES
 from connect.rest.notes import NOTED
 from connect.rest.openapi import openapi_route
+from connect.rest.request_body import LIMIT_BYTES
 from connect.rest.response_headers import response_headers
 from connect.rest.routing import Route, add_routes
 from connect.rest.tls import client_context
@@ -81,10 +83,13 @@ def admin_app(context: RestContext) -> web.Application:
 
 
 def _application(context: RestContext) -> web.Application:
-    around = (response_headers(context.worker), cross_origin(context.worker), basic_auth(context.worker))
-    middlewares = [*(one for one in around if one is not None), errors_to_http]
-    app = web.Application(middlewares=middlewares, client_max_size=BODY_LIMIT_BYTES)
+    worker = context.worker
+    keep_out = browsers(worker, context.worker_id)
+    around = (response_headers(worker), keep_out, cross_origin(worker), basic_auth(worker))
+    middlewares = [counted, *(one for one in around if one is not None), errors_to_http]
+    app = web.Application(middlewares=middlewares, client_max_size=LIMIT_BYTES)
     app[CONTEXT] = context
+    app[CONNECTIONS] = []
     return app
 
 

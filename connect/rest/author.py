@@ -1,23 +1,50 @@
-"""Who sent a request, as far as the request tells. For people who read a history; never a ground to allow anything."""
+"""Who sent a request: the user that authenticated, and the address it came from. For people who read a history."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from typing import Final
 
 from aiohttp import hdrs, web
 
+from connect.rest.context import context_of
+
+USER: Final = web.RequestKey("user", str)
+"""The user whose name and password were right; missing where none are asked for."""
 ORIGIN: Final = hdrs.X_FORWARDED_FOR
+SIGNATURE: Final = "X-Connect-Forwarded-Signature"
 _LENGTH: Final = 200
 
 
-def origin(request: web.Request) -> str:
-    """The client's address; of a request that another worker sent on the address which that worker saw."""
-    sent_on = request.headers.get(ORIGIN) if "forward" in request.query else None
-    return sent_on or request.remote or "unknown"
-
-
 def who(request: web.Request) -> str:
-    """`10.1.2.3 (curl/8.5.0)`: address and program."""
+    """`ada at 10.1.2.3 (curl/8.5.0)`: user, address and program. A client chooses its program's name itself."""
     program = request.headers.get(hdrs.USER_AGENT, "")
-    text = f"{origin(request)} ({program})" if program else origin(request)
+    user = request.get(USER)
+    place = f"{user} at {_origin(request)}" if user else _origin(request)
+    text = f"{place} ({program})" if program else place
     return "".join(character for character in text if character.isprintable())[:_LENGTH]
+
+
+def passed_on(request: web.Request) -> dict[str, str]:
+    """The headers by which a worker tells the leader where a request came from."""
+    origin = _origin(request)
+    signature = _signature(request, origin)
+    return {ORIGIN: origin} | ({SIGNATURE: signature} if signature else {})
+
+
+def _origin(request: web.Request) -> str:
+    """The client's address; of a request that another worker of the cluster sent on, which signs it, the one it saw."""
+    said = request.headers.get(ORIGIN)
+    if said is not None and "forward" in request.query:
+        right = _signature(request, said)
+        if right and hmac.compare_digest(request.headers.get(SIGNATURE, "").encode(), right.encode()):
+            return said
+    return request.remote or "unknown"
+
+
+def _signature(request: web.Request, origin: str) -> str:
+    """What only a worker can write, as the key is in the config topic; empty while there is none."""
+    key = context_of(request).operations.session_key
+    text = f"{request.method} {request.rel_url.raw_path} {origin}"
+    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest() if key else ""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, NoReturn
 
 from connect.api.errors import ConnectError
 from connect.cluster.operations import Operations, RequestError
+from connect.runtime.backoff import delays_s
 
 _log = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0
@@ -25,33 +27,48 @@ class BackfillWatch:
     """Owned by the event loop of the REST server. Asks nobody anything where no worker comes or goes."""
 
     def __init__(
-        self, operations: Operations, adopt: Callable[[Collection[str] | None], None], has_died: Callable[[], bool]
+        self,
+        operations: Operations,
+        adopt: Callable[[Collection[str] | None], Mapping[str, str]],
+        has_died: Callable[[], bool],
     ) -> None:
-        """`adopt`: go on with the jobs of workers that are not among these, None: with those of this one alone; it
-        blocks. `has_died`: a process of this worker was killed.
+        """`adopt`: go on with the jobs of workers that are not among these, None: with those of this one alone; what
+        cannot go on now, with reasons; it blocks. `has_died`: a process of this worker was killed.
         """
         self._operations = operations
         self._adopt = adopt
         self._has_died = has_died
         self._seen: int | None = None
+        self._is_left = False
+        self._delays = _delays()
+        self._next_try_s = 0.0
 
     async def run(self) -> NoReturn:
-        """Let this worker go on with the jobs of workers that are gone, until cancelled."""
-        pause_s = _LOOK_S
+        """Let this worker go on with the jobs of workers that are gone, until cancelled. No error ends it."""
         while True:
-            await asyncio.sleep(pause_s)
-            number, alive = self._workers()
-            if number == self._seen and not self._has_died():
-                pause_s = _LOOK_S
-                continue
-            # What cannot go on, or dies again and again, is tried ever more seldom.
-            pause_s = min(max(_AGAIN_S, pause_s * 2), _AGAIN_MAX_S)
+            await asyncio.sleep(_LOOK_S)
             try:
-                await asyncio.to_thread(self._adopt, alive)
+                await self._look()
             except ConnectError as error:
                 _log.warning("Backfills of workers that are gone cannot go on yet: %s", error)
-            else:
-                self._seen = number
+            except Exception:  # noqa: BLE001 - whatever it was, the next look is made
+                _log.exception("Backfills of workers that are gone cannot go on yet.")
+
+    async def _look(self) -> None:
+        number, alive = self._workers()
+        # A change among the workers is looked at at once, whatever could not go on before.
+        if number == self._seen and not self._is_due():
+            return
+        self._seen, self._is_left = number, True
+        self._next_try_s = time.monotonic() + next(self._delays)
+        self._is_left = bool(await asyncio.to_thread(self._adopt, alive))
+
+    def _is_due(self) -> bool:
+        """What could not go on, or dies again and again, is tried ever more seldom."""
+        is_wanted, is_late = self._is_left or self._has_died(), time.monotonic() >= self._next_try_s
+        if is_late and not is_wanted:
+            self._delays = _delays()
+        return is_wanted and is_late
 
     def _workers(self) -> tuple[int | None, Collection[str] | None]:
         """The number of the newest rebalance and who was there then; nothing new where another worker leads."""
@@ -61,3 +78,7 @@ class BackfillWatch:
         except RequestError:
             return self._seen, None
         return (rebalances[-1].number, rebalances[-1].workers) if rebalances else (self._seen, None)
+
+
+def _delays() -> Iterator[float]:
+    return delays_s(_AGAIN_MAX_S, initial_s=_AGAIN_S)

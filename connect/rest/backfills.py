@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from aiohttp import web
@@ -16,8 +16,9 @@ from connect.kafka.topics import TopicAdmin
 from connect.rest.answers import empty_answer, json_answer
 from connect.rest.backfill_watch import BackfillWatch
 from connect.rest.context import CONTEXT, context_of, remaining_s
-from connect.rest.json_body import read_json
-from connect.rest.routing import Route, name_of
+from connect.rest.json_body import read_own_json
+from connect.rest.routing import Route, flag, name_of
+from connect.runtime.internal_topics import JOBS_TOPIC
 from connect.runtime.worker_config import WorkerConfig
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ async def get_backfills(request: web.Request) -> web.Response:
 
 async def create_backfill(request: web.Request) -> web.Response:
     """Plan a job and run it on this worker; the body is its spec as JSON."""
-    body = await read_json(request)
+    body = await read_own_json(request)
     if not isinstance(body, dict):
         raise RequestError(400, "The body is no backfill spec: write an object, as in configs/backfill/.")
     return json_answer(await _asked(request, lambda s: s.start(body, remaining_s(request))), 201)
@@ -65,7 +66,7 @@ async def resume_backfill(request: web.Request) -> web.Response:
 
 async def limit_backfill(request: web.Request) -> web.Response:
     """Let a job go faster or slower from now on; the body has some of its limits."""
-    body = await read_json(request)
+    body = await read_own_json(request)
     if not isinstance(body, dict):
         raise RequestError(400, 'The body has no limits: write an object, as {"max_rows_per_second": 1000}.')
     return json_answer(await _asked(request, lambda service: service.limit(name_of(request), body)))
@@ -83,9 +84,9 @@ async def verify_backfill(request: web.Request) -> web.Response:
 
 
 async def hand_over_backfill(request: web.Request) -> web.Response:
-    """Write the connector's offsets where following begins, and resume it."""
-    cluster = _OwnCluster(context_of(request).operations, remaining_s(request))
-    await _asked(request, lambda s: s.hand_over(name_of(request), cluster, remaining_s(request)))
+    """Write the connector's offsets where following begins, and resume it; `force`: also where verify found fault."""
+    cluster, is_forced = _OwnCluster(context_of(request).operations, remaining_s(request)), flag(request, "force")
+    await _asked(request, lambda s: s.hand_over(name_of(request), cluster, remaining_s(request), is_forced=is_forced))
     return empty_answer(202)
 
 
@@ -130,14 +131,12 @@ class _Service:
         except JobStateError as error:
             raise RequestError(409, str(error)) from error
 
-    def adopt(self, alive: Collection[str] | None) -> None:
+    def adopt(self, alive: Collection[str] | None) -> Mapping[str, str]:
         """Go on with what others of the cluster no longer do; see `BackfillService.adopt`."""
-        from connect.backfill.spec import State
-
-        jobs = State().jobs_topic
         admin = TopicAdmin(admin_settings(self._worker.originals, {}, "connect-backfill-watch").properties)
-        if admin.partition_counts([jobs], Deadline.after(_KAFKA_S)):
-            self._service().adopt(alive, _ADOPT_S)
+        if not admin.partition_counts([JOBS_TOPIC], Deadline.after(_KAFKA_S)):
+            return {}
+        return self._service().adopt(alive, _ADOPT_S)
 
     @property
     def has_died(self) -> bool:
@@ -155,7 +154,9 @@ class _Service:
 
         with self._making:
             if self._made is None:
-                self._made = BackfillService(self._worker, BackfillChildren(self._worker.originals, self._worker_id))
+                worker = self._worker
+                children = BackfillChildren(worker.originals, self._worker_id, worker.backfill_jobs_max)
+                self._made = BackfillService(worker, children)
         return self._made
 
 
@@ -189,5 +190,5 @@ ROUTES = (
     Route("PUT", "/backfills/{name}/resume", resume_backfill),
     Route("PUT", "/backfills/{name}/cancel", cancel_backfill),
     Route("POST", "/backfills/{name}/verify", verify_backfill),
-    Route("POST", "/backfills/{name}/handover", hand_over_backfill),
+    Route("POST", "/backfills/{name}/handover", hand_over_backfill, flags=("force",)),
 )

@@ -16,11 +16,17 @@ from aiohttp.typedefs import Middleware
 
 from connect.api.errors import ConfigError
 from connect.rest.answers import json_answer
+from connect.rest.author import USER
 from connect.rest.routing import Answer
 from connect.runtime.java_properties import parse_properties
-from connect.runtime.worker_config import BASIC_AUTH_FILE, WorkerConfig
+from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.worker_rest_keys import BASIC_AUTH_FILE
 
 _EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/]+/fence/?")
+_PROBED: Final = re.compile(r"(?:GET|HEAD) /health/?")
+"""What asks whether a container lives has no password, and is told nothing else."""
+UNKNOWN: Final = web.RequestKey("unknown", bool)
+"""Set for a request without credentials that is answered all the same: it is told no more than it needs."""
 REFUSED: Final = "User cannot access the resource."
 
 
@@ -35,7 +41,12 @@ def basic_auth(worker: WorkerConfig) -> Middleware | None:
         exempt = _EXEMPT.fullmatch(f"{request.method} {request.rel_url.raw_path}")
         # A browser asks before it sends a name and a password.
         preflight = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
-        if exempt or preflight or _known(request.headers.get(hdrs.AUTHORIZATION), users):
+        user = _user(request.headers.get(hdrs.AUTHORIZATION), users)
+        if user is not None:
+            request[USER] = user
+        elif _PROBED.fullmatch(f"{request.method} {request.rel_url.raw_path}"):
+            request[UNKNOWN] = True
+        if user is not None or exempt or preflight or UNKNOWN in request:
             return await handler(request)
         answer = json_answer({"error_code": 401, "message": REFUSED}, 401)
         answer.headers[hdrs.WWW_AUTHENTICATE] = 'Basic realm="KafkaConnect"'
@@ -44,16 +55,16 @@ def basic_auth(worker: WorkerConfig) -> Middleware | None:
     return authenticate
 
 
-def _known(header: str | None, users: Mapping[str, str]) -> bool:
+def _user(header: str | None, users: Mapping[str, str]) -> str | None:
     if header is None:
-        return False
+        return None
     try:
         given = BasicAuth.decode(header, "utf-8")
     except ValueError:
-        return False
+        return None
     # Compared also for an unknown user, so that the time taken does not tell who exists.
     same = hmac.compare_digest(given.password.encode(), users.get(given.login, "").encode())
-    return same and given.login in users
+    return given.login if same and given.login in users else None
 
 
 def _users(path: Path) -> Mapping[str, str]:

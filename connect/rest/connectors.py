@@ -14,6 +14,7 @@ from connect.cluster.operations import NotFoundError, RequestError, Saved
 from connect.rest.answers import empty_answer, info_json, json_answer, status_json
 from connect.rest.author import who
 from connect.rest.checking import ready
+from connect.rest.config_bounds import check_new_name
 from connect.rest.context import context_of
 from connect.rest.json_body import read_config, read_create, read_texts
 from connect.rest.notes import notes_of_each
@@ -41,6 +42,7 @@ async def create(request: web.Request) -> web.Response:
     """Store a new connector."""
     body = await read_create(request)
     name = _trimmed(body.name or "")
+    check_new_name(name)
     config = _named(name, body.config)
     context = context_of(request)
     context.operations.require_leader()
@@ -72,6 +74,8 @@ async def put_config(request: web.Request) -> web.Response:
     name = name_of(request)
     config = _named(name, await read_config(request))
     context = context_of(request)
+    if name not in context.operations.connectors():
+        check_new_name(name)
     context.operations.require_leader()
     if flag(request, "dry_run"):
         return await preview(request, name, config)

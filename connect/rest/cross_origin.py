@@ -1,6 +1,6 @@
 """Which web pages may use this API (CORS): `access.control.allow.origin` and `.methods`, as Kafka Connect's server.
 
-Answers carry permission for a browser; nothing is refused here, as only a browser would care.
+Answers carry permission for a browser; what is refused to pages, `browsers` says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_AGE_S: Final = 60
 
 def cross_origin(worker: WorkerConfig) -> Middleware | None:
     """None where no origin is allowed, which is the default. ConfigError: an origin is no valid pattern."""
-    patterns = [_pattern(text) for text in _parts(worker.access_control_allow_origin)]
+    patterns = origin_patterns(worker)
     if not patterns:
         return None
     methods = ",".join(_parts(worker.access_control_allow_methods) or METHODS)
@@ -44,6 +44,11 @@ def cross_origin(worker: WorkerConfig) -> Middleware | None:
         return answer
 
     return allow
+
+
+def origin_patterns(worker: WorkerConfig) -> list[re.Pattern[str]]:
+    """The origins that are allowed. ConfigError: one is no valid pattern."""
+    return [_pattern(text) for text in _parts(worker.access_control_allow_origin)]
 
 
 def _parts(text: str | None) -> Sequence[str]:

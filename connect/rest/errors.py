@@ -17,6 +17,8 @@ from connect.rest.forward import forwarding
 
 log = logging.getLogger(__name__)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_REASONS = {413: "Request Entity Too Large", 414: "Request-URI Too Long", 416: "Requested Range Not Satisfiable"}
+"""Java's words where those of Python 3.13 are others than before (RFC 9110 has renamed these statuses)."""
 
 
 @web.middleware
@@ -30,7 +32,7 @@ async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamRes
     except web.HTTPException as error:
         if error.status < 400:
             raise
-        response = error_answer(error.status, f"HTTP {error.status} {error.reason}")
+        response = error_answer(error.status, f"HTTP {error.status} {_REASONS.get(error.status, error.reason)}")
         if "Allow" in error.headers:
             response.headers["Allow"] = error.headers["Allow"]
         return response

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
+from connect import python_child
 from connect.cluster.operations import NotFoundError, RequestError
 
 MODULE: Final = "connect.evaluate.job"
@@ -57,8 +57,8 @@ class EvaluationJobs:
             running = next((job.id for job in self._jobs.values() if job.state == "RUNNING"), None)
             if running is not None:
                 raise RequestError(409, f"Evaluation {running} runs on this worker: wait for it, or ask another one.")
-            process = subprocess.Popen(  # noqa: S603 - a module of this package
-                [sys.executable, "-m", MODULE],
+            process = python_child.start(
+                python_child.command(MODULE),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                 start_new_session=True,
             )  # fmt: skip

@@ -10,22 +10,26 @@ from aiohttp import web
 
 from connect.cluster.operations import RequestError
 from connect.rest.answers import json_answer
+from connect.rest.config_bounds import check_config, check_new_name
 from connect.rest.context import CONTEXT
 from connect.rest.evaluation_jobs import EvaluationJobs
-from connect.rest.json_body import NumberText, read_json
+from connect.rest.json_body import NumberText, read_own_json
 from connect.rest.routing import Route, segment
 
 JOBS: Final = web.AppKey("evaluations", EvaluationJobs)
-NUMBERS: Final[Mapping[str, Callable[[str], float]]] = {
-    "sample_rows": int, "duration_s": float, "crashes": int, "budget_rows": int, "seed": int,
+NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {
+    "sample_rows": (int, 1e6), "duration_s": (float, 3600), "crashes": (int, 100), "budget_rows": (int, 1e9),
+    "seed": (int, 2**63),
 }  # fmt: skip
+"""What each option that is a number is read by, and the largest one that is taken."""
+CONNECTORS_MAX: Final = 2
 FLAGS: Final = ("show_values",)
 _USAGE: Final = 'Write {"connectors": [{"name": "…", "config": {…}}], "options": {"sample_rows": 10000}}.'
 
 
 async def start_evaluation(request: web.Request) -> web.Response:
     """Begin an evaluation of a connector, or of a source and the sink of its topics."""
-    connectors, options = checked_body(await read_json(request))
+    connectors, options = checked_body(await read_own_json(request))
     job = await asyncio.to_thread(request.app[JOBS].start, connectors, options)
     return json_answer(job.shown(), 202)
 
@@ -47,6 +51,8 @@ def checked_body(body: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Connectors and options of a request. RequestError 400 names what is wrong. Pure."""
     if not isinstance(body, dict) or not isinstance(body.get("connectors"), list) or not body["connectors"]:
         raise RequestError(400, f"The body names no connectors. {_USAGE}")
+    if len(body["connectors"]) > CONNECTORS_MAX:
+        raise RequestError(400, f"The body names {len(body['connectors'])} connectors: a source and a sink at most.")
     options = body.get("options") or {}
     if not isinstance(options, dict) or set(body) - {"connectors", "options"}:
         raise RequestError(400, f"The body has other members. {_USAGE}")
@@ -59,17 +65,23 @@ def _connector(given: Any) -> dict[str, Any]:
     name = given.get("name") if isinstance(given, dict) else None
     if not isinstance(config, dict) or not isinstance(name, str) or isinstance(name, NumberText):
         raise RequestError(400, f"A connector has a name and a config. {_USAGE}")
-    return {"name": name, "config": {str(k): str(v) for k, v in config.items() if v is not None}}
+    texts = {str(k): str(v) for k, v in config.items() if v is not None}
+    check_config(texts)
+    check_new_name(name)
+    return {"name": name, "config": texts}
 
 
 def _option(name: str, value: Any) -> tuple[str, Any]:
     if name in FLAGS and isinstance(value, bool):
         return name, value
     if name in NUMBERS and isinstance(value, NumberText):
+        read, most = NUMBERS[name]
         try:
-            number = NUMBERS[name](value)
+            number = read(value)
         except ValueError:
             number = -1
+        if number > most:
+            raise RequestError(400, f"Option {name} is larger than {most:.0f}.")
         if number >= 0:
             return name, number
     known = ", ".join((*NUMBERS, *FLAGS))

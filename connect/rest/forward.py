@@ -17,8 +17,9 @@ from yarl import URL
 
 from connect.api.errors import ConnectError
 from connect.cluster.operations import NotLeaderError, RequestError
-from connect.rest.author import ORIGIN, origin
+from connect.rest.author import passed_on
 from connect.rest.context import context_of, remaining_s
+from connect.rest.request_body import body_of
 from connect.rest.routing import conflict, flag
 from connect.rest.waiting import timed_out
 
@@ -72,8 +73,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
     query["forward"] = "false" if "forward" in query else "true"
     base = leader_url.rstrip("/")
     url = URL(base + request.rel_url.raw_path, encoded=True).with_query(query)
-    headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
-    headers[ORIGIN] = origin(request)
+    headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers} | passed_on(request)
     # The leader's own time ends a little earlier, and its answer names the stage it is in.
     timeout = ClientTimeout(total=remaining_s(request) + _LEADER_ANSWERS_S)
     started_ms = time.time_ns() // 1_000_000
@@ -81,7 +81,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
         async with request.app[CLIENT].request(
             request.method,
             url,
-            data=await request.read() or None,
+            data=await body_of(request) or None,
             headers=headers,
             skip_auto_headers=(hdrs.CONTENT_TYPE,),
             timeout=timeout,

@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from aiohttp import web
 
 from connect.cluster.operations import RequestError, TargetState
+from connect.rest.config_bounds import check_config
+from connect.rest.request_body import body_of
 
-BODY_LIMIT_BYTES: Final = 1 << 20
+NESTING_MAX: Final = 100
+"""How deep objects and lists may stand in each other."""
 _INITIAL_STATES: Final = {
     "RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED,
 }  # fmt: skip
@@ -65,6 +68,7 @@ async def read_create(request: web.Request) -> CreateRequest:
     given = None if offsets is None else _offsets(offsets)
     if texts is None:
         raise _null("connectorConfig")
+    check_config(texts)
     name = members.get("name")
     return CreateRequest(None if name is None else _text(name, "name"), texts, state, given)
 
@@ -80,7 +84,11 @@ async def read_config(request: web.Request) -> dict[str, str | None]:
 async def read_texts(request: web.Request) -> dict[str, str | None] | None:
     """A flat map of keys to texts; None for no body or `null`."""
     body = await read_json(request)
-    return None if body is None else _texts(body)
+    if body is None:
+        return None
+    texts = _texts(body)
+    check_config(texts)
+    return texts
 
 
 async def read_offsets(request: web.Request) -> list[GivenOffset]:
@@ -97,7 +105,7 @@ async def read_offsets(request: web.Request) -> list[GivenOffset]:
 
 async def read_json(request: web.Request) -> Any:
     """The body's value; None for no body or `null`. Numbers are NumberText. RequestError 500: it is no JSON."""
-    data = await request.read()
+    data = await body_of(request)
     # As Jackson: a byte order mark or the zero bytes of UTF-16 and UTF-32 tell the encoding.
     encoding = json.detect_encoding(data)
     try:
@@ -114,9 +122,18 @@ async def read_json(request: web.Request) -> Any:
     except json.JSONDecodeError as error:
         raise _refusal(_syntax_text(text, error)) from None
     except RecursionError:
-        raise _refusal("Document nesting depth exceeds the maximum allowed") from None
+        raise _too_deep() from None
+    _check_nesting(value)
     _check_characters(text, value)
     return value
+
+
+async def read_own_json(request: web.Request) -> Any:
+    """The body's value, for a resource that Kafka Connect lacks: what is no JSON is a RequestError 400."""
+    try:
+        return await read_json(request)
+    except RequestError as error:
+        raise RequestError(400 if error.status == 500 else error.status, error.message) from None
 
 
 def plain(value: Any) -> Any:
@@ -214,6 +231,23 @@ def _syntax_text(text: str, error: json.JSONDecodeError) -> str:
 def _inside_object(text: str, position: int) -> bool:
     before = text[:position].rstrip()
     return before.endswith(("{", ","))
+
+
+def _check_nesting(value: Any) -> None:
+    """Level by level, as what is checked may be deeper than functions can call each other."""
+    level, depth = [value], 0
+    while level := [inner for outer in level for inner in _members(outer)]:
+        depth += 1
+        if depth > NESTING_MAX:
+            raise _too_deep()
+
+
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _too_deep() -> RequestError:
+    return RequestError(400, f"Document nesting depth exceeds the maximum allowed ({NESTING_MAX})")
 
 
 def _check_characters(text: str, value: Any) -> None:

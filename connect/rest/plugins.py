@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from aiohttp import web
 
 from connect.api.plugin import Plugin
@@ -15,6 +18,9 @@ from connect.rest.context import context_of
 from connect.rest.json_body import read_config
 from connect.rest.routing import Route, flag, name_of
 from connect.runtime.config_providers import BUILT_IN
+
+NOTES: Final = "X-Connect-Notes"
+_HEADER_CHARS: Final = 2000
 
 
 async def list_plugins(request: web.Request) -> web.Response:
@@ -36,9 +42,10 @@ async def get_definitions(request: web.Request) -> web.Response:
 
 
 async def validate(request: web.Request) -> web.Response:
-    """What is right and wrong with a configuration; nothing is stored. `notes=true` adds what is worth knowing of it.
+    """What is right and wrong with a configuration; nothing is stored.
 
-    Without that the answer has Java's members alone, as its clients may check.
+    What is worth knowing of it, such as a key that nobody knows, is the header X-Connect-Notes, and with `notes=true`
+    the member `notes` too: without that the answer has Java's members alone, as its clients may check.
     """
     wanted = name_of(request)
     config = await read_config(request)
@@ -55,9 +62,20 @@ async def validate(request: web.Request) -> web.Response:
         text = f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {error.message}"
         raise RequestError(500, text) from error
     answer = with_problems(infos, problems).as_json()
+    notes = answer.get("notes", ())
     if not flag(request, "notes"):
         answer.pop("notes", None)
-    return json_answer(answer)
+    told = json_answer(answer)
+    if notes:
+        told.headers[NOTES] = _in_header(notes)
+    return told
+
+
+def _in_header(notes: Sequence[str]) -> str:
+    """As many notes as a header may hold, in ASCII."""
+    text = " | ".join(notes).encode("ascii", "backslashreplace").decode()
+    printable = "".join(character if character.isprintable() else "?" for character in text)
+    return printable if len(printable) <= _HEADER_CHARS else f"{printable[:_HEADER_CHARS]}..."
 
 
 def _plugin(request: web.Request, name: str) -> Plugin:

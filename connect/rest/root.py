@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aiohttp import web
 
-from connect.cluster.operations import Operations
 from connect.rest.answers import json_answer
-from connect.rest.context import context_of
+from connect.rest.basic_auth import UNKNOWN
+from connect.rest.context import RestContext, context_of
 from connect.rest.routing import Route
 from connect.rest.waiting import WaitTimeoutError, stage_text, within
 
@@ -30,32 +32,39 @@ async def root(request: web.Request) -> web.Response:
 async def health(request: web.Request) -> web.Response:
     """200 when the herder answers, 503 while it starts, 500 when it does not in time or the worker lost its group.
 
-    With 200 come the tasks of the cluster, if any, that should run and do not.
+    With 200 come the tasks of the cluster, if any, that should run and do not. A client without credentials, where
+    there are users, is told the status alone.
     """
-    context = context_of(request)
+    code, answer = await _health(context_of(request))
+    if UNKNOWN in request:
+        status = answer["status"]
+        answer = {"status": status, "message": f"Worker is {status}. Whoever logs in is told more."}
+    return json_answer(answer, code)
+
+
+async def _health(context: RestContext) -> tuple[int, dict[str, Any]]:
     operations = context.operations
     if not operations.started:
-        return _health("starting", f"Worker is still starting up. {stage_text(operations.stage)}", 503)
+        return 503, _said("starting", f"Worker is still starting up. {stage_text(operations.stage)}")
     if operations.is_out or operations.is_cut_off:
         text = OUT if operations.is_out else CUT_OFF
-        return _health("unhealthy", f"{operations.kafka_trouble or ''} {text}".strip(), 500)
+        return 500, _said("unhealthy", f"{operations.kafka_trouble or ''} {text}".strip())
     try:
         await within(operations.ping(), context.health_timeout_s)
     except WaitTimeoutError:
         text = "Worker was unable to handle this request and may be unable to handle other requests."
-        return _health("unhealthy", f"{text} {stage_text(operations.stage)}", 500)
-    return _health("healthy", "Worker has completed startup and is ready to handle requests.", 200, operations)
+        return 500, _said("unhealthy", f"{text} {stage_text(operations.stage)}")
+    answer = _said("healthy", "Worker has completed startup and is ready to handle requests.")
+    # With overdue tasks the worker is healthy all the same: ending it, as a probe would, helps none of them.
+    overdue = [
+        {**found.task._asdict(), "reason": found.reason, "since_ms": found.since_ms}
+        for found in operations.overdue_tasks
+    ]
+    return 200, answer | ({"overdue_tasks": overdue} if overdue else {})
 
 
-def _health(status: str, message: str, code: int, operations: Operations | None = None) -> web.Response:
-    answer: dict[str, object] = {"status": status, "message": message}
-    overdue = operations.overdue_tasks if operations is not None else ()
-    if overdue:
-        # The worker is healthy all the same: ending it, as a probe would, helps none of these tasks.
-        answer["overdue_tasks"] = [
-            {**found.task._asdict(), "reason": found.reason, "since_ms": found.since_ms} for found in overdue
-        ]
-    return json_answer(answer, code)
+def _said(status: str, message: str) -> dict[str, Any]:
+    return {"status": status, "message": message}
 
 
 ROUTES = (Route("GET", "/", root, early=True), Route("GET", "/health", health, early=True))

@@ -18,7 +18,7 @@ from connect.rest.context import context_of
 JSON: Final = "application/json"
 STARTING: Final = "Request cannot be completed because a rebalance is expected: the worker is still starting up."
 """Clients try again when they read `rebalance`; an empty list of connectors would make them create what exists."""
-OWN_FLAGS: Final = ("dry_run", "reset_offsets")
+OWN_FLAGS: Final = ("dry_run", "reset_offsets", "force")
 """Flags that Kafka Connect lacks. What they keep from happening must not depend on how they are spelt."""
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -13,10 +13,12 @@ from connect.cluster.operations import Operations
 from connect.plugins import Catalog
 from connect.rest.app import admin_app, rest_app
 from connect.rest.client_errors import client_errors_in_one_line
+from connect.rest.connections import CONNECTIONS, TLS_S, Connections, Patience
 from connect.rest.context import RestContext
-from connect.rest.listeners import Bound, bind
+from connect.rest.listeners import Bound, Listener, bind
 from connect.runtime.worker_config import WorkerConfig
 
+CONNECTIONS_MAX: Final = 256
 _SHUTDOWN_S: Final = 1.0
 """aiohttp waits this long for requests under way, cancels them, and waits as long again."""
 
@@ -34,7 +36,8 @@ class RestServer:
         context = RestContext(operations, catalog, worker, worker_id=bound.worker_id)
         try:
             self.app = rest_app(context)
-            self._thread = HttpThread(self.app, bound, admin_app(context) if bound.admin else None)
+            admin = admin_app(context) if bound.admin else None
+            self._thread = HttpThread(self.app, bound, admin, worker.rest_connections_max)
         except BaseException:
             bound.close()
             raise
@@ -60,7 +63,17 @@ class HttpThread:
     Call `start` once.
     """
 
-    def __init__(self, app: web.Application, bound: Bound, admin: web.Application | None = None) -> None:
+    def __init__(
+        self,
+        app: web.Application,
+        bound: Bound,
+        admin: web.Application | None = None,
+        connections_max: int = CONNECTIONS_MAX,
+        patience: Patience | None = None,
+    ) -> None:
+        """`connections_max`: so many at a time on each listener. `patience`: how long one may keep it waiting."""
+        self._connections_max = connections_max
+        self._patience = patience or Patience()
         self._app = app
         self._admin = admin
         self._bound = bound
@@ -102,20 +115,35 @@ class HttpThread:
         served = [(self._app, self._bound.main)]
         if self._admin is not None:
             served.append((self._admin, self._bound.admin or ()))
+        # Bodies are decompressed where their size is known to have an end; see `request_body`.
         runners = [
-            web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S) for app, _ in served
+            web.AppRunner(
+                app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S, auto_decompress=False
+            )
+            for app, _ in served
         ]
+        servers: list[asyncio.Server] = []
         try:
-            for runner, (_, listeners) in zip(runners, served, strict=True):
+            for runner, (app, listeners) in zip(runners, served, strict=True):
                 await runner.setup()
-                for listener in listeners:
-                    await web.SockSite(runner, listener.bound, ssl_context=listener.tls).start()
+                servers += [await self._listen(runner, app, listener) for listener in listeners]
         except Exception as error:  # noqa: BLE001 - `start` raises it in the caller's thread
             self._started.set_exception(error)
         else:
             self._started.set_result(None)
             await self._stopping.wait()
         finally:
+            for server in servers:
+                server.close()
             for runner in runners:
                 await runner.cleanup()
             self._bound.close()
+
+    async def _listen(self, runner: web.AppRunner, app: web.Application, listener: Listener) -> asyncio.Server:
+        assert runner.server is not None
+        connections = Connections(runner.server, self._connections_max, self._patience)
+        app[CONNECTIONS].append(connections)
+        timeout_s = TLS_S if listener.tls is not None else None
+        return await self._loop.create_server(
+            connections, sock=listener.bound, ssl=listener.tls, ssl_handshake_timeout=timeout_s
+        )

@@ -60,6 +60,7 @@ class MemoryOperations:
         self.started = True
         self.stuck = False
         self.kafka_cluster_id = "cluster-in-memory"
+        self.session_key = "known to workers"
         self.stage = Stage("polling the config topic", 1_700_000_000_000, 1_700_000_000_500)
         self.problems: Mapping[str, Sequence[str]] = {}
         self.check_notes: tuple[str, ...] = ()

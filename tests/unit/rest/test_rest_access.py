@@ -11,9 +11,11 @@ from rest_client import Rest, ServerMaker, refused
 from sample_plugins import FILE_SOURCE, worker_config
 
 from connect.api.errors import ConfigError
+from connect.cluster.operations import OverdueTask
 from connect.rest.basic_auth import basic_auth
 from connect.rest.cross_origin import cross_origin
 from connect.rest.response_headers import header_rules
+from connect.runtime.messages import TaskId
 
 PAGE = "https://console.example"
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
@@ -35,6 +37,20 @@ def test_without_a_known_user_nothing_is_answered(serve: ServerMaker, users: str
             assert answer.headers["WWW-Authenticate"].startswith("Basic realm=")
     for header in ("Basic !!", "Bearer ada", "Basic", "Basic YQ=="):
         refused(rest("GET", "/", headers={"Authorization": header}), 401)
+
+
+def test_whether_it_is_healthy_is_told_to_everyone_and_nothing_else(serve: ServerMaker, users: str) -> None:
+    rest = serve(worker={"rest.basic.auth.file": users})
+    rest.operations.overdue_tasks = [OverdueTask(TaskId("secret-name", 0), "waits", 1)]
+    for path in ("/health", "/health/"):
+        assert rest.get(path) == {"status": "healthy", "message": "Worker is healthy. Whoever logs in is told more."}
+    assert rest("HEAD", "/health").status_code == 200
+    assert rest("GET", "/health", auth=("ada", "lovelace")).json()["overdue_tasks"]
+    rest.operations.is_cut_off, rest.operations.kafka_trouble = True, "kafka-1.internal:9092 is away."
+    sick = rest("GET", "/health")
+    assert (sick.status_code, "kafka-1" in sick.text, sick.json()["status"]) == (500, False, "unhealthy")
+    for method, path in (("POST", "/health"), ("GET", "/health/x"), ("GET", "/healthy"), ("GET", "//health")):
+        assert rest(method, path).status_code == 401
 
 
 def test_known_users_are_let_in(serve: ServerMaker, users: str) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from rest_client import Rest, refused
+from pathlib import Path
+
+import pytest
+from memory_cluster import Cluster, MemoryOperations
+from rest_client import Rest, ServerMaker, refused
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
@@ -77,5 +81,25 @@ def test_who_stays_who_when_a_worker_sends_the_request_on(two: tuple[Rest, Rest]
     _, follower = two
     follower("PUT", "/connectors/a/config", CONFIG, headers={"User-Agent": "kcctl/1"})
     assert follower.get("/connectors/a/history")["configs"][0]["who"] == "127.0.0.1 (kcctl/1)"
-    follower("PUT", "/connectors/a/config?forward=true", CONFIG, headers={"X-Forwarded-For": "10.9.8.7"})
-    assert follower.get("/connectors/a/history")["configs"][1]["who"].startswith("10.9.8.7 (python-requests")
+
+
+@pytest.mark.parametrize("query", ["", "?forward=true", "?forward=false"])
+def test_nobody_says_who_he_is(two: tuple[Rest, Rest], query: str) -> None:
+    leader, _ = two
+    said = {"X-Forwarded-For": "10.9.8.7", "X-Connect-Forwarded-Signature": "0" * 64, "User-Agent": "x"}
+    leader("PUT", f"/connectors/a/config{query}", CONFIG, headers=said)
+    assert leader.get("/connectors/a/history")["configs"][0]["who"] == "127.0.0.1 (x)"
+
+
+def test_who_is_the_user_that_logged_in_also_behind_a_follower(serve: ServerMaker, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("ada=lovelace\n")
+    cluster = Cluster()
+    leader = serve(MemoryOperations(cluster), worker={"rest.basic.auth.file": str(users)})
+    follower = serve(MemoryOperations(cluster, leads=False), worker={"rest.basic.auth.file": str(users)})
+    cluster.leader_url = leader.url
+    for number, rest in enumerate((leader, follower)):
+        config = CONFIG | {"number": str(number)}
+        rest("PUT", "/connectors/a/config", config, auth=("ada", "lovelace"), headers={"User-Agent": "x"})
+    versions = leader("GET", "/connectors/a/history", auth=("ada", "lovelace")).json()["configs"]
+    assert [version["who"] for version in versions] == ["ada at 127.0.0.1 (x)"] * 2

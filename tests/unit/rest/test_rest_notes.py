@@ -21,6 +21,16 @@ def test_validation_and_preview_have_them(rest: Rest) -> None:
     config = CONFIG | {"name": "a", "batch.sise": "1"}
     answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate?notes=true", config)
     assert (answer.status_code, answer.json()["notes"]) == (200, [NOTE])
+    as_java = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config)
+    assert list(as_java.json()) == ["name", "error_count", "groups", "configs"]
+    assert as_java.headers["X-Connect-Notes"] == NOTE
+    odd = rest(
+        "PUT",
+        f"/connector-plugins/{FILE_SOURCE}/config/validate",
+        CONFIG | {"x\r\ny: ü" * 100: "1", "z" * 999: "1", "y" * 999: ""},
+    )
+    assert odd.headers["X-Connect-Notes"].startswith("x??y: \\xfcx??")
+    assert len(odd.headers["X-Connect-Notes"]) == 2003
     answer = rest("PUT", f"/connector-plugins/{FILE_SOURCE}/config/validate", config)
     assert list(answer.json()) == ["name", "error_count", "groups", "configs"], "Java's members alone"
     assert rest("PUT", "/connectors/a/config?dry_run=true", config).json()["notes"] == [NOTE]
@@ -70,8 +80,8 @@ def test_a_configuration_that_takes_long_to_look_at_holds_up_no_list(
 
 
 def test_no_note_shows_a_secret(rest: Rest) -> None:
-    vault = {"connector.class": VAULT_SOURCE, "connection.url": "u", "connection.password": "hunter2"}
-    rest("PUT", "/connectors/v/config", vault | {"my-hunter2-key": "x"})
+    vault = {"connector.class": VAULT_SOURCE, "connection.url": "u", "connection.password": "hunter2-strong"}
+    rest("PUT", "/connectors/v/config", vault | {"my-hunter2-strong-key": "x"})
     status = rest.get("/connectors/v/status")
     assert "hunter2" not in str(status)
     assert len(status["notes"]) == 1

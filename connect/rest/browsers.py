@@ -1,0 +1,143 @@
+"""Requests of browsers: served under the worker's own names, and changing something for its own pages alone.
+
+A page of any origin may make its reader's browser send requests to a worker that only the reader can reach, and by a
+name of its own that leads to the worker (DNS rebinding) read the answers too. Clients that are no browsers send what
+they like, so nothing is asked of them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Middleware
+
+from connect.cluster.operations import RequestError
+from connect.rest.cross_origin import origin_patterns
+from connect.rest.errors import error_answer
+from connect.rest.routing import JSON, Answer
+from connect.runtime.worker_config import WorkerConfig
+
+KEY: Final = "rest.allowed.hosts"
+_READS: Final = (hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS)
+_MARKS: Final = (
+    hdrs.ORIGIN, "Sec-Fetch-Site", "Sec-Fetch-Dest", hdrs.REFERER, "Upgrade-Insecure-Requests",
+)  # fmt: skip
+"""Headers of browsers alone. Without TLS they send no Sec-Fetch-*, and no Origin with what only reads."""
+_LANGUAGE_OF_PROGRAMS: Final = "*"
+"""What Node sends as Accept-Language."""
+_UNFORGEABLE: Final = "X-Requested-With"
+"""A form of another page cannot send it; a script can after a preflight that is refused."""
+
+
+class OwnNames:
+    """The names under which browsers may reach a worker."""
+
+    def __init__(self, worker: WorkerConfig, worker_id: str) -> None:
+        """`worker_id`: its `host:port`."""
+        listeners = {urlsplit(address).hostname for address in (*worker.listeners, *worker.admin_listeners)}
+        own = {"localhost", socket.gethostname(), worker.rest_advertised_host_name, _name(worker_id), *listeners}
+        self._names = {name.lower().rstrip(".") for name in own if name}
+        self._allowed = [entry.strip().lower() for entry in worker.rest_allowed_hosts if entry.strip()]
+
+    def __contains__(self, host: str) -> bool:
+        """Whether a Host header, `name` or `name:port`, is one of them. No other page has an address for its name."""
+        name = _name(host)
+        if name in self._names or _is_address(name) or name.endswith(".localhost"):
+            return True
+        return any(_fits(entry, host.lower(), name) for entry in self._allowed)
+
+
+def browsers(worker: WorkerConfig, worker_id: str) -> Middleware:
+    """What refuses the requests of foreign pages. ConfigError: an origin is no valid pattern."""
+    names = OwnNames(worker, worker_id)
+    origins = origin_patterns(worker)
+
+    @web.middleware
+    async def keep_out(request: web.Request, handler: Answer) -> web.StreamResponse:
+        try:
+            if is_browser(request):
+                _check(request, names, origins)
+        except RequestError as error:
+            return error_answer(error.status, error.message)
+        return await handler(request)
+
+    return keep_out
+
+
+def _check(request: web.Request, names: OwnNames, origins: Iterable[re.Pattern[str]]) -> None:
+    origin = request.headers.get(hdrs.ORIGIN)
+    is_listed = origin is not None and any(pattern.fullmatch(origin) for pattern in origins)
+    host = request.headers.get(hdrs.HOST, "")
+    if not is_listed:
+        _check_host(host, names)
+    if request.method not in _READS:
+        _check_change(request, host, origin, is_listed=is_listed)
+
+
+def is_browser(request: web.Request) -> bool:
+    """Whether a request has what browsers alone send."""
+    if any(mark in request.headers for mark in _MARKS):
+        return True
+    language = request.headers.get(hdrs.ACCEPT_LANGUAGE)
+    if language is None:
+        return False
+    return language != _LANGUAGE_OF_PROGRAMS or request.headers.get(hdrs.USER_AGENT, "").startswith("Mozilla/")
+
+
+def _check_host(host: str, names: OwnNames) -> None:
+    if host not in names:
+        shown = re.sub(r"[^\w.:\[\]-]", "?", host)[:100]
+        raise RequestError(
+            403,
+            f"This worker is not called {shown} by its own file, so it answers no browser under that name. If it is "
+            f"right, write {KEY}={_name(shown)} into the worker's file.",
+        )
+
+
+def _check_change(request: web.Request, host: str, origin: str | None, *, is_listed: bool) -> None:
+    if origin is not None and not is_listed and not _is_own(origin, host):
+        shown = re.sub(r"[^\w.:/\[\]-]", "?", origin)[:100]
+        raise RequestError(
+            403,
+            f"The page of {shown} may change nothing here. If it may, write access.control.allow.origin={shown} into "
+            "the worker's file.",
+        )
+    if origin is None and request.headers.get("Sec-Fetch-Site", "none") not in {"same-origin", "none"}:
+        raise RequestError(403, "A page of another site may change nothing here.")
+    kind = request.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower()
+    if request.method == hdrs.METH_POST and kind != JSON and _UNFORGEABLE not in request.headers:
+        raise RequestError(403, f"A browser's POST without JSON needs a header that no form sends: {_UNFORGEABLE}.")
+
+
+def _is_own(origin: str, host: str) -> bool:
+    """Whether a page is of this very address. A proxy may speak TLS where the worker does not."""
+    place = urlsplit(origin)
+    default = {"http": ":80", "https": ":443"}.get(place.scheme, "")
+    return place.netloc.lower() != "" and host.lower() in {place.netloc.lower(), f"{place.netloc.lower()}{default}"}
+
+
+def _name(host: str) -> str:
+    """The name of a Host header, without its port and in small letters."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _fits(entry: str, host: str, name: str) -> bool:
+    if entry == "*" or entry in {host, name}:
+        return True
+    return entry.startswith("*.") and name.endswith(entry[1:])

@@ -1,0 +1,184 @@
+"""The connections of a REST listener: how many there may be, and how long one may keep the server waiting.
+
+aiohttp waits for ever for the head of a request. Here each connection has a clock: the head of a request has to come
+within seconds, and so has a client to take its answer. Where there are too many connections, the one goes that has
+waited longest without a request, so that whoever holds hundreds of them keeps nobody out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from connect.rest.routing import Answer
+
+TLS_S: Final = 10.0
+"""How long the handshake of TLS may take."""
+_log = logging.getLogger(__name__)
+
+
+class Patience(NamedTuple):
+    """How long one connection may keep the server waiting."""
+
+    head_s: float = 15.0
+    """For the head of a request, from its first byte or from the connection on."""
+    take_s: float = 60.0
+    """For the client to take some of an answer."""
+
+
+class Connections:
+    """The connections of one listener; makes the protocol of each. Owned by the event loop."""
+
+    def __init__(self, make: Callable[[], asyncio.Protocol], most: int, patience: Patience) -> None:
+        """`make`: the protocol that serves a connection. `most`: so many at a time."""
+        self.patience = patience
+        self._make = make
+        self._most = most
+        self._by_transport: dict[asyncio.BaseTransport, _Connection] = {}
+        self._waiting: dict[_Connection, None] = {}  # the one that has waited longest is first
+
+    def __call__(self) -> asyncio.Protocol:
+        """A protocol for a connection that was accepted."""
+        return _Connection(self, self._make())
+
+    def admit(self, connection: _Connection, transport: asyncio.BaseTransport) -> None:
+        """Count a connection; end one where there are too many."""
+        self._by_transport[transport] = connection
+        self.waits(connection)
+        if len(self._by_transport) > self._most:
+            longest = next(iter(self._waiting))
+            _log.info("A connection was ended: there are more than rest.connections.max=%d.", self._most)
+            longest.end()
+
+    def forget(self, connection: _Connection, transport: asyncio.BaseTransport) -> None:
+        """A connection has ended."""
+        self._by_transport.pop(transport, None)
+        self._waiting.pop(connection, None)
+
+    def waits(self, connection: _Connection) -> None:
+        """The server waits for this client."""
+        self._waiting.pop(connection, None)
+        self._waiting[connection] = None
+
+    def works(self, connection: _Connection) -> None:
+        """The client waits for the server."""
+        self._waiting.pop(connection, None)
+
+    def of(self, request: web.Request) -> _Connection | None:
+        """The connection of a request; None: it is gone."""
+        return self._by_transport.get(request.transport) if request.transport is not None else None
+
+
+class _Connection(asyncio.Protocol):
+    """Passes everything on to the protocol that serves it, and keeps the clock."""
+
+    def __init__(self, all_: Connections, inner: asyncio.Protocol) -> None:
+        self._all = all_
+        self._inner = inner
+        self._transport: asyncio.Transport | None = None
+        self._head_clock: asyncio.TimerHandle | None = None
+        self._take_clock: asyncio.TimerHandle | None = None
+        self._at_work = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start the clock: a first request has to come."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._all.admit(self, transport)
+        self._start_head_clock()
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """The first bytes of a request start the clock."""
+        if not self._at_work and self._head_clock is None:
+            self._start_head_clock()
+        self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """The client sends no more."""
+        return self._inner.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clocks."""
+        for clock in (self._head_clock, self._take_clock):
+            if clock is not None:
+                clock.cancel()
+        if self._transport is not None:
+            self._all.forget(self, self._transport)
+        self._inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client does not take its answer."""
+        self._take_clock = asyncio.get_running_loop().call_later(self._all.patience.take_s, self.end)
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """It takes it again."""
+        if self._take_clock is not None:
+            self._take_clock.cancel()
+        self._inner.resume_writing()
+
+    def end(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def begin_request(self) -> None:
+        """A request's head has come."""
+        self._at_work = True
+        if self._head_clock is not None:
+            self._head_clock.cancel()
+            self._head_clock = None
+        self._all.works(self)
+
+    def end_request(self) -> None:
+        """It was answered; the client may ask again when it likes, unless it has begun to."""
+        self._at_work = False
+        self._all.waits(self)
+
+    @contextmanager
+    def awaits_body(self) -> Iterator[None]:
+        """The server waits for the body of a request."""
+        self._all.waits(self)
+        try:
+            yield
+        finally:
+            self._all.works(self)
+
+    def _start_head_clock(self) -> None:
+        self._head_clock = asyncio.get_running_loop().call_later(self._all.patience.head_s, self.end)
+
+
+CONNECTIONS: Final = web.AppKey("connections", list[Connections])
+"""Those of every listener of an application."""
+CONNECTION: Final = web.RequestKey("connection", _Connection)
+
+
+@web.middleware
+async def counted(request: web.Request, handler: Answer) -> web.StreamResponse:
+    """Tell a connection of its requests."""
+    connection = next(filter(None, (one.of(request) for one in request.app[CONNECTIONS])), None)
+    if connection is None:
+        return await handler(request)
+    connection.begin_request()
+    request[CONNECTION] = connection
+    try:
+        return await handler(request)
+    finally:
+        connection.end_request()
+
+
+@contextmanager
+def awaiting_body(request: web.Request) -> Iterator[None]:
+    """The server waits for the body of this request, and is not at work on it."""
+    connection = request.get(CONNECTION)
+    if connection is None:
+        yield
+        return
+    with connection.awaits_body():
+        yield

@@ -1,0 +1,45 @@
+"""The body of a request: within a time, a size and the encodings that are known."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from connect.cluster.operations import RequestError
+from connect.rest.connections import awaiting_body
+
+LIMIT_BYTES: Final = 1 << 20
+"""The longest body, decompressed."""
+ARRIVE_S: Final = 30.0
+"""How long a body may take to arrive."""
+_WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+
+
+async def body_of(request: web.Request) -> bytes:
+    """The body, decompressed. RequestError 408: it is too slow; 413: too long; 415: it is encoded otherwise."""
+    encoding = request.headers.get(hdrs.CONTENT_ENCODING, "identity").strip().lower()
+    if encoding not in {"identity", "", *_WINDOWS}:
+        raise RequestError(415, f"Content-Encoding {encoding[:40]} is not known: send identity, gzip or deflate.")
+    try:
+        with awaiting_body(request):
+            async with asyncio.timeout(ARRIVE_S):
+                data = await request.read()
+    except TimeoutError:
+        raise RequestError(408, f"The body did not arrive within {ARRIVE_S:.0f} s.") from None
+    return _decompressed(data, _WINDOWS[encoding]) if encoding in _WINDOWS else data
+
+
+def _decompressed(data: bytes, window: int) -> bytes:
+    stream = zlib.decompressobj(window)
+    try:
+        whole = stream.decompress(data, LIMIT_BYTES + 1)
+    except zlib.error:
+        raise RequestError(400, "The body is not compressed as its Content-Encoding says.") from None
+    if len(whole) > LIMIT_BYTES:
+        raise RequestError(413, "HTTP 413 Request Entity Too Large")
+    if not stream.eof:
+        raise RequestError(400, "The compressed body ends too early.")
+    return whole
