@@ -68,7 +68,7 @@ def restore(  # noqa: PLR0917 - click calls it by name
     """
     from connect.backfill.driver import Driver
     from connect.cli.overrides import parse_overrides
-    from connect.cli.worker_settings import read_worker_settings
+    from connect.cli.worker_settings import read_worker_settings, with_every_file
 
     given = {"keyspace": keyspace, "tables": tables, "topic.prefix": topic_prefix, "written.since": since}
     said = {key: value for key, value in given.items() if value is not None}
@@ -77,7 +77,7 @@ def restore(  # noqa: PLR0917 - click calls it by name
         if delete_missing:
             check_deletes(config, verify=verify)
         spec = restore_spec(job or job_name(config), engine, lanes)
-        with Driver(spec, read_worker_settings(worker_file), config) as driver:
+        with Driver(spec, with_every_file(read_worker_settings(worker_file)), config) as driver:
             if not _is_done(driver):
                 sys.exit(3)
             if verify and not _is_good(driver):
@@ -122,8 +122,8 @@ def connector_config(file: Path, overrides: Mapping[str, str]) -> dict[str, str]
 
     ConfigError: the file holds no configuration, or neither names a keyspace.
     """
-    from connect.api.config import text_of
     from connect.api.errors import ConfigError
+    from connect.api.setting_text import text_of
 
     try:
         content = json.loads(file.read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, between, key, non_empty, one_of
+from connect.api.reach import Reach
 
 CONSISTENCY_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM", "ALL")
 CONTACT = "Cassandra"
@@ -15,6 +16,7 @@ class ContactKeys(ConnectorConfig):
 
     contact_points: Annotated[ListOf, non_empty] = key(
         "contact.points", importance="high", group=CONTACT,
+        reach=Reach.HOST, bounds="spoken CQL to, and nothing else",
         doc="Addresses of some nodes, comma-separated; the others are found through them.",
     )  # fmt: skip
     port: Annotated[Int, between(1, 65535)] = key(
@@ -26,13 +28,19 @@ class ContactKeys(ConnectorConfig):
         "ssl.enabled", False, group=CONTACT, doc="Encrypt connections; the nodes' certificates are checked."
     )  # fmt: skip
     ssl_ca_file: String = key(
-        "ssl.ca.file", "", group=CONTACT, doc="PEM file of the authorities to trust; empty: those the system trusts."
+        "ssl.ca.file", "", group=CONTACT,
+        reach=Reach.FILE,
+        doc="PEM file of the authorities to trust; empty: those the system trusts."
     )  # fmt: skip
     ssl_certificate_file: String = key(
-        "ssl.certificate.file", "", group=CONTACT, doc="PEM file of this client's certificate, where nodes ask for one."
+        "ssl.certificate.file", "", group=CONTACT,
+        reach=Reach.FILE,
+        doc="PEM file of this client's certificate, where nodes ask for one."
     )  # fmt: skip
     ssl_key_file: String = key(
-        "ssl.key.file", "", group=CONTACT, doc="PEM file of its key; empty: it is in the certificate's file."
+        "ssl.key.file", "", group=CONTACT,
+        reach=Reach.FILE,
+        doc="PEM file of its key; empty: it is in the certificate's file."
     )  # fmt: skip
     ssl_verify_hostname: Boolean = key(
         "ssl.verify.hostname", True, group=CONTACT, importance="low",

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from connect.api.errors import SchemaError
+from connect.api.errors import RetriableError, SchemaError
 from connectors.cassandra.cql_types import UserTypes, parse_type, user_types_of
 from connectors.cassandra.queries import Queries
 from connectors.cassandra.tables import Table, TableColumn
 
 _TABLES = "SELECT keyspace_name, table_name, id, cdc FROM system_schema.tables"
+_VIEWS = "SELECT keyspace_name, view_name, id FROM system_schema.views"
 _COLUMNS = (
     "SELECT keyspace_name, table_name, column_name, kind, position, type, clustering_order FROM system_schema.columns"
 )
 _TYPES = "SELECT keyspace_name, type_name, field_names, field_types FROM system_schema.types"
-# Not *: the time at which a column was dropped can be beyond what the driver's datetime holds, which fails the page.
-_DROPPED = "SELECT keyspace_name, table_name, column_name, type FROM system_schema.dropped_columns"
+# As a number: the time can be beyond what the driver's datetime holds, which fails the page.
+_DROPPED = (
+    "SELECT keyspace_name, table_name, column_name, type, toUnixTimestamp(dropped_time) "
+    "FROM system_schema.dropped_columns"
+)
+Dropped = Sequence[tuple[str, str, int]]
+"""Columns that were dropped: name, type and time in milliseconds."""
 
 
 class Schemas:
-    """The tables whose schema could be read, by id, and what is wrong with the others."""
+    """The tables whose schema could be read, by id, and what is wrong with the others. `views`: materialized views."""
 
-    def __init__(self, tables: Iterable[Table], broken: Mapping[str, str], broken_ids: Iterable[UUID] = ()) -> None:
+    def __init__(
+        self,
+        tables: Iterable[Table],
+        broken: Mapping[str, str],
+        broken_ids: Iterable[UUID] = (),
+        views: Iterable[Table] = (),
+    ) -> None:
         self.tables = {table.id: table for table in tables}
+        self.views = {view.id: view for view in views}
         self.broken_ids = frozenset(broken_ids)
         self.broken = dict(broken)
         """`keyspace.table` -> why its schema cannot be read."""
@@ -36,38 +49,61 @@ class Schemas:
         return {table.name: table for table in self.tables.values() if table.keyspace == keyspace}
 
 
+_TRIES: Final = 5
+
+
 def read_schemas(database: Queries) -> Schemas:
-    """All tables of the cluster. RetriableError: no node answers."""
+    """All tables of the cluster. RetriableError: no node answers, or the tables change again and again meanwhile."""
+    for _ in range(_TRIES):
+        before = _listed(database)
+        schemas = _read(database, before)
+        # A table that took the place, and the name, of another one meanwhile would have the columns of that.
+        if _listed(database) == before:
+            return schemas
+    raise RetriableError("Tables are made and dropped while the schema is read.")
+
+
+def _listed(database: Queries) -> list[tuple[Any, ...]]:
+    """Keyspace, name, id and cdc of every table, and whether it is a view."""
+    doing = "reading system_schema"
+    tables = [(*row, False) for row in database.rows(_TABLES, doing=doing)]
+    return [*tables, *((*row, False, True) for row in database.rows(_VIEWS, doing=doing))]
+
+
+def _read(database: Queries, listed: Sequence[tuple[Any, ...]]) -> Schemas:
     doing = "reading system_schema"
     columns: dict[tuple[str, str], list[tuple[Any, ...]]] = defaultdict(list)
     for keyspace, table, *column in database.rows(_COLUMNS, doing=doing):
         columns[keyspace, table].append(tuple(column))
-    dropped: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for keyspace, table, column, kind in database.rows(_DROPPED, doing=doing):
-        dropped[keyspace, table].append((column, kind))
+    dropped: dict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)
+    for keyspace, table, column, kind, dropped_ms in database.rows(_DROPPED, doing=doing):
+        dropped[keyspace, table].append((column, kind, dropped_ms))
     types: dict[str, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = defaultdict(dict)
     for keyspace, name, fields, texts in database.rows(_TYPES, doing=doing):
         types[keyspace][name] = (tuple(fields), tuple(texts))
     user_types = {keyspace: user_types_of(keyspace, found) for keyspace, found in types.items()}
-    tables, broken, broken_ids = [], {}, []
-    for keyspace, name, table_id, cdc in database.rows(_TABLES, doing=doing):
+    tables: list[Table] = []
+    views: list[Table] = []
+    broken, broken_ids = {}, []
+    for keyspace, name, table_id, cdc, is_view in listed:
         bare = Table(table_id, keyspace, name, (), cdc=bool(cdc))
         try:
-            tables.append(_filled(bare, columns[keyspace, name], dropped[keyspace, name], user_types.get(keyspace, {})))
+            (views if is_view else tables).append(
+                _filled(bare, columns[keyspace, name], dropped[keyspace, name], user_types.get(keyspace, {}))
+            )
         except SchemaError as error:
             broken[bare.title] = str(error)
             broken_ids.append(table_id)
-    return Schemas(tables, broken, broken_ids)
+    return Schemas(tables, broken, broken_ids, views)
 
 
-def _filled(
-    bare: Table, columns: list[tuple[Any, ...]], dropped: list[tuple[str, str]], user_types: UserTypes
-) -> Table:
+def _filled(bare: Table, columns: list[tuple[Any, ...]], dropped: Dropped, user_types: UserTypes) -> Table:
     """The table with its columns: name, kind, position, type and order of each."""
     of_kind: dict[str, list[tuple[int, TableColumn]]] = defaultdict(list)
     for column, kind, position, text, order in columns:
         made = TableColumn(column, parse_type(text, user_types), descending=order.lower() == "desc")
         of_kind[kind].append((position, made))
+    there = {column for column, *_ in columns}
     ordered = {
         kind: tuple(column for _, column in sorted(found, key=lambda pair: (pair[0], pair[1].name)))
         for kind, found in of_kind.items()
@@ -78,5 +114,6 @@ def _filled(
         clustering=ordered.get("clustering", ()),
         static=ordered.get("static", ()),
         regular=ordered.get("regular", ()),
-        dropped={name: parse_type(text, user_types) for name, text in dropped},
+        dropped={name: parse_type(text, user_types) for name, text, _ in dropped},
+        dropped_us={name: 1000 * dropped_ms for name, _, dropped_ms in dropped if name in there},
     )

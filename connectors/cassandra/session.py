@@ -222,9 +222,10 @@ def _ssl_context(config: ContactKeys) -> ssl.SSLContext | None:
     if not config.ssl_enabled:
         return None
     try:
-        context = ssl.create_default_context(cafile=config.ssl_ca_file or None)
-        if config.ssl_certificate_file:
-            context.load_cert_chain(config.ssl_certificate_file, config.ssl_key_file or None)
+        real = {key: config.allowed.require(key, path) for key, path in config.named_files()}
+        context = ssl.create_default_context(cafile=real.get("ssl.ca.file"))
+        if certificate := real.get("ssl.certificate.file"):
+            context.load_cert_chain(certificate, real.get("ssl.key.file"))
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"The files of ssl.* cannot be used: {error}.", key="ssl.ca.file") from error
     context.check_hostname = config.ssl_verify_hostname

@@ -10,10 +10,12 @@ from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.findings import Aspect, Finding, Weight
+from connect.api.origins import OriginColumn
 from connect.api.records import SourcePosition
 from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
 from connectors.cassandra.chosen import chosen_tables
 from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
+from connectors.cassandra.origins import origin_columns
 from connectors.cassandra.read_rights import missing_read_rights, require_some_right
 from connectors.cassandra.schema_reader import read_schemas
 from connectors.cassandra.session import Database
@@ -72,6 +74,10 @@ class CassandraSourceConnector:
         with closing(Database(self._config)) as database:
             for error in missing_read_rights(database, chosen_tables(read_schemas(database), self._config), deadline):
                 yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
+
+    def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
+        """What Cassandra's schema calls the columns' types, and what of their values the rows keep."""
+        return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
         """A task, which is not connected yet."""

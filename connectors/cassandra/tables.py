@@ -23,7 +23,8 @@ class TableColumn:
 class Table:
     """A table as it is now. Its id tells it from an earlier one of the same name.
 
-    `dropped`: types of columns that are gone, by name; the commit log may still hold values of them.
+    `dropped`: types of columns that were dropped, by name; the commit log may still hold values of them. `dropped_us`:
+    of those that were added again, until when what was written to them is gone, in microseconds since 1970.
     """
 
     id: UUID
@@ -34,6 +35,7 @@ class Table:
     static: Sequence[TableColumn] = ()
     regular: Sequence[TableColumn] = ()
     dropped: Mapping[str, CqlType] = field(default_factory=dict)
+    dropped_us: Mapping[str, int] = field(default_factory=dict)
     cdc: bool = False
 
     @property

@@ -132,7 +132,7 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, list | dict):
         raise SchemaError(
             "A map whose keys are collections, tuples or user-defined types has no form in Kafka Connect.",
-            fix="Leave the column out (columns.exclude).",
+            fix="Leave the column out by table.columns, which lists the others.",
         )
     return value
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from connect.api import schema as s
 from connect.api.config import ConnectorConfig
@@ -19,8 +18,11 @@ from connectors.cassandra.log.chunk import batches
 from connectors.cassandra.log.disk import DiskWatch, read_limit
 from connectors.cassandra.log.event_columns import Node
 from connectors.cassandra.log.folder import CdcFolder
+from connectors.cassandra.log.folder_lock import FolderLock
+from connectors.cassandra.log.owner import Owner, take_name
+from connectors.cassandra.log.place import Place
 from connectors.cassandra.log.segment import Frames
-from connectors.cassandra.log.segments import Place, Segments
+from connectors.cassandra.log.segments import Segments
 from connectors.cassandra.log.watched import Watched
 from connectors.cassandra.queries import Queries
 from connectors.cassandra.schema_reader import read_schemas
@@ -28,6 +30,8 @@ from connectors.cassandra.session import Database
 
 log = logging.getLogger(__name__)
 PROTOCOL = "1"
+OWNER: Final = {"protocol": PROTOCOL, "owner": "agent"}
+"""The source partition of the process that runs the agent."""
 BATCH_BYTES = 524_288
 """A batch has mutations of at most so many bytes, or one mutation; in memory it takes many times that."""
 
@@ -76,7 +80,6 @@ class CassandraCdcTask:
         self._folder = CdcFolder(Path(config.cdc_raw_folder))
         self._segments = Segments(self._folder)
         self._disk: DiskWatch | None = None
-        self._ready: deque[Batch] = deque()
         self._watched: Watched | None = None
         self._node = Node("", "", "")
         self._context: SourceContext | None = None
@@ -85,51 +88,71 @@ class CassandraCdcTask:
         """Mutations that are no events yet: the node may be away when its schema has to be read again."""
         self._segment: int | None = None
         """The segment of the mutations that were read last."""
+        self._lock: FolderLock | None = None
+        self._notes: list[SourcePosition] = []
+        """What is to be stored with the next unit."""
 
     def open(self, ctx: SourceContext) -> None:
-        """Ask the node for its name and tables, and go on behind the last change that is in Kafka."""
+        """Ask the node for its name and tables, and go on behind the last change that is in Kafka.
+
+        RetriableError: another agent reads the folder. ConfigError: another one has taken this agent's name.
+        """
         self._context = ctx
         # The first thing that may be wrong with a new agent, and the error that says what to do.
         self._folder.segments()
+        self._lock = FolderLock(self._folder.path)
         ((cluster, datacenter, host_id),) = self._database.rows(
             "SELECT cluster_name, data_center, host_id FROM system.local", doing="asking the node for its name"
         )
         self._node = Node(cluster, datacenter, str(host_id))
-        self._watched = Watched(lambda: read_schemas(self._database), self._config.tables, self._config.topic_prefix)
-        self._disk = DiskWatch(self._folder.size_bytes, read_limit(self._database), ctx.gauge)
+        owner = take_name(ctx.connector, self._node.id, Owner.of(ctx.stored_offset(OWNER)))
+        self._notes.append(SourcePosition(OWNER, owner.offset))
+        self._watched = Watched(
+            lambda: read_schemas(self._database),
+            self._config.tables,
+            self._config.topic_prefix,
+            lambda keyspace: ctx.stored_offset(self._history(keyspace)),
+        )
+        self._disk = DiskWatch(self._folder, read_limit(self._database), ctx.gauge)
         self._disk.start()
         self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
 
-    def poll(self, deadline: Deadline) -> Batch | None:
-        """The changes of one table among the next mutations. The last batch of these has the position behind them."""
-        while not self._ready:
-            if deadline.expired:
-                return None
-            if not self._read():
+    def poll(self, deadline: Deadline) -> Sequence[Batch]:
+        """The changes among the next mutations, a batch per table: a unit, as there is one position behind them."""
+        while not deadline.expired:
+            unit = self._read()
+            if unit:
+                return unit
+            if unit is None:
                 deadline.wait(self._config.poll_interval_ms / 1000)
-        return self._ready.popleft()
+        return ()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
         """Delete the segments whose changes are all in Kafka."""
         for position in positions:
-            if (place := Place.of(position.offset)) is not None:
+            if position.partition == self._partition and (place := Place.of(position.offset)) is not None:
                 self._segments.stored(place)
 
     def close(self) -> None:
-        """Close the file and the connections."""
+        """Close the file and the connections, and let others have the folder."""
         if self._disk is not None:
             self._disk.close()
         self._segments.close()
         self._database.close()
+        if self._lock is not None:
+            self._lock.release()
 
     @property
     def _partition(self) -> Mapping[str, object]:
         return {"protocol": PROTOCOL, "node": self._node.id}
 
-    def _read(self) -> bool:
-        """Read some mutations; False where there is nothing new. RetriableError: the node's schema cannot be read."""
+    def _history(self, keyspace: str) -> Mapping[str, object]:
+        """The source partition of what is known of a keyspace's tables."""
+        return {**self._partition, "keyspace": keyspace}
+
+    def _read(self) -> Sequence[Batch] | None:
+        """The batches of some mutations; None where there is nothing new. RetriableError: the node does not answer."""
         assert self._watched is not None
-        assert self._context is not None
         if self._taken is None:
             self._taken = self._segments.frames(self._config.max_batch_size, BATCH_BYTES)
         found = self._taken
@@ -139,19 +162,37 @@ class CassandraCdcTask:
             self._segment = found.segment
         made = [] if found is None else batches(found, self._watched, self._node, self._segments.keep)
         self._taken = None
-        place, before = self._segments.place(), self._place
-        self._context.gauge("unknown_mutations", self._watched.unknown_mutations)
-        if place is None or place == before:
-            return False
-        self._place = place
-        # A place without events behind the one before is told only where it lets a segment go.
-        if not made and not place.finished:
-            return True
-        made = made or [self._nothing()]
-        # Behind the last table's batch all of them are there.
-        made[-1] = replace(made[-1], position=SourcePosition(self._partition, place.offset))
-        self._ready.extend(made)
-        return True
+        if made:
+            self._segments.has_changes()
+        self._tell(self._watched)
+        self._note(self._watched)
+        place = self._segments.place()
+        has_moved = place is not None and place != self._place
+        if place is not None and has_moved:
+            self._place = place
+            # A place without events behind the one before is told only where it lets a segment go.
+            if made or place.finished:
+                self._notes.append(SourcePosition(self._partition, place.offset))
+        if made or self._notes:
+            return self._unit(made)
+        return () if has_moved or self._segments.is_passing else None
+
+    def _note(self, watched: Watched) -> None:
+        """Note what is known of tables, where that has changed."""
+        for keyspace, entry in watched.history.take_changes().items():
+            self._notes.append(SourcePosition(self._history(keyspace), entry))
+
+    def _unit(self, made: Sequence[Batch]) -> Sequence[Batch]:
+        """The batches, with batches without rows for all that is to be stored with them."""
+        notes, self._notes = self._notes, []
+        return (*made, *(replace(self._nothing(), position=note) for note in notes))
+
+    def _tell(self, watched: Watched) -> None:
+        assert self._context is not None
+        self._context.gauge("unknown_mutations", watched.unknown_mutations)
+        self._context.gauge("unread_places", self._segments.unread_places)
+        self._context.gauge("lost_segments", self._segments.lost_segments)
+        self._context.explain(self._segments.waits)
 
     def _nothing(self) -> Batch:
         """An empty batch that carries a position. Its topic is one that exists anyway, so that none is made for it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from connect.api.config import Int, ListOf, String, at_least, between, key, non_empty
+from connect.api.reach import Reach
 from connectors.cassandra.contact import CONTACT, ContactKeys
 
 CAPTURE = "Change data capture"
@@ -15,10 +16,12 @@ class CassandraAgentConfig(ContactKeys):
 
     contact_points: Annotated[ListOf, non_empty] = key(
         "contact.points", ("127.0.0.1",), importance="high", group=CONTACT,
+        reach=Reach.HOST, bounds="spoken CQL to, and nothing else",
         doc="The node itself, which is asked for its tables; no other node is.",
     )  # fmt: skip
     cdc_raw_folder: Annotated[String, non_empty] = key(
         "cdc.raw.folder", importance="high", group=CAPTURE,
+        reach=Reach.FILE, bounds="of whoever runs the agent, who may name any",
         doc="The node's cdc_raw_directory. Segments are deleted there once all of their changes are in Kafka.",
     )  # fmt: skip
     tables: ListOf = key(

@@ -84,7 +84,8 @@ def _native_parts(frames: Frames, watched: Watched, node: Node) -> tuple[dict[UU
 def _updates(frames: Frames, number: int, watched: Watched, keep: Keep) -> list[Located]:
     position = int(frames.ends[number])
     try:
-        updates = watched.updates(frames.body(number), frames.version)
+        place = f"segment {frames.segment} before position {position}"
+        updates = watched.updates(frames.body(number), frames.version, place)
     except RetriableError:
         raise
     except (ConnectError, ValueError, IndexError) as error:
@@ -108,8 +109,9 @@ def _part(updates: Sequence[Located], table_id: UUID, watched: Watched, node: No
         except (SchemaError, ValueError):
             watched.refresh()
             table = watched.tables.get(table_id)
-    # A table that is gone by now: its changes are gone with it.
     if table is None:
+        first = updates[0]
+        watched.leave_out(table_id, len(updates), f"segment {first.segment} before position {first.position}")
         return None
     try:
         return _made(updates, table, node)

@@ -1,17 +1,20 @@
 """The bytes of a mutation -> partition updates. Pure.
 
+A mutation names the columns of its tables, and neither their types nor where its updates end: the changes of a table
+that was dropped are passed over by its layout, or where that is not known by what follows them.
+
 Source: Mutation, PartitionUpdate, UnfilteredSerializer, Cell.Serializer and Columns.Serializer of Cassandra 4.0 to 5.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from connect.api.errors import ConnectError, SchemaError
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.cursor import Cursor, signed
+from connectors.cassandra.cursor import Cursor, TruncatedError, signed
+from connectors.cassandra.log.layout import Layout
 from connectors.cassandra.log.mutation import (
     Bound,
     Cell,
@@ -25,6 +28,9 @@ from connectors.cassandra.log.mutation import (
 )
 from connectors.cassandra.tables import Table
 
+Sizes = Sequence[int | None]
+"""The sizes of the values of clustering columns; None where each value tells its own."""
+_ID_SIZE: Final = 16
 UNSIGNED_TIMES_VERSION: Final = 8
 """From this version of the commit log on, local deletion times reach to 2106."""
 _EPOCH_US: Final = 1_442_880_000_000_000
@@ -39,12 +45,11 @@ _END, _MARKER, _HAS_TIME, _HAS_TTL, _ROW_DELETED, _ALL_COLUMNS, _COMPLEX_DELETED
 _TOMBSTONE, _EXPIRING, _NO_VALUE, _ROW_TIME, _ROW_TTL = (1 << i for i in range(5))
 
 
-class UnknownTableError(ConnectError):
-    """A mutation is of an unknown table, so that what follows in it cannot be read."""
+class Decoded(NamedTuple):
+    """What a mutation holds. `left_out`: the ids of tables that are gone, or not known, and have changes in it too."""
 
-    def __init__(self, table_id: UUID) -> None:
-        super().__init__(f"Table {table_id} is not known: it was dropped, or made a moment ago.")
-        self.table_id = table_id
+    updates: Sequence[PartitionUpdate]
+    left_out: Sequence[UUID]
 
 
 class UnknownColumnError(SchemaError):
@@ -59,9 +64,15 @@ class _Stats(NamedTuple):
     ttl_s: int
 
 
+class _Known(NamedTuple):
+    """A table that can be decoded; `table` is None where it is gone, and its changes are passed over."""
+
+    table: Table | None
+    layout: Layout
+
+
 class _Column(NamedTuple):
     name: str
-    type: CqlType
     size: int | None
     multicell: bool
 
@@ -74,67 +85,113 @@ class _Header(NamedTuple):
 
 
 class MutationDecoder:
-    """Decodes the mutations of segments of one version. `tables`: those that are known, by id."""
+    """Decodes the mutations of segments of one version."""
 
-    def __init__(self, tables: Mapping[UUID, Table], version: int) -> None:
-        self._tables = {table_id.bytes: table for table_id, table in tables.items()}
+    def __init__(self, tables: Mapping[UUID, Table], version: int, gone: Mapping[UUID, Layout] | None = None) -> None:
+        """`tables`: those that there are, by id. `gone`: the layouts of those that were dropped, as far as known."""
+        self._known = {number.bytes: _Known(None, layout) for number, layout in (gone or {}).items()}
+        self._known |= {number.bytes: _Known(table, Layout.of(table)) for number, table in tables.items()}
         self._unsigned = version >= UNSIGNED_TIMES_VERSION
         self._headers: dict[bytes, _Header] = {}
         """The list of columns that each table's last mutation had: mostly the next one has the same."""
 
-    def decode(self, body: bytes) -> list[PartitionUpdate]:
+    def decode(self, body: bytes) -> Decoded:
         """The updates of a mutation, all of one partition key.
 
-        UnknownTableError, UnknownColumnError: read the schema again. TruncatedError: these bytes are no mutation.
+        UnknownColumnError: read the schema again. TruncatedError, ConnectError: these bytes are no mutation.
         """
         cursor = Cursor(body)
-        updates = [self._update(cursor) for _ in range(cursor.vint())]
+        count = cursor.vint()
+        updates: list[PartitionUpdate] = []
+        left_out: list[UUID] = []
+        read = 0
+        while read < count and cursor.at < len(body):
+            read += 1
+            table_id = cursor.take(_ID_SIZE)
+            known = self._known.get(table_id)
+            update = None if known is None else self._known_update(cursor, table_id, known, is_last=read == count)
+            if known is None:
+                self._pass_over(cursor, is_last=read == count)
+            if update is None:
+                left_out.append(UUID(bytes=table_id))
+            else:
+                updates.append(update)
+        if read < count and not left_out:
+            raise TruncatedError(f"The bytes end behind {read} updates, of which there are {count}.")
         if cursor.at != len(body):
             raise ConnectError(f"A mutation of {len(body)} bytes ends after {cursor.at}.")
-        return updates
+        return Decoded(updates, left_out)
 
-    def _update(self, cursor: Cursor) -> PartitionUpdate:
-        table_id = cursor.take(16)
-        table = self._tables.get(table_id)
-        if table is None:
-            raise UnknownTableError(UUID(bytes=table_id))
+    def _pass_over(self, cursor: Cursor, *, is_last: bool) -> None:
+        """Go on at the next update of a known table, or behind the last one: where this one ends is not known.
+
+        All updates of a mutation have the same partition key. So one of a known table begins with its id and this key;
+        where they are not found the mutation has no further one.
+        """
+        begin = cursor.at
+        cursor.vbytes()
+        key = cursor.data[begin : cursor.at]
+        found = len(cursor.data) if is_last else cursor.at + _ID_SIZE
+        while (found := cursor.data.find(key, found)) >= 0:
+            if cursor.data[found - _ID_SIZE : found] in self._known:
+                cursor.at = found - _ID_SIZE
+                return
+            found += 1
+        cursor.at = len(cursor.data)
+
+    def _known_update(self, cursor: Cursor, table_id: bytes, known: _Known, *, is_last: bool) -> PartitionUpdate | None:
+        """The update; None: of a table that is gone."""
+        if known.table is not None:
+            return self._update(cursor, table_id, known)
+        begin = cursor.at
+        try:
+            return self._update(cursor, table_id, known)
+        except UnknownColumnError:
+            # A column that came after its layout was learned.
+            cursor.at = begin
+            self._pass_over(cursor, is_last=is_last)
+            return None
+
+    def _update(self, cursor: Cursor, table_id: bytes, known: _Known) -> PartitionUpdate | None:
+        table, layout = known
         key = cursor.vbytes()
         flags = cursor.u8()
         if flags & _IS_EMPTY:
-            return PartitionUpdate(table, key, None, None, ())
+            return None if table is None else PartitionUpdate(table, key, None, None, ())
         stats = _Stats(
             signed(cursor.vint() + _EPOCH_US, 64), self._local(cursor.vint() + _EPOCH_S), signed(cursor.vint(), 32)
         )
-        static_columns = _columns(cursor, table) if flags & _HAS_STATIC else []
-        columns = self._columns(cursor, table_id, table)
+        static_columns = _columns(cursor, layout) if flags & _HAS_STATIC else []
+        columns = self._columns(cursor, table_id, layout)
         deletion = self._deletion(cursor, stats) if flags & _PARTITION_DELETED else None
         static = self._static(cursor, static_columns, stats) if flags & _HAS_STATIC else None
         if flags & _HAS_ESTIMATE:
             cursor.vint()
-        return PartitionUpdate(table, key, deletion, static, self._rows(cursor, table, columns, stats))
+        rows = self._rows(cursor, layout.clustering, columns, stats)
+        return None if table is None else PartitionUpdate(table, key, deletion, static, rows)
 
-    def _columns(self, cursor: Cursor, table_id: bytes, table: Table) -> list[_Column]:
+    def _columns(self, cursor: Cursor, table_id: bytes, layout: Layout) -> list[_Column]:
         header = self._headers.get(table_id)
         if header is not None and cursor.data.startswith(header.data, cursor.at):
             cursor.at += len(header.data)
             return header.columns
         begin = cursor.at
-        columns = _columns(cursor, table)
+        columns = _columns(cursor, layout)
         self._headers[table_id] = _Header(cursor.data[begin : cursor.at], columns)
         return columns
 
-    def _rows(self, cursor: Cursor, table: Table, columns: list[_Column], stats: _Stats) -> list[Row | Marker]:
+    def _rows(self, cursor: Cursor, sizes: Sizes, columns: list[_Column], stats: _Stats) -> list[Row | Marker]:
         rows: list[Row | Marker] = []
         while True:
             flags = cursor.u8()
             if flags & _END:
                 return rows
             if flags & _MARKER:
-                rows.append(self._marker(cursor, table, stats))
+                rows.append(self._marker(cursor, sizes, stats))
                 continue
             if flags & _EXTENDED:
                 cursor.u8()
-            clustering = _clustering(cursor, table, len(table.clustering))
+            clustering = _clustering(cursor, sizes)
             rows.append(self._row(cursor, flags, clustering, columns, stats))
 
     def _static(self, cursor: Cursor, columns: list[_Column], stats: _Stats) -> Row:
@@ -192,9 +249,9 @@ class MutationDecoder:
             value = cursor.take(column.size)
         return Cell(writetime_us, value, ttl_s, local_s, path)
 
-    def _marker(self, cursor: Cursor, table: Table, stats: _Stats) -> Marker:
+    def _marker(self, cursor: Cursor, sizes: Sizes, stats: _Stats) -> Marker:
         bound = Bound(cursor.u8())
-        prefix = _clustering(cursor, table, cursor.u16())
+        prefix = _clustering(cursor, sizes[: cursor.u16()])
         first = self._deletion(cursor, stats)
         if bound.is_boundary:
             return Marker(bound, prefix, first, self._deletion(cursor, stats))
@@ -218,7 +275,7 @@ def _plain_cells(
     """
     data, at = cursor.data, cursor.at
     least = len(data) - 2
-    for name, _, size, multicell in columns:
+    for name, size, multicell in columns:
         if multicell or at > least or data[at] != _ROW_TIME:
             break
         begin = at + 1
@@ -235,14 +292,14 @@ def _plain_cells(
     cursor.at = at
 
 
-def _columns(cursor: Cursor, table: Table) -> list[_Column]:
+def _columns(cursor: Cursor, layout: Layout) -> list[_Column]:
     columns = []
     for _ in range(cursor.vint()):
         name = cursor.vbytes().decode()
-        kind = table.value_types.get(name)
-        if kind is None:
-            raise UnknownColumnError(f"Table {table.title} ({table.id}) has no such column.", field=name)
-        columns.append(_Column(name, kind, kind.fixed_size, kind.is_multicell))
+        column = layout.columns.get(name)
+        if column is None:
+            raise UnknownColumnError(f"Table {layout.title} has no such column.", field=name)
+        columns.append(_Column(name, *column))
     return columns
 
 
@@ -261,11 +318,11 @@ def _subset(cursor: Cursor, columns: list[_Column]) -> list[_Column]:
     return [column for i, column in enumerate(columns) if i not in missing]
 
 
-def _clustering(cursor: Cursor, table: Table, size: int) -> Clustering:
-    """Values of the first `size` clustering columns (ClusteringPrefix.Serializer.deserializeValuesWithoutSize)."""
+def _clustering(cursor: Cursor, sizes: Sizes) -> Clustering:
+    """Values of clustering columns of these sizes (ClusteringPrefix.Serializer.deserializeValuesWithoutSize)."""
     values: list[bytes | None] = []
     header = 0
-    for i, column in enumerate(table.clustering[:size]):
+    for i, fixed in enumerate(sizes):
         if i % 32 == 0:
             header = cursor.vint()
         place = 2 * (i % 32)
@@ -274,6 +331,5 @@ def _clustering(cursor: Cursor, table: Table, size: int) -> Clustering:
         elif header >> (place + 1) & 1:
             values.append(None)
         else:
-            fixed = column.type.fixed_size
             values.append(cursor.vbytes() if fixed is None else cursor.take(fixed))
     return tuple(values)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from connectors.cassandra.queries import Queries
 
@@ -25,6 +25,16 @@ _SETTINGS: Final = (
     "SELECT name, value FROM system_views.settings "
     "WHERE name IN ('cdc_total_space', 'cdc_total_space_in_mb', 'cdc_block_writes')"
 )
+
+
+class Measured(Protocol):
+    """A folder of segments whose size is watched."""
+
+    def size_bytes(self) -> int:
+        """What its segments take of the node's cdc_total_space."""
+
+    def count_damaged(self) -> int:
+        """How many segments are kept, as they could not be read whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +66,9 @@ class DiskWatch:
     It looks once a second in a thread of its own: while Kafka takes nothing, nobody polls the task.
     """
 
-    def __init__(self, size_bytes: Callable[[], int], limit: Limit | None, gauge: Callable[[str, float], None]) -> None:
-        """`size_bytes` measures the folder. `gauge` sets a metric of the task."""
-        self._measure = size_bytes
+    def __init__(self, folder: Measured, limit: Limit | None, gauge: Callable[[str, float], None]) -> None:
+        """`gauge` sets a metric of the task."""
+        self._folder = folder
         self._limit = limit
         self._gauge = gauge
         self._share = 0.0
@@ -86,8 +96,9 @@ class DiskWatch:
 
     def look(self) -> None:
         """Measure the folder, set the metrics, and log a change of level. OSError: it cannot be measured."""
-        size_bytes = self._measure()
+        size_bytes = self._folder.size_bytes()
         self._gauge("cdc_raw_bytes", size_bytes)
+        self._gauge("damaged_segments", self._folder.count_damaged())
         if self._limit is not None:
             before, self._share = self._share, size_bytes / self._limit.size_bytes
             self._gauge("cdc_raw_limit_bytes", self._limit.size_bytes)

@@ -151,10 +151,11 @@ class Events:
             self._live.append((number, row.liveness))
         if row.deletion is not None:
             self._deleted.append((number, row.deletion))
-        for name, change in row.columns.items():
+        for name, written in row.columns.items():
             # What a dropped column held is gone with it.
-            column = self._changes.get(name)
-            if column is not None:
+            column, dropped_us = self._changes.get(name), self._shape.table.dropped_us.get(name)
+            change = written if dropped_us is None else _since(dropped_us, written)
+            if column is not None and change is not None:
                 column.add(number, change)
         self._say(op, key, row.clustering, ids.of_row(op, row), newest_us(row))
 
@@ -186,6 +187,17 @@ def newest_us(row: Row) -> int:
         if change.deletion is not None:
             times.append(change.deletion.writetime_us)
     return max(times, default=0)
+
+
+def _since(dropped_us: int, change: Cell | ComplexColumn) -> Cell | ComplexColumn | None:
+    """What of a change is newer than the moment at which its column was dropped; None: nothing is."""
+    if isinstance(change, Cell):
+        return change if change.writetime_us > dropped_us else None
+    cells = [cell for cell in change.cells if cell.writetime_us > dropped_us]
+    cleared = change.deletion
+    if cleared is not None and cleared.writetime_us <= dropped_us:
+        cleared = None
+    return ComplexColumn(cleared, cells) if cells or cleared is not None else None
 
 
 def _marks(rows: Sequence[int], times: Times) -> Marks:

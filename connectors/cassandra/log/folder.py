@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,28 +12,28 @@ from typing import Final
 from connect.api.errors import ConnectError
 from connectors.cassandra.log.index_file import Progress, parse_index
 
-_INDEX: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)_cdc\.idx")
+_NAME: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)(?P<kind>\.log|_cdc\.idx)")
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentFiles:
-    """A segment with changes of tables with change data capture, and its index file."""
+    """A segment and its index file, which it has once it has changes of tables with change data capture.
+
+    `has_index`, `has_log`: whether the files were there when the folder was listed.
+    """
 
     id: int
     log: Path
     index: Path
+    has_index: bool = True
+    has_log: bool = True
 
     def progress(self) -> Progress | None:
-        """How far the segment may be read; None while the node is writing that."""
+        """How far the segment may be read; None where the index file does not say it (now)."""
         try:
-            return parse_index(self.index.read_text())
+            return parse_index(self.index.read_bytes().decode("ascii", "replace"))
         except FileNotFoundError:
             return None
-
-    @property
-    def are_there(self) -> bool:
-        """Whether both files still exist."""
-        return self.log.exists() and self.index.exists()
 
     def delete(self) -> None:
         """Remove both files; no error if one is gone. The index goes last: without it nobody looks at the segment."""
@@ -48,7 +49,11 @@ class SegmentFiles:
 
 
 class CdcFolder:
-    """Lists segments, oldest first. A segment without an index file has nothing yet, and is the node's alone."""
+    """Lists segments, oldest first.
+
+    The node synchronises its segments in their order, and writes the index file of one that has changes then. So once a
+    later segment has an index file, an earlier one does not change any more, and has its own if it has changes.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,6 +62,10 @@ class CdcFolder:
     def damaged(self) -> Path:
         """The folder for segments that could not be read whole; beside this one, so that the node does not count it."""
         return self.path.with_name(f"{self.path.name}_damaged")
+
+    def count_damaged(self) -> int:
+        """The number of segments that are kept as they could not be read whole."""
+        return sum(1 for _ in self.damaged.glob("*.log")) if self.damaged.is_dir() else 0
 
     def size_bytes(self) -> int:
         """The part of the node's cdc_total_space that the segments take: whole files, however little is in them yet."""
@@ -67,7 +76,21 @@ class CdcFolder:
         return size
 
     def segments(self) -> list[SegmentFiles]:
-        """The segments that may be read. ConnectError: the folder is missing, or cannot be read."""
+        """The segments that may be read: those with an index file, and those that should have one if they have changes.
+
+        ConnectError: the folder is missing, or cannot be read.
+        """
+        found = self.all_segments()
+        newest = max((files.id for files in found if files.has_index and files.has_log), default=0)
+        return [files for files in found if files.has_index or files.id < newest or _is_let_go(files)]
+
+    def is_complete(self, files: SegmentFiles) -> bool:
+        """Whether the node writes to a segment no more, whatever its index file says. ConnectError: as `segments`."""
+        later = any(other.id > files.id and other.has_index and other.has_log for other in self.all_segments())
+        return later or _is_let_go(files)
+
+    def all_segments(self) -> list[SegmentFiles]:
+        """Every segment of which there is a file. ConnectError: the folder is missing, or cannot be read."""
         try:
             names = [entry.name for entry in self.path.iterdir()]
         except OSError as error:
@@ -77,12 +100,24 @@ class CdcFolder:
                 fix="Name the node's cdc_raw_directory, set cdc_enabled: true in its cassandra.yaml, and run the agent "
                 "as a user who may read and delete there.",
             ) from error
-        found = [match for name in names if (match := _INDEX.fullmatch(name))]
-        segments = (self._files(match) for match in found)
+        kinds: dict[tuple[int, str], set[str]] = {}
+        for name in names:
+            if match := _NAME.fullmatch(name):
+                kinds.setdefault((int(match["id"]), match["version"]), set()).add(match["kind"])
         # By id, never by time: a restart touches old files.
-        return sorted((s for s in segments if s.log.exists()), key=lambda segment: segment.id)
+        return [self._files(*place, kinds[place]) for place in sorted(kinds)]
 
-    def _files(self, match: re.Match[str]) -> SegmentFiles:
-        index = self.path / match.group()
-        log = self.path / f"CommitLog-{match['version']}-{match['id']}.log"
-        return SegmentFiles(int(match["id"]), log, index)
+    def _files(self, number: int, version: str, kinds: Collection[str]) -> SegmentFiles:
+        log, index = (self.path / f"CommitLog-{version}-{number}{kind}" for kind in (".log", "_cdc.idx"))
+        return SegmentFiles(number, log, index, "_cdc.idx" in kinds, ".log" in kinds)
+
+
+def _is_let_go(files: SegmentFiles) -> bool:
+    """Whether the node has let a segment go: its file has no other name any more, as the node's commit log had it.
+
+    A segment without changes loses this name as well then.
+    """
+    try:
+        return files.log.stat().st_nlink == 1
+    except FileNotFoundError:
+        return False

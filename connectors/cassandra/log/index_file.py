@@ -16,7 +16,7 @@ COMPLETED: Final = "COMPLETED"
 class Progress:
     """`synced`: the logical end of what is on disk for good; `completed`: the segment does not change any more.
 
-    Of a completed segment the number is not looked at: after a crash it is the size of the file.
+    Of a completed segment the number is its end or, where the node has replayed it after a crash, the file's size.
     """
 
     synced: int
@@ -24,7 +24,7 @@ class Progress:
 
 
 def parse_index(text: str) -> Progress | None:
-    """What an index file says; None: it is being written, look again."""
+    """What an index file says; None: it is being written, or broken."""
     lines = text.split("\n")
     if not lines[0].isdigit():
         return None

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from connectors.cassandra.log.event_arrays import ColumnChanges, EventArrays, Marks, Ranges, Times
+from connectors.cassandra.log.event_arrays import NONE, ColumnChanges, EventArrays, Marks, Ranges, Times
 from connectors.cassandra.log.segment import Frames, Ints
 from connectors.cassandra.pages import Cells
 from connectors.cassandra.tables import Table, TableColumn
@@ -62,6 +62,7 @@ def _table(table: Table) -> bytes:
         column = TableColumn(name, table.value_types[name])
         text = name.encode()
         parts += [struct.pack(">H", len(text)), text, bytes([column.type.is_multicell, name in own]), _size(column)]
+        parts.append(struct.pack(">q", table.dropped_us.get(name, NONE)))
     return b"".join(parts)
 
 

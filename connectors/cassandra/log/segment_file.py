@@ -62,9 +62,12 @@ class SegmentFile:
         the node did not write. One that is still written is read again with the next call.
         """
         parts: list[Frames] = []
+        self.is_at_end = False
         while most > 0 and most_bytes > 0:
             try:
                 left = self._next(progress)
+                if left is None and progress.completed:
+                    self._check_end(progress)
             except CorruptSegmentError:
                 if parts:
                     break  # the next call says it
@@ -86,6 +89,12 @@ class SegmentFile:
     def close(self) -> None:
         """Close the file."""
         self._data.close()
+
+    def _check_end(self, progress: Progress) -> None:
+        """CorruptSegmentError: the segment ends before the end that its index file tells."""
+        if self._logical_at < progress.synced != len(self._data):
+            told = f"the index file tells of {progress.synced}"
+            raise CorruptSegmentError(f"The segment has {self._logical_at} bytes of changes; {told}.", self._file_at)
 
     def _next(self, progress: Progress) -> Frames | None:
         """The frames that are left of this section, or of the next one with some behind the position."""

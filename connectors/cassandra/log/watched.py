@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
-from connect.api.errors import SchemaError
-from connectors.cassandra.log.decode import MutationDecoder, UnknownTableError
+from connect.api.errors import ConnectError, RetriableError
+from connectors.cassandra.log.decode import Decoded, MutationDecoder
 from connectors.cassandra.log.event_columns import EventShape
 from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
 from connectors.cassandra.log.mutation import PartitionUpdate
 from connectors.cassandra.log.native_events import Plan
+from connectors.cassandra.log.table_history import TableHistory
 from connectors.cassandra.schema_reader import Schemas
 from connectors.cassandra.tables import Table
 
@@ -32,28 +34,51 @@ class WatchedTable:
 class Watched:
     """The tables, as of when the schema was read last. Owned by one thread."""
 
-    def __init__(self, read: Callable[[], Schemas], names: Iterable[str], topic_prefix: str) -> None:
-        """`names` are keyspace.table or keyspace.*; without names every table with cdc=true is watched."""
+    def __init__(
+        self,
+        read: Callable[[], Schemas],
+        names: Iterable[str],
+        topic_prefix: str,
+        stored_history: Callable[[str], Mapping[str, Any] | None] = lambda _: None,
+    ) -> None:
+        """`names` are keyspace.table or keyspace.*; without names every table with cdc=true is watched.
+
+        `stored_history`: what is stored of the tables that a keyspace once had (`TableHistory`).
+        """
         self._read = read
+        self._stored_history = stored_history
+        self._keyspaces: set[str] = set()
+        self.history = TableHistory()
         self._names = frozenset(names)
         self._prefix = topic_prefix
         self._said: set[str] = set()
-        self._unknown: set[bytes] = set()
+        self._left_out: set[UUID] = set()
+        self._known_gone: set[bytes] = set()
+        self.tables: dict[UUID, WatchedTable] = {}
         self.unknown_mutations = 0
-        """The number of mutations that were skipped, as their table or one of its types is unknown."""
+        """How many mutations were left out, in whole or in part, as a table or one of its types is unknown."""
         self.refresh()
 
     def refresh(self) -> None:
         """Read the schema again. RetriableError: the node does not answer."""
         schemas = self._read()
-        self._tables = schemas.tables
+        self._tables = schemas.tables | schemas.views
         self._decoders: dict[int, MutationDecoder] = {}
+        before = self.tables
         self.tables = {table.id: self._watch(table) for table in schemas.tables.values() if self._is_wanted(table)}
+        for number in before.keys() & schemas.tables.keys() - self.tables.keys():
+            self._say(
+                f"Table {before[number].shape.table.title} has no cdc = true any more: what was not read of its "
+                "changes by now is not sent."
+            )
+        self._learn()
         self._schema_tables = {t.id.bytes for t in schemas.tables.values() if t.keyspace == _SCHEMA_KEYSPACE}
-        others = [table_id for table_id in schemas.tables.keys() - self.tables if not self._is_schema(table_id.bytes)]
+        others = [table_id for table_id in self._tables.keys() - self.tables if not self._is_schema(table_id.bytes)]
         self._others = {table_id.bytes for table_id in others}
         self.plan = Plan.of((watched.shape.table for watched in self.tables.values()), others)
-        self._broken = {table_id.bytes for table_id in schemas.broken_ids}
+        # Their errors are said here. A type that was not known may be by now.
+        self._left_out = (self._left_out - self._tables.keys()) | schemas.broken_ids
+        self._known_gone = {number.bytes for number in self._left_out}
         for name, why in schemas.broken.items():
             self._say(f"Changes of table {name} cannot be read: {why}")
         found = {name for t in self.tables.values() for name in _names_of(t.shape.table)}
@@ -62,42 +87,69 @@ class Watched:
 
     def tells_of_schema(self, body: bytes) -> bool:
         """Whether a mutation changes the schema, so that the schema has to be read again for what is behind it."""
-        return self._is_schema(body[1:17])
+        return self._is_schema(_first_table(body))
 
-    def updates(self, body: bytes, version: int) -> list[PartitionUpdate]:
+    def updates(self, body: bytes, version: int, place: str = "") -> list[PartitionUpdate]:
         """The updates of tables that are watched in a mutation. The schema is read again where it has something new.
 
-        ConnectError, ValueError: even then it cannot be read.
+        `place` tells where the mutation is, for people. ConnectError, ValueError: even then it cannot be read.
         """
         # Most mutations of a node are of one table: those of the others are left out at their first bytes.
-        if self.tells_of_schema(body) or (body[0] == 1 and body[1:17] in self._others):
+        table_id = _only_table(body)
+        if table_id in self._others or self.tells_of_schema(body):
             return []
-        if body[1:17] in self._unknown or body[1:17] in self._broken:
+        if table_id is not None and table_id in self._known_gone:
             self.unknown_mutations += 1
             return []
         try:
-            return self._updates(body, version)
-        except (UnknownTableError, SchemaError, ValueError):
+            decoded = self._decoded(body, version)
+        except RetriableError:
+            raise
+        except (ConnectError, ValueError, IndexError):
+            decoded = None
+        if decoded is None or not self._left_out.issuperset(decoded.left_out):
             self.refresh()
-        try:
-            return self._updates(body, version)
-        except UnknownTableError as error:
+            decoded = self._decoded(body, version)
+        if decoded.left_out:
             self.unknown_mutations += 1
-            # Ids are never used again: what is not known now never will be, and need not be looked up each time.
-            self._unknown.add(error.table_id.bytes)
-            self._say(f"{error} Its changes are left out.")
-            return []
+            for number in decoded.left_out:
+                self._leave_out(number, place)
+        return [update for update in decoded.updates if update.table.id in self.tables]
+
+    def leave_out(self, number: UUID, mutations: int, place: str) -> None:
+        """Count changes of a table that was dropped after they were decoded."""
+        self.unknown_mutations += mutations
+        self._leave_out(number, place)
 
     def named(self, body: bytes) -> str:
         """The name of the first table of a mutation, as far as the bytes can be read."""
         found = {table.id.bytes: table.title for table in self._tables.values()}
-        return found.get(body[1:17], "a table that is not known")
+        return found.get(_first_table(body), "a table that is not known")
 
-    def _updates(self, body: bytes, version: int) -> list[PartitionUpdate]:
+    def _decoded(self, body: bytes, version: int) -> Decoded:
         decoder = self._decoders.get(version)
         if decoder is None:
-            decoder = self._decoders[version] = MutationDecoder(self._tables, version)
-        return [update for update in decoder.decode(body) if update.table.id in self.tables]
+            decoder = self._decoders[version] = MutationDecoder(self._tables, version, self.history.gone)
+        return decoder.decode(body)
+
+    def _leave_out(self, number: UUID, place: str) -> None:
+        """Say once of a table that its changes are left out. Ids are never used again."""
+        if number in self._left_out:
+            return
+        self._left_out.add(number)
+        self._known_gone.add(number.bytes)
+        gone = self.history.gone.get(number)
+        what = f"Table {number} is not known" if gone is None else f"Table {gone.title} ({number}) is gone"
+        self._say(f"{what}: it was dropped. Its changes are left out, those of {place or 'a mutation'} first.")
+
+    def _learn(self) -> None:
+        """Remember the tables of all keyspaces that have, or had, a watched one."""
+        for keyspace in {watched.shape.table.keyspace for watched in self.tables.values()} - self._keyspaces:
+            self._keyspaces.add(keyspace)
+            stored = self._stored_history(keyspace)
+            if stored is not None:
+                self.history.load(keyspace, stored)
+        self.history.learn(self._tables.values(), self._keyspaces)
 
     def _is_schema(self, table_id: bytes) -> bool:
         return table_id in self._schema_tables
@@ -128,3 +180,14 @@ class Watched:
 def _names_of(table: Table) -> set[str]:
     """The names by which `tables` may name a table."""
     return {table.title, f"{table.keyspace}.*"}
+
+
+def _first_table(body: bytes) -> bytes:
+    """The id of a mutation's first table, behind the number of its updates."""
+    begin = 1 + 8 - (body[0] ^ 0xFF).bit_length() if body else 0
+    return body[begin : begin + 16]
+
+
+def _only_table(body: bytes) -> bytes | None:
+    """The id of a mutation's table; None where it has updates of several."""
+    return body[1:17] if body[:1] == b"\1" else None

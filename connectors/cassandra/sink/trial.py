@@ -60,6 +60,17 @@ class TrialKeyspace:
                 for (row,) in database.rows(text, doing=f"reading table {table.title}"):
                     yield f"{table.name} {row}".encode()
 
+    def column_types(self, deadline: Deadline) -> Mapping[str, str]:
+        """As system_schema tells them."""
+        del deadline
+        doing = "reading system_schema"
+        with closing(Database(self._config)) as database:
+            return {
+                f"{table}.{column}": kind
+                for table in read_schemas(database).of_keyspace(self._keyspace)
+                for column, kind in database.rows(_COLUMNS, (self._keyspace, table), doing=doing)
+            }
+
     def remove(self, deadline: Deadline) -> None:
         """Drop the keyspace."""
         del deadline

@@ -68,6 +68,11 @@ class AgentProcess:
             self.kill()
             return None
 
+    def wait(self) -> int:
+        """Wait until it ends by itself; its exit code."""
+        assert self._process is not None
+        return self._process.wait(30.0)
+
     def kill(self) -> None:
         """End it as a crash would."""
         assert self._process is not None

@@ -9,17 +9,19 @@ from cassandra_node import PATIENT, Node, connected
 
 from connect.services.cassandra import OLD_VERSION, CassandraService
 
+VIEWS = {"materialized_views_enabled": True}
+
 
 @pytest.fixture(scope="session")
 def cassandra_node() -> Iterator[Node]:
     """A node that writes version 8 of the commit log, compressed."""
     written = {"storage_compatibility_mode": "NONE", "commitlog_compression": [{"class_name": "LZ4Compressor"}]}
-    with CassandraService(settings={**PATIENT, **written}) as service, connected(service) as node:
+    with CassandraService(settings={**PATIENT, **VIEWS, **written}) as service, connected(service) as node:
         yield node
 
 
 @pytest.fixture(scope="session")
 def old_node() -> Iterator[Node]:
     """A node of Cassandra 4.1, which writes version 7 of the commit log, plain."""
-    with CassandraService(version=OLD_VERSION, settings=PATIENT) as service, connected(service) as node:
+    with CassandraService(version=OLD_VERSION, settings={**PATIENT, **VIEWS}) as service, connected(service) as node:
         yield node

@@ -16,6 +16,7 @@ from cassandra_node import PATIENT
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from e2e_worker import wait_for
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
 from connect.api.findings import Aspect, Weight
@@ -106,8 +107,8 @@ def tables(guarded: CassandraEndpoint, authority: Path) -> Iterator[Session]:
 def settings(guarded: CassandraEndpoint, authority: Path, tables: Session) -> dict[str, str]:
     return {
         "contact.points": guarded.host, "port": str(guarded.port), "keyspace": "shop", "consistency.level": "ONE",
-        "username": "reader", "password": "right", "ssl.enabled": "true", "ssl.ca.file": str(authority / "ca.pem"),
-        "table.splits": "2", "connect.timeout.ms": "60000",
+        "username": "reader", "password": "right", "ssl.enabled": "true",
+        "ssl.ca.file": str(authority / "ca.pem"), **EVERYWHERE, "table.splits": "2", "connect.timeout.ms": "60000",
     }  # fmt: skip
 
 
@@ -121,7 +122,7 @@ def test_a_table_that_may_not_be_read_is_named_and_the_other_one_is_read(
     source = connector(settings)
     (note,) = source.check(Deadline.after(60))
     assert 'GRANT SELECT ON TABLE "shop"."closed" TO "reader";' in note
-    (task,) = (source.task(share) for share in source.task_configs(1))
+    (task,) = (source.task({**share, **EVERYWHERE}) for share in source.task_configs(1))
     context = FakeSourceContext()
     task.open(context)
     topics: list[str] = []
@@ -233,7 +234,7 @@ def test_deleted_rows_beside_each_other_cost_the_table_that_has_too_many_of_them
         execute_concurrent_with_args(tables, insert, [(c,) for c in kept])
         execute_concurrent_with_args(tables, delete, [(c,) for c in gone])
     source = connector({**settings, "keyspace": "floods"})
-    (task,) = (source.task(share) for share in source.task_configs(1))
+    (task,) = (source.task({**share, **EVERYWHERE}) for share in source.task_configs(1))
     context, found = FakeSourceContext(), Counter[str]()
     task.open(context)
     with caplog.at_level(logging.ERROR):

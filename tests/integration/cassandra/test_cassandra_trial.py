@@ -48,6 +48,10 @@ def test_a_trial_has_tables_like_the_real_ones_and_leaves_nothing(
     for _ in range(2):
         writer.write(Batch(f"{unique}.people", Column.from_rows(people, None)), Writetimes(), Deadline.after(60))
     writer.close()
+    types = target.column_types(Deadline.after(60))
+    assert {name: kind for name, kind in types.items() if name.startswith("people.")} == {
+        "people.city": "text", "people.id": "int", "people.name": "text", "people.note": "text",
+    }  # fmt: skip
     rows = list(target.rows(Deadline.after(60)))
     assert len(rows) == len(set(rows)) == 50
     assert b'people {"city": "a", "id": 7, "note": null, "name": "n7"}' in rows

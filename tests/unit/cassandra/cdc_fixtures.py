@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log.decode import MutationDecoder, UnknownTableError
+from connectors.cassandra.log.decode import MutationDecoder
 from connectors.cassandra.log.mutation import Cell, ComplexColumn, Deletion, Marker, PartitionUpdate, Row
 from connectors.cassandra.log.segment import Frames, parse_header, read_frames, read_section
 from connectors.cassandra.tables import Table, TableColumn
@@ -78,11 +78,8 @@ def updates(data: bytes) -> Iterator[tuple[int, PartitionUpdate]]:
     assert header is not None
     decoder = MutationDecoder(tables(), header.version)
     for frame in all_frames(data):
-        try:
-            found = decoder.decode(frame.body)
-        except UnknownTableError:  # the node's own tables
-            continue
-        for update in found:
+        # Those of the node's own tables are left out.
+        for update in decoder.decode(frame.body).updates:
             yield frame.end, update
 
 

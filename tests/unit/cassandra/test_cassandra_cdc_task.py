@@ -12,6 +12,7 @@ import pytest
 from cdc_fixtures import all_frames, segment_bytes, table, tables, updates
 from segment_writer import segment
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch
@@ -37,6 +38,8 @@ class Node:
             return [("cluster", "datacenter", UUID(int=5))]
         if "system_views.settings" in query:
             return [("cdc_total_space", "256MiB"), ("cdc_block_writes", "true")]
+        if "system_schema.views" in query:
+            return []
         return _schema(query.partition("system_schema.")[2], self.without_cdc)
 
     def close(self) -> None:
@@ -51,7 +54,7 @@ def _schema(name: str, without_cdc: set[str]) -> list[tuple[Any, ...]]:
         case "types":
             return [("ks", "addr", ["street", "number"], ["text", "int"])]
         case "dropped_columns":
-            return [(t.keyspace, t.name, n, c.name) for t in known for n, c in t.dropped.items()]
+            return [(t.keyspace, t.name, n, c.name, 0) for t in known for n, c in t.dropped.items()]
     kinds = ("partition_key", "clustering", "static", "regular")
     return [
         (t.keyspace, t.name, c.name, kind, i, _text(c.type), "desc" if c.descending else "asc")
@@ -82,7 +85,7 @@ def opened(
     folder: Path, store: OffsetStore, node: Node | None = None, **settings: str
 ) -> tuple[CassandraCdcTask, FakeSourceContext]:
     given = {"cdc.raw.folder": str(folder), "poll.interval.ms": "1", **settings}
-    task = CassandraCdcTask(CassandraAgentConfig.parse(given), node or Node())
+    task = CassandraCdcTask(CassandraAgentConfig.parse({**given, **EVERYWHERE}), node or Node())
     context = FakeSourceContext(store=store)
     task.open(context)
     return task, context
@@ -92,15 +95,21 @@ def polled(task: CassandraCdcTask, last: str = "lz4") -> list[Batch]:
     """All there is, up to the end of the last segment."""
     found: list[Batch] = []
     while not found or not is_the_end(found[-1], last):
-        batch = task.poll(Deadline.after(20))
-        assert batch is not None
-        found.append(batch)
+        unit = task.poll(Deadline.after(20))
+        assert unit
+        found.extend(unit)
     return found
 
 
 def is_the_end(batch: Batch, last: str) -> bool:
     offset = batch.position.offset if batch.position is not None else None
-    return offset is not None and offset["segment"] == IDS[last] and offset["finished"] is True
+    return offset is not None and offset.get("segment") == IDS[last] and offset["finished"] is True
+
+
+def place_of(batch: Batch) -> dict[str, Any] | None:
+    """The place in the log that a batch carries."""
+    offset = dict(batch.position.offset or {}) if batch.position is not None else {}
+    return offset if "segment" in offset else None
 
 
 def changes(batches: list[Batch]) -> list[tuple[int, int]]:
@@ -143,6 +152,7 @@ def test_a_run_that_ends_behind_any_position_loses_nothing(folder: Path) -> None
         path.unlink()
     reference, _ = opened(folder, OffsetStore(), **{"max.batch.size": "40"})
     whole = polled(reference, "plain")
+    reference.close()
     assert len({batch.topic for batch in whole}) > 5
     for stop in (1, 2, 3, 5, 8, len(whole)):
         store = OffsetStore()
@@ -156,7 +166,8 @@ def test_a_run_that_ends_behind_any_position_loses_nothing(folder: Path) -> None
 def test_a_segment_without_changes_of_watched_tables_is_let_go_and_makes_no_topic(folder: Path) -> None:
     task, _ = opened(folder, OffsetStore(), tables="ks.bench")
     batches = polled(task)
-    assert [(batch.topic, len(batch)) for batch in batches] == [("ks.bench", 0)] * 2
+    assert {(batch.topic, len(batch)) for batch in batches} == {("ks.bench", 0)}
+    assert [place["finished"] for batch in batches if (place := place_of(batch))] == [True] * 2
     task.stored([batch.position for batch in batches if batch.position is not None])
     assert list(folder.iterdir()) == []
 
@@ -216,6 +227,8 @@ def test_a_folder_that_is_not_there_is_named_with_what_to_set(tmp_path: Path) ->
 
 def test_a_poll_returns_by_its_deadline_and_closing_twice_is_harmless(tmp_path: Path) -> None:
     task, _ = opened(tmp_path, OffsetStore())
-    assert task.poll(Deadline.after(0.01)) is None
+    noted = [batch.position.partition for batch in task.poll(Deadline.after(5)) if batch.position is not None]
+    assert noted == [agent.OWNER, {"protocol": "1", "node": str(UUID(int=5)), "keyspace": "ks"}]
+    assert not task.poll(Deadline.after(0.01))
     task.close()
     task.close()

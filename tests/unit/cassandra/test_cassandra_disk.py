@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 import pytest
 
@@ -13,6 +15,16 @@ from connectors.cassandra.log.disk import DiskWatch, Limit, limit_of
 
 CONNECTOR: ContextVar[str] = ContextVar("connector")
 """What a task's own thread knows."""
+
+
+@dataclass
+class Folder:
+    """A folder that is as large as it says."""
+
+    size_bytes: Callable[[], int]
+
+    def count_damaged(self) -> int:
+        return 3
 
 
 @pytest.mark.parametrize(
@@ -33,14 +45,19 @@ def test_the_limit_is_read_from_the_settings_of_each_version(settings: dict, lim
 def test_each_level_is_said_when_it_is_reached(caplog: pytest.LogCaptureFixture) -> None:
     size = 0
     gauges: dict[str, float] = {}
-    watch = DiskWatch(lambda: size, Limit(100, blocks_writes=False), gauges.__setitem__)
+    watch = DiskWatch(Folder(lambda: size), Limit(100, blocks_writes=False), gauges.__setitem__)
     said: list[list[str]] = []
     alarms: list[int] = []
     for size in (10, 49, 50, 60, 80, 99, 85, 60, 40, 90):
         caplog.clear()
         with caplog.at_level(logging.INFO):
             watch.look()
-        assert gauges == {"cdc_raw_bytes": size, "cdc_raw_limit_bytes": 100, "cdc_raw_alarm": watch.alarm}
+        assert gauges == {
+            "cdc_raw_bytes": size,
+            "cdc_raw_limit_bytes": 100,
+            "cdc_raw_alarm": watch.alarm,
+            "damaged_segments": 3,
+        }
         alarms.append(watch.alarm)
         said.append([record.levelname for record in caplog.records])
     assert said == [[], [], ["WARNING"], [], ["ERROR"], [], [], [], ["INFO"], ["ERROR"]]
@@ -66,9 +83,9 @@ def test_the_folder_is_watched_though_nobody_polls_and_one_that_is_gone_is_said_
         if (name, value) == ("cdc_raw_alarm", 2) and CONNECTOR.get(None) == "orders":
             seen.set()
 
-    watch = DiskWatch(measure, Limit(100, blocks_writes=True), gauge)
+    watch = DiskWatch(Folder(measure), Limit(100, blocks_writes=True), gauge)
     watch.close()
-    watch = DiskWatch(measure, Limit(100, blocks_writes=True), gauge)
+    watch = DiskWatch(Folder(measure), Limit(100, blocks_writes=True), gauge)
     CONNECTOR.set("orders")
     with caplog.at_level(logging.WARNING):
         watch.start()

@@ -242,3 +242,26 @@ def test_an_insert_of_every_type_is_told_value_by_value() -> None:
         "u": "123e4567-e89b-12d3-a456-426614174000", "v": "123456789012345678901234567890",
     }  # fmt: skip
     assert [event["op"] for event in events_] == ["static", "insert"]
+
+
+def test_of_a_column_that_was_added_again_only_what_was_written_since_it_was_dropped_counts() -> None:
+    again = replace(OF_EACH, dropped_us={"v": 100, "l": 100, "st": 100, "m": 100, "u": 100})
+    set_at = [Cell(100, b"", path=number(1)), Cell(101, b"", path=number(2)), Cell(99, None, local_s=1, path=number(3))]
+    changes = {
+        "v": Cell(100, b"old"),
+        "st": ComplexColumn(Deletion(100, 1), set_at),
+        "m": ComplexColumn(Deletion(101, 1), [Cell(100, number(1), path=b"a")]),
+        "u": ComplexColumn(Deletion(100, 1), [Cell(90, number(1), path=b"\0\1")]),
+    }
+    made = Events(shape(again), NODE)
+    made.add(PartitionUpdate(again, KEY, None, None, [row(changes), row({"v": Cell(101, b"new")})]), 3, 77)
+    first, second = made.columns()[1].rows()
+    assert first["columns"]["v"] is None
+    assert first["columns"]["u"] is None
+    assert first["columns"]["st"]["cleared_us"] is None
+    assert [element["element"] for element in first["columns"]["st"]["set"]] == [2]
+    assert first["columns"]["st"]["removed"] == []
+    assert first["columns"]["m"] == {"cleared_us": 101, "set": [], "removed": []}
+    assert second["columns"]["v"]["value"] == "new"
+    (as_written,) = events(row(changes))
+    assert as_written["event_id"] == first["event_id"], "replicas that read the schema at other times have the same id"

@@ -95,7 +95,7 @@ def test_changes_of_a_table_with_a_type_that_is_not_known_are_counted_and_the_ty
 def test_a_column_added_since_the_schema_was_read_is_found_and_one_never_found_is_an_error() -> None:
     old = replace(table("simple"), regular=())
     assert count(watched([old], tables().values()), bodies("simple")) == len(bodies("simple"))
-    with pytest.raises(SchemaError, match=r"Field 'v': Table ks\.simple .* has no such column"):
+    with pytest.raises(SchemaError, match=r"Field 'v': Table ks\.simple has no such column"):
         count(watched([old]), bodies("simple"))
 
 
@@ -124,7 +124,7 @@ def test_tables_are_read_with_their_types_and_a_broken_one_is_named() -> None:
                 ("ks", "bad", "p", "partition_key", 0, "missing_type", "none"),
             ],
             types=[("ks", "outer", ["i"], ["frozen<inner>"]), ("ks", "inner", ["a"], ["int"])],
-            dropped_columns=[("ks", "good", "old", "map<text, int>")],
+            dropped_columns=[("ks", "good", "old", "map<text, int>", 5), ("ks", "good", "v", "int", 1_700_000_000_123)],
         )
     )
     assert schemas.broken == {
@@ -137,3 +137,4 @@ def test_tables_are_read_with_their_types_and_a_broken_one_is_named() -> None:
     assert good.cdc
     assert good.value_types["v"].parameters[0].title == "ks.inner"
     assert good.value_types["old"].name == "map"
+    assert good.dropped_us == {"v": 1_700_000_000_123_000}

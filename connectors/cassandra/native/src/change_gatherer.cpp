@@ -56,6 +56,15 @@ size_t common_values(const Mutation& mutation, const Range& range, const uint8_t
   return least;
 }
 
+// Whether something of a change is newer than the moment at which its column was dropped.
+bool is_since(const Mutation& mutation, const Change& change, int64_t dropped) {
+  if (change.cleared != kNone && change.cleared > dropped) return true;
+  for (size_t i = change.cells_begin; i < change.cells_end; ++i) {
+    if (mutation.cells[i].written.writetime > dropped) return true;
+  }
+  return false;
+}
+
 void push_mark(Buffer<int64_t>* rows, Times* times, int64_t event, const Written& mark) {
   rows->push(event);
   times->push(mark.writetime, mark.ttl, mark.local);
@@ -124,19 +133,20 @@ void ChangeGatherer::add_range(const Mutation& mutation, const Update& update, c
 void ChangeGatherer::add_changes(const Mutation& mutation, const Row& row, Table* table, int64_t event) const {
   for (size_t i = row.changes_begin; i < row.changes_end; ++i) {
     const Change& change = mutation.changes[i];
-    const int64_t place = table->columns[change.column].place;
+    const int64_t place = table->columns[change.column].place, dropped = table->columns[change.column].dropped;
     // What a dropped column held is gone with it.
-    if (place < 0) continue;
+    if (place < 0 || (dropped != kNone && !is_since(mutation, change, dropped))) continue;
     Changes& column = table->gathered.columns[static_cast<size_t>(place)];
     column.rows.push(event);
     for (size_t j = change.cells_begin; j < change.cells_end; ++j) {
       const Cell& cell = mutation.cells[j];
+      if (dropped != kNone && cell.written.writetime <= dropped) continue;
       column.values.push(cell.value);
       column.times.push(cell.written.writetime, cell.written.ttl, cell.written.local);
       if (change.is_multicell) column.paths.push(cell.path);
     }
     if (!change.is_multicell) continue;
-    column.cleared.push(change.cleared);
+    column.cleared.push(dropped != kNone && change.cleared <= dropped ? kNone : change.cleared);
     column.ends.push(static_cast<int64_t>(column.values.starts.size()));
   }
 }

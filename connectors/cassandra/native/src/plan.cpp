@@ -30,6 +30,8 @@ Plan::Plan(const uint8_t* bytes, int64_t size) {
       column.is_multicell = reader.u8() != 0;
       column.place = reader.u8() != 0 ? place++ : -1;
       column.size = value_size(&reader);
+      column.dropped = static_cast<int64_t>(static_cast<uint64_t>(reader.u32()) << 32);
+      column.dropped |= static_cast<int64_t>(reader.u32());
     }
     table.gathered.keys.resize(table.key_columns);
     table.gathered.clusterings.resize(table.clustering.size());

@@ -21,6 +21,7 @@ struct PlanColumn {
   bool is_multicell;
   int64_t size;
   int64_t place;  // Among the columns of the events; negative: it was dropped.
+  int64_t dropped;  // Of one that was added again: what was written until then is gone. kNone: it was never dropped.
 };
 
 // A list of columns as a mutation has it, and the bytes it was read from.

@@ -1,0 +1,59 @@
+"""Where the values of a table's rows end: enough to pass over its changes, also once the table was dropped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.tables import Table
+
+_COUNTED, _MULTICELL = -1, -2
+"""In a stored layout: each value tells its length; each element is a cell of its own."""
+
+
+class ColumnLayout(NamedTuple):
+    """`size`: the bytes of every value; None where each tells its length. `is_multicell`: elements are cells."""
+
+    size: int | None
+    is_multicell: bool
+
+
+class Layout(NamedTuple):
+    """The layout of a table: `clustering` has the size of each clustering column, `columns` those that have cells."""
+
+    title: str
+    clustering: tuple[int | None, ...]
+    columns: Mapping[str, ColumnLayout]
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        """The layout of a table as it is now."""
+        sizes = tuple(column.type.fixed_size for column in table.clustering)
+        return cls(table.title, sizes, {name: _column(kind) for name, kind in table.value_types.items()})
+
+    @classmethod
+    def of_stored(cls, stored: Mapping[str, Any]) -> Self:
+        """The layout that `stored` made."""
+        sizes = tuple(None if size == _COUNTED else size for size in stored["clustering"])
+        columns = {
+            name: ColumnLayout(None if size < 0 else size, size == _MULTICELL)
+            for name, size in stored["columns"].items()
+        }
+        return cls(stored["title"], sizes, columns)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The layout as JSON has it."""
+        return {
+            "title": self.title,
+            "clustering": [_COUNTED if size is None else size for size in self.clustering],
+            "columns": {
+                name: _MULTICELL if column.is_multicell else _COUNTED if column.size is None else column.size
+                for name, column in self.columns.items()
+            },
+        }
+
+
+def _column(kind: CqlType) -> ColumnLayout:
+    return ColumnLayout(None, is_multicell=True) if kind.is_multicell else ColumnLayout(kind.fixed_size, False)

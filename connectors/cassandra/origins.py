@@ -1,0 +1,45 @@
+"""What the tables' columns are by Cassandra's own schema, and what of their values the rows keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.origins import Kept, OriginColumn
+from connectors.cassandra.chosen import chosen_tables
+from connectors.cassandra.config import CassandraSourceConfig
+from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.schema_reader import read_schemas
+from connectors.cassandra.session import Database
+from connectors.cassandra.tables import Table, TableColumn
+
+_COLUMNS: Final = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s"
+_SAYS_LESS: Final = frozenset({"decimal", "varint", "uuid", "timeuuid", "inet", "set", "vector", "custom"})
+"""What becomes text, an array of any length, or bytes."""
+
+
+def origin_columns(config: CassandraSourceConfig, deadline: Deadline) -> Iterator[OriginColumn]:
+    """The columns of all tables that the configuration reads. ConnectError: the schema cannot be read."""
+    with closing(Database(config)) as database:
+        for table in chosen_tables(read_schemas(database), config):
+            if deadline.expired:
+                return
+            texts = dict(database.rows(_COLUMNS, (table.keyspace, table.name), doing="reading system_schema"))
+            for column in config.columns_of(table):
+                kept = Kept.UNTYPED if says_less(column.type) else Kept.TYPED
+                lost = "its values are bytes as they are stored" if column.type.name == "custom" else ""
+                field = _field(table, column, config)
+                yield OriginColumn(config.topic_of(table), field, texts[column.name], kept, lost)
+
+
+def says_less(kind: CqlType) -> bool:
+    """The Connect type of a value, or of one inside of it, does not tell which CQL type it was. Pure."""
+    return kind.name in _SAYS_LESS or any(map(says_less, kind.parameters))
+
+
+def _field(table: Table, column: TableColumn, config: CassandraSourceConfig) -> str:
+    if config.output == "rows":
+        return column.name
+    return f"key.{column.name}" if column in table.primary_key else f"columns.{column.name}"
