@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
+from connect import python_child
 from connect.services.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
 from connect.services.errors import ArtifactError
 from connect.services.http_answer import answers_ok
@@ -58,10 +59,9 @@ class BigQueryService(SupervisedService[BigQueryEndpoint]):
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s
-        return [
-            *(str(_python(_program())), "-c", _RUN, "--host", LOOPBACK, "--data-dir", str(folder / "data")),
-            *("--port", str(ports["http"]), "--grpc-port", str(ports["grpc"])),
-        ]
+        where = ["--host", LOOPBACK, "--port", str(ports["http"]), "--grpc-port", str(ports["grpc"])]
+        python = str(_python(_program()))
+        return python_child.code_command(_RUN, "--data-dir", str(folder / "data"), *where, python=python)
 
     def _environ(self) -> Mapping[str, str]:
         # DuckDB looks for its extensions below the home folder, and would fetch those it does not find.
@@ -96,11 +96,13 @@ def _fill(folder: Path) -> None:
     home.mkdir()
     base = str(find_python(*PYTHON))
     # As the folder is renamed, its scripts do not run; `python -c` and `python -m` do.
-    _run([base, "-m", "venv", str(folder / "venv")], folder, "making a Python environment")
+    _run(python_child.command("venv", str(folder / "venv"), python=base), folder, "making a Python environment")
     python = str(_python(folder))
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    _run([*pip, "--requirement", str(_PACKAGES)], folder, "pip to install local-bigquery")
-    _run([python, "-c", _UNPACK], folder, "DuckDB's extensions to be unpacked", HOME=str(home))
+    pip = ["install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement", str(_PACKAGES)]
+    _run(python_child.command("pip", *pip, python=python), folder, "pip to install local-bigquery")
+    _run(
+        python_child.code_command(_UNPACK, python=python), folder, "DuckDB's extensions to be unpacked", HOME=str(home)
+    )
     (home / "unpacked").touch()
 
 

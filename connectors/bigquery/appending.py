@@ -58,14 +58,29 @@ class Appending:
     """Adds batches by the writer of their table. Its methods block, and are called by several threads."""
 
     def __init__(
-        self, writer: Writer, others: Mapping[str, Writer], report: Callable[[Mapping[str, int]], None]
+        self,
+        writer: Writer,
+        others: Mapping[str, Writer],
+        report: Callable[[Mapping[str, int]], None],
+        *,
+        at_once: int,
     ) -> None:
         """`others` write the tables that `writer` does not. `report` is called with the figures of each batch, on any
-        thread.
+        thread. at_once: the most tables that are written at a time.
         """
         self._writer = writer
         self._others = others
         self._report = report
+        self._at_once = at_once
+
+    @property
+    def threads(self) -> int:
+        """The most threads that call `land` at a time."""
+        return self._at_once
+
+    def doing(self, target: str) -> str:  # noqa: ARG002 - of all tables alike
+        """What a batch on its way waits for."""
+        return "it is written"
 
     def land(self, batch: SealedBatch) -> Refusals:
         """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
@@ -146,8 +161,7 @@ class LoadJobs:
         if table is None:
             raise RetriableError(f"Table {batch.target} is gone; it is made again.")
         # In a table that was made anew nothing is loaded already.
-        target = f"{batch.target} {table.created_ms}"
-        name = batch_id(self._connector, target, batch.ranges, memoryview(content))
+        name = batch_id(f"{self._connector} {table.created_ms}", batch, memoryview(content))
         self._warehouse.append(batch.target, columns, content, f"kafka-connect-load-{name}")
 
     def close(self) -> None:

@@ -21,8 +21,8 @@ from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.given_up import given_up
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane
-from connectors.bigquery.merging import Role
 from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.staging_tables import Role
 from connectors.bigquery.target import Targets
 from connectors.bigquery.warehouse import Warehouse
 from connectors.bigquery.window import Late

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.storage import StorageWriter
@@ -67,13 +68,15 @@ def _credentials(config: BigQuerySinkConfig) -> Credentials:
     keyfile = config.keyfile.get_secret_value()
     if config.key_source.upper() == "JSON":
         return _from_key(keyfile)
-    return _from_file(keyfile) if keyfile and config.key_source.upper() == "FILE" else _from_environment()
+    if keyfile and config.key_source.upper() == "FILE":
+        return _from_file(keyfile, config.allowed)
+    return _from_environment()
 
 
-def _from_file(path: str) -> Credentials:
+def _from_file(path: str, allowed: AllowedPaths) -> Credentials:
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - an error of pathlib's would show the path, a secret
-            text = file.read()
+        # The path is a secret, too.
+        text = allowed.read_bytes("keyfile", path, shown=False).decode("utf-8")
     except (OSError, ValueError):
         raise ConfigError(
             "The file that keyfile names cannot be read on this worker.",

@@ -25,6 +25,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.reach import Reach
 from connectors.bigquery.config_checks import notes_of, problems_between
 from connectors.bigquery.config_dedup import DedupSettings, size_or_off
 from connectors.bigquery.extras import Extras
@@ -83,6 +84,8 @@ class BigQuerySinkConfig(DedupSettings):
     keyfile: Password = key(
         "keyfile",
         SecretStr(""),
+        reach=Reach.FILE,
+        bounds="with keySource=FILE as any file; its path and text are in no answer",
         doc="Path of a service account's key (JSON) on the worker, or with keySource=JSON the key itself.",
         importance="high",
         group=TARGET,
@@ -102,11 +105,15 @@ class BigQuerySinkConfig(DedupSettings):
         importance="low", group=TARGET,
     )  # fmt: skip
     endpoint: String = key(
-        "bigquery.endpoint", "", doc="Address of BigQuery's REST API; empty: Google's.", importance="low", group=TARGET,
+        "bigquery.endpoint", "",
+        reach=Reach.URL, bounds="HTTP alone; the worker's own credentials go to addresses of Google's alone",
+        doc="Address of BigQuery's REST API; empty: Google's.", importance="low", group=TARGET,
         internal=True,
     )  # fmt: skip
     storage_endpoint: String = key(
-        "bigquery.storage.endpoint", "", doc="host:port of BigQuery's Storage API; empty: Google's.", importance="low",
+        "bigquery.storage.endpoint", "",
+        reach=Reach.HOST, bounds="spoken to in gRPC; the worker's own credentials go to addresses of Google's alone",
+        doc="host:port of BigQuery's Storage API; empty: Google's.", importance="low",
         group=TARGET, internal=True,
     )  # fmt: skip
     insecure: Boolean = key(
@@ -167,6 +174,7 @@ class BigQuerySinkConfig(DedupSettings):
     )  # fmt: skip
     column_types: Annotated[ListOf, AfterValidator(_check_types)] = key(
         "table.column.types", (),
+        harmless="names of fields and types",
         doc="Types of new columns, as field:TYPE,… with the path of the field and one of JSON, GEOGRAPHY, DATETIME, "
         "TIMESTAMP, DATE, TIME, NUMERIC, BIGNUMERIC, FLOAT, INTEGER, BOOLEAN, STRING.", group=TABLES,
     )  # fmt: skip
@@ -179,7 +187,9 @@ class BigQuerySinkConfig(DedupSettings):
         "dedup.mode=cdc the dedup fields, else none.", group=TABLES,
     )  # fmt: skip
     staging_suffix: Annotated[String, non_empty] = key(
-        "intermediateTableSuffix", "tmp", doc="Part of the names of staging tables: _<table>_<suffix>_<batch>.",
+        "intermediateTableSuffix", "tmp",
+        harmless="a part of names that stand quoted in SQL",
+        doc="Part of the names of staging tables: _<table>_<suffix>_<batch>.",
         importance="low", group=TABLES,
     )  # fmt: skip
 
@@ -241,6 +251,11 @@ class BigQuerySinkConfig(DedupSettings):
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """The keys that neither this declaration nor the Java connector knows."""
         return super().unknown_keys(name for name in properties if name not in KNOWN)
+
+    def named_files(self) -> Iterable[tuple[str, str]]:
+        """The file of a key, where keyfile names one."""
+        path = self.keyfile.get_secret_value()
+        return (("keyfile", path),) if path and self.key_source.upper() == "FILE" else ()
 
     def problems(self) -> Iterable[ConfigProblem]:
         """What is wrong between keys, as a problem for each."""

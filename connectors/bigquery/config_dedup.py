@@ -113,7 +113,9 @@ class DedupSettings(ConnectorConfig):
         "dedup.merge.max.records", 500_000, doc="Rows of a table after which a batch is written.", group=DEDUP
     )
     view_suffix: Annotated[String, non_empty] = key(
-        "dedup.view.suffix", "_latest", doc="With dedup.mode=view: the view of a table has its name and this.",
+        "dedup.view.suffix", "_latest",
+        harmless="a part of names that stand quoted in SQL",
+        doc="With dedup.mode=view: the view of a table has its name and this.",
         group=DEDUP,
     )  # fmt: skip
     max_staleness: Annotated[String, AfterValidator(_check_window)] = key(

@@ -28,12 +28,17 @@ def land_by_halves(batch: SealedBatch, land: Callable[[SealedBatch], None]) -> R
     try:
         land(batch)
     except RefusedJobError as error:
-        if not len(batch):
-            raise
-        _log.warning("A batch of %d rows is landed in parts, as BigQuery refused it: %s", len(batch), error)
-        land(batch.slice(0, 0))
-        return _search(batch, land, error)
+        return land_parts(batch, land, error)
     return {}
+
+
+def land_parts(batch: SealedBatch, land: Callable[[SealedBatch], None], error: RefusedJobError) -> Refusals:
+    """Land in parts a batch that BigQuery refused as a whole, for `error`; see `land_by_halves`."""
+    if not len(batch):
+        raise error
+    _log.warning("A batch of %d rows is landed in parts, as BigQuery refused it: %s", len(batch), error)
+    land(batch.slice(0, 0))
+    return _search(batch, land, error)
 
 
 def _search(batch: SealedBatch, land: Callable[[SealedBatch], None], error: RefusedJobError) -> Refusals:

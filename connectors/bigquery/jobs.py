@@ -50,6 +50,17 @@ class Jobs:
                 return False
         return True
 
+    def wait_for(self, job_id: str, attempt: int) -> None:
+        """Wait until the job of this id and number has ended, with or without an error; none has ended, too."""
+        from google.api_core.exceptions import NotFound
+
+        with self._calls.translated(f"waiting for job {job_id}"):
+            try:
+                job = self._found(self._attempt_id(job_id, attempt))
+            except NotFound:
+                return
+            self._wait(job)
+
     def once(
         self,
         job_id: str,

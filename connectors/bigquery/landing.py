@@ -10,13 +10,21 @@ from connectors.bigquery.capturing import Capture
 from connectors.bigquery.client import open_storage
 from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.exactly_once import CommittedStreams
-from connectors.bigquery.merging import Merging, Role
+from connectors.bigquery.merging import Merging
 from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.staging_tables import Role
 from connectors.bigquery.warehouse import Warehouse
 
 
 class Landing(Protocol):
     """Puts batches into tables. Its methods block, and are called by several threads, one table a thread."""
+
+    @property
+    def threads(self) -> int:
+        """The most threads by which its methods may be called at a time."""
+
+    def doing(self, target: str) -> str:
+        """What becomes of a batch that is on its way into this table, for people."""
 
     def land(self, batch: SealedBatch) -> Refusals:
         """Return once the rows are in the table, but for those that it does not take. RetriableError: they may be, and
@@ -58,11 +66,12 @@ def landing_of(
             window_column=config.partition_field or None,
             interval_s=config.interval_ms / 1000,
             report=report,
+            at_once=config.threads,
             in_any_order=in_any_order,
         )
     loads = LoadJobs(warehouse, role.connector)
     loaded = {config.table_names.table(topic) for topic in config.batch_load}
-    return Appending(_writer_of(config, warehouse, loads), dict.fromkeys(loaded, loads), report)
+    return Appending(_writer_of(config, warehouse, loads), dict.fromkeys(loaded, loads), report, at_once=config.threads)
 
 
 def _writer_of(config: BigQuerySinkConfig, warehouse: Warehouse, loads: LoadJobs) -> Writer:

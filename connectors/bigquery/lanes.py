@@ -33,7 +33,7 @@ class Lane:
     """One table. `columns` and `dedup` are those of the table as it is now. newest_us: see `window.newest_of`.
 
     refused: rows of landed batches that the table did not take, for the sink to give up. failure: why the batch on its
-    way has to be landed again.
+    way has to be landed again. sealed_at_s: when it was sealed.
     """
 
     target: str
@@ -44,6 +44,7 @@ class Lane:
     newest_us: int | None = None
     refused: list[tuple[SealedBatch, Refusals]] = field(default_factory=list)
     failure: RetriableError | None = None
+    sealed_at_s: float = 0.0
     _pieces: list[Piece] = field(default_factory=list)
     _oldest_us: list[int | None] = field(default_factory=list)
     _rows: int = 0
@@ -116,6 +117,7 @@ class Lane:
         """
         error = self._note_landed(now_s)
         if self._sealed is None and self.due_in_s(now_s) == 0.0:
+            self.sealed_at_s = now_s
             self.seal()
         if self._sealed is not None and self._landing is None and now_s >= self._retry_at_s:
             self._landing = executor.submit(land, self._sealed)

@@ -26,6 +26,15 @@ _NOTE_EVERY_S: Final = 3600.0
 """BigQuery forgets jobs after half a year, so who looks for the end of a line begins at a number that is not old."""
 
 
+_QUIET_S: Final = 3.0
+"""A merge is of up to three statements, between which a task does nothing else."""
+
+
+def _line_of(target: str) -> str:
+    # Ids hold letters, digits, _ and -, names of tables more.
+    return f"kafka-connect-merge-{hashlib.sha256(target.encode()).hexdigest()[:24]}"
+
+
 def merges_table(target: str) -> str:
     """The empty table whose label notes how far the line of a table is."""
     return f"_{target}_merges"
@@ -42,11 +51,26 @@ class MergeLine:
 
     def run(self, target: str, sql: str, doing: str) -> Changed:
         """Run a statement once all those before it have ended. RetriableError: nobody knows whether it ran."""
-        # Ids hold letters, digits, _ and -, names of tables more.
-        line = f"kafka-connect-merge-{hashlib.sha256(target.encode()).hexdigest()[:24]}"
+        line = _line_of(target)
         changed = self._warehouse.run(sql, line, doing, first_attempt=self._number(target, line))
         self._next[target] = changed.attempt + 1
         return changed
+
+    def wait_until_it_rests(self, target: str, pause: Callable[[float], None]) -> None:
+        """Wait until the last statement has ended and no other one has followed soon. `pause`: waits for seconds."""
+        line, last = _line_of(target), -1
+        while True:
+            number = self._last(line, max(last, self._number(target, line) - 1))
+            if number == last:
+                return
+            if number >= 0:
+                self._warehouse.wait_for(line, number)
+            last = number
+            pause(_QUIET_S)
+
+    def _last(self, line: str, known: int) -> int:
+        """The number of the last job of a line, where all up to `known` are taken; -1: there is none."""
+        return known + first_free(lambda count: self._warehouse.has_attempt(line, known + 1 + count))
 
     def _number(self, target: str, line: str) -> int:
         """The first number that may be free, as far as this process knows; all jobs of lower ones have ended."""

@@ -1,8 +1,8 @@
 """Staged batches into tables: load jobs, merges, and which task merges what. Runs on threads beside the task's.
 
 One task merges a table, as each merge searches it; the others stage, and wait for the mark that says their batch is
-merged. Should two tasks merge all the same, as one is a zombie, their merges stand in line (`merge_line.py`), and the
-guard of the MERGE keeps the table right.
+merged. A task whose batch nobody merges in time, as the other is dead or frozen, merges it itself: merges of a table
+stand in line (`merge_line.py`), whoever runs them, and the guard of the MERGE keeps the table right.
 """
 
 from __future__ import annotations
@@ -10,74 +10,33 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Final
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.dedup import Deletes, Keep
 from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.halving import land_by_halves
+from connectors.bigquery.halving import land_parts
 from connectors.bigquery.job_facts import Changed
 from connectors.bigquery.merge_line import MergeLine
 from connectors.bigquery.merge_sql import Bound, Merge
 from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.staging import (
-    CONNECTOR_LABEL,
-    EXPIRES_AFTER_S,
-    STATE_LABEL,
-    TASK_LABEL,
-    StagedFacts,
-    batch_id,
-    connector_label,
-    parquet_of,
-    staging_columns,
-    staging_name,
-    target_of,
-)
-from connectors.bigquery.table_facts import NewTable
-from connectors.bigquery.table_schema import Columns, by_name
+from connectors.bigquery.staging_tables import Role, Staged, StagingTables, State
+from connectors.bigquery.table_schema import Columns
 from connectors.bigquery.tables import deletes_table
 from connectors.bigquery.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
-_STAGED: Final = {STATE_LABEL: "staged"}
-_MERGED: Final = {STATE_LABEL: "merged"}
-_REFUSED: Final = {STATE_LABEL: "refused"}
 _LOOK_S: Final = 1.0
+_PATIENCE_S: Final = 15.0
+"""How much longer than its interval the merging task may take to begin with a batch of another task."""
+_WAITING_MOST: Final = 1000
 _DAY_S: Final = 86_400
 _USD_PER_TIB: Final = 6.25
 """A price of on-demand queries, to show an order of magnitude. The log names it, as regions and contracts differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """A staging table with its rows."""
-
-    name: str
-    facts: StagedFacts
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """The part of a task among those of its connector. `suffix` ends the names of its staging tables."""
-
-    connector: str
-    task: int
-    tasks: int
-    suffix: str
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """The labels of the staging tables of the connector."""
-        return {CONNECTOR_LABEL: connector_label(self.connector)}
-
-    def merges(self, target: str) -> bool:
-        """Whether this task is the one that merges the table."""
-        return zlib.crc32(target.encode()) % self.tasks == self.task
 
 
 class Merging:
@@ -94,12 +53,14 @@ class Merging:
         window_column: str | None,
         interval_s: float,
         report: Callable[[Mapping[str, int]], None],
+        at_once: int,
         in_any_order: bool = False,
     ) -> None:
-        """`report`: hears the figures of each merge, on any thread. `in_any_order`: an earlier record may be merged
-        after a later one, as from chunks of a backfill."""
+        """`report`: hears the figures of each merge, on any thread. at_once: the most tables that are staged or merged
+        at a time. `in_any_order`: an earlier record may be merged after a later one, as from chunks of a backfill."""
         self._warehouse = warehouse
         self._role = role
+        self._staging = StagingTables(warehouse, role)
         self._keep = keep
         self._deletes = deletes
         self._remembers_deletes = remembers_deletes
@@ -107,10 +68,19 @@ class Merging:
         self._interval_s = interval_s
         self._estimated: set[str] = set()
         self._report = report
+        self._at_once = at_once
         self._in_any_order = in_any_order
         self._line = MergeLine(warehouse)
         self._stop = threading.Event()
+        # Whoever waits for another task works at nothing, or two tasks could wait for each other's merges for ever.
+        self._working = threading.BoundedSemaphore(at_once)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._waiting: dict[str, str] = {}
+
+    @property
+    def threads(self) -> int:
+        """The most threads that call `land` at a time: those that wait for another task hold up none that work."""
+        return self._at_once if self._role.tasks == 1 else _WAITING_MOST
 
     def stop(self) -> None:
         """End every wait for the merge of another task."""
@@ -121,85 +91,76 @@ class Merging:
 
     def sweep(self) -> None:
         """Drop what an earlier life of this task staged: its rows were not committed, and come again."""
-        for name, labels in self._warehouse.labelled({**self._role.labels, TASK_LABEL: str(self._role.task)}):
-            if target_of(name, self._role.suffix) is not None and labels:
-                self._warehouse.drop(name)
+        self._staging.sweep()
+
+    def doing(self, target: str) -> str:
+        """What a batch of this table waits for, for people."""
+        return self._waiting.get(target, "it is staged and merged")
 
     def land(self, batch: SealedBatch) -> Refusals:
         """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
         is made again."""
-        return land_by_halves(batch, self._land)
+        try:
+            self._land(batch)
+        except RefusedJobError as error:
+            # The parts are merged here, whoever merges the table: each would wait for a look of the other task.
+            return land_parts(batch, self._land_alone, error)
+        return {}
 
     def _land(self, batch: SealedBatch) -> None:
         """Return once all rows are in the table. RefusedJobError: none is."""
-        staged = self._stage(batch)
         if self._role.tasks == 1:
-            with self._locks[batch.target], self._dropped_if_refused(staged.name):
-                self._merge(batch.target, [staged], batch.columns)
-        else:
-            self._warehouse.label(staged.name, _STAGED)
-            if self._role.merges(batch.target):
-                self._collect_table(batch.target)
-            self._wait_for_merge(staged.name)
-        self._warehouse.drop(staged.name)
-
-    def collect(self) -> None:
-        """Merge what other tasks have staged for the tables that this task merges."""
-        found = self._warehouse.labelled({**self._role.labels, **_STAGED})
-        targets = {target_of(name, self._role.suffix) for name, _ in found}
-        for target in sorted(target for target in targets if target is not None):
+            self._land_alone(batch)
+            return
+        target = batch.target
+        with self._working:
+            staged = self._staging.fill(batch)
+            self._staging.mark(staged.name, State.STAGED)
             if self._role.merges(target):
                 self._collect_table(target)
+        if not self._is_merged(staged.name, target):
+            self._merge_own(staged, batch)
+        self._staging.drop(staged.name)
 
-    def _stage(self, batch: SealedBatch) -> Staged:
-        content = parquet_of(batch.tables)
-        batch_name = batch_id(self._role.connector, batch.target, batch.ranges, memoryview(content))
-        name = staging_name(batch.target, self._role.suffix, batch_name)
-        present = {name for table in batch.tables for name in table.column_names}
-        facts = StagedFacts(
-            target=batch.target,
-            keys=tuple(placed.column for placed in batch.dedup.keys),
-            order=tuple(placed.column for placed in batch.dedup.order),
-            columns=tuple(column.name for column in batch.columns if column.name in present),
-            rows=len(batch),
-            deletes=batch.deletes,
-            appends=batch.appends,
-            bound=batch.bound,
-        )
-        known = by_name(batch.columns)
-        columns = staging_columns(tuple(known[name.lower()] for name in facts.columns))
-        is_new = self._warehouse.create(
-            NewTable(
-                name,
-                columns,
-                labels={**self._role.labels, TASK_LABEL: str(self._role.task)},
-                description=facts.text(),
-                expires_after_s=EXPIRES_AFTER_S,
-            )
-        )
-        with self._dropped_if_refused(name):
-            self._warehouse.fill(name, columns, content, f"kafka-connect-stage-{batch_name}", is_new=is_new)
-        return Staged(name, facts)
+    def _land_alone(self, batch: SealedBatch) -> None:
+        with self._working:
+            staged = self._staging.fill(batch)
+        self._merge_own(staged, batch)
+        self._staging.drop(staged.name)
 
-    @contextmanager
-    def _dropped_if_refused(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except RefusedJobError:
-            self._warehouse.drop(name)
-            raise
+    def _merge_own(self, staged: Staged, batch: SealedBatch) -> None:
+        with self._working, self._locks[batch.target], self._staging.dropped_if_refused(staged.name):
+            self._merge(batch.target, [staged], batch.columns)
+
+    def collect(self) -> None:
+        """Merge what other tasks have staged for the tables that this task merges, several tables at a time.
+
+        A table that fails holds up no other one; what it raised is raised in the end.
+        """
+        targets = [target for target in sorted(self._staging.waiting()) if self._role.merges(target)]
+        if not targets:
+            return
+        with ThreadPoolExecutor(min(len(targets), self._at_once), "bigquery-collect") as threads:
+            outcomes = [threads.submit(self._collect_table, target) for target in targets]
+        for outcome in outcomes:
+            outcome.result()
 
     def _collect_table(self, target: str) -> None:
         with self._locks[target]:
-            groups: defaultdict[tuple[tuple[str, ...], tuple[str, ...]], list[Staged]] = defaultdict(list)
-            for name, _ in self._warehouse.labelled({**self._role.labels, **_STAGED}):
-                if target_of(name, self._role.suffix) == target and (staged := self._look(name)) is not None:
-                    groups[staged.facts.keys, staged.facts.columns].append(staged)
+            groups: defaultdict[tuple[tuple[str, ...], ...], list[Staged]] = defaultdict(list)
+            for name in self._staging.waiting().get(target, []):
+                if (staged := self._staging.staged(name)) is not None:
+                    facts = staged.facts
+                    groups[facts.keys, facts.order, facts.columns].append(staged)
+            if not groups:
+                return
             table = self._warehouse.table(target)
-            if table is None:
-                raise RetriableError(f"Table {target} is gone; it is made again with the next record.")
             for staged_tables in groups.values():
-                self._merge_group(target, staged_tables, table.columns)
+                if table is None:
+                    for one in staged_tables:
+                        self._staging.mark(one.name, State.TARGET_GONE)
+                else:
+                    self._merge_group(target, staged_tables, table.columns)
 
     def _merge_group(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
         """Merge staging tables together or, where BigQuery refuses that, one by one, and tell their tasks."""
@@ -210,28 +171,43 @@ class Merging:
                 for one in staged:
                     self._merge_group(target, [one], columns)
                 return
-            self._warehouse.label(staged[0].name, _REFUSED, description=str(error))
+            self._staging.mark(staged[0].name, State.REFUSED, str(error))
             return
         for one in staged:
-            self._warehouse.label(one.name, _MERGED)
+            self._staging.mark(one.name, State.MERGED)
 
-    def _look(self, name: str) -> Staged | None:
-        """A staging table that another task filled; None when it was dropped meanwhile."""
-        found = self._warehouse.table(name)
-        return None if found is None else Staged(name, StagedFacts.parse(found.description))
+    def _is_merged(self, name: str, target: str) -> bool:
+        """Wait until the merging task has merged a staging table; False where it does not look in time."""
+        patient_until_s = time.monotonic() + self._interval_s + _PATIENCE_S
+        self._waiting[target] = f"task {self._role.merging_task(target)} of the connector merges this table"
+        try:
+            while not self._is_marked(name, target):
+                if time.monotonic() >= patient_until_s:
+                    # A merge that takes long is no sign of death.
+                    self._line.wait_until_it_rests(target, self._pause)
+                    return self._is_marked(name, target)
+                self._pause(_LOOK_S)
+        finally:
+            self._waiting.pop(target, None)
+        return True
 
-    def _wait_for_merge(self, name: str) -> None:
-        while True:
-            found = self._warehouse.table(name)
-            if found is None:
-                raise RetriableError(f"Staging table {name} was dropped by somebody else before it was merged.")
-            if _MERGED.items() <= found.labels.items():
-                return
-            if _REFUSED.items() <= found.labels.items():
-                self._warehouse.drop(name)
-                raise RefusedJobError(found.description)
-            if self._stop.wait(_LOOK_S):
-                raise RetriableError(f"Staging table {name} was not merged yet when the task was stopped.")
+    def _is_marked(self, name: str, target: str) -> bool:
+        """Whether a staging table is merged. RefusedJobError: BigQuery refused its merge."""
+        found = self._staging.look(name)
+        if found is None:
+            raise RetriableError(f"Staging table {name} was dropped by somebody else before it was merged.")
+        match found.state:
+            case State.REFUSED:
+                self._staging.drop(name)
+                raise RefusedJobError(found.why)
+            case State.TARGET_GONE:
+                self._staging.drop(name)
+                raise RetriableError(f"Table {target} is gone; it is made again.")
+        return found.state is State.MERGED
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.wait(seconds):
+            raise RetriableError("The task was stopped while a batch waited for its merge.")
 
     def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
         started_s = time.monotonic()

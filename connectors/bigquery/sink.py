@@ -24,8 +24,8 @@ from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.given_up import given_up
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane, first_pending
-from connectors.bigquery.merging import Role
 from connectors.bigquery.preflight import check, missing_roles
+from connectors.bigquery.staging_tables import Role
 from connectors.bigquery.target import Targets
 from connectors.bigquery.trial import TrialDataset
 from connectors.bigquery.warehouse import Warehouse
@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 _LOOK_S = 0.25
 """How often the task looks whether a batch has landed, while one is on its way."""
 _FULL_LOOK_S = 0.1
+_LONG_S = 15.0
+"""A batch that has been on its way for longer is told in the status."""
 _CLOSE_S = 10.0
 
 
@@ -120,7 +122,7 @@ class BigQuerySinkTask:
         config, warehouse = self._config, open_warehouse(self._config)
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
         landing = landing_of(config, warehouse, role, self._count)
-        threads = ThreadPoolExecutor(config.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
+        threads = ThreadPoolExecutor(landing.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
         self._opened = _Opened(ctx, warehouse, landing, Targets(config, warehouse), threads)
         warehouse.look()
         landing.sweep()
@@ -210,11 +212,20 @@ class BigQuerySinkTask:
 
     def _explain(self) -> None:
         """Show in the status why batches wait, while others go on."""
-        failing = [(lane.target, lane.failure) for lane in self._lanes.values() if lane.failure is not None]
-        if not failing and not self._explained:
-            return
-        self._explained = bool(failing)
-        self._open.ctx.explain(_waiting(*failing[0]) if failing else None)
+        reason = self._reason_to_wait()
+        if reason is not None or self._explained:
+            self._open.ctx.explain(reason)
+        self._explained = reason is not None
+
+    def _reason_to_wait(self) -> str | None:
+        for lane in self._lanes.values():
+            if lane.failure is not None:
+                return _waiting(lane.target, lane.failure)
+        long_ago_s = self._now_s() - _LONG_S
+        for lane in self._lanes.values():
+            if lane.is_landing and lane.sealed_at_s < long_ago_s:
+                return f"Rows of table {lane.target} are on their way: {self._open.landing.doing(lane.target)}."
+        return None
 
     def _wait_for_room(self, deadline: Deadline) -> None:
         while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:

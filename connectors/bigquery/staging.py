@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connect.api.records import TopicPartition
 from connectors.bigquery.dedup import IS_APPEND, IS_DELETE
-from connectors.bigquery.sealed import OffsetRange
+from connectors.bigquery.sealed import SealedBatch
 from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
 
 if TYPE_CHECKING:
@@ -42,6 +42,21 @@ class StagedFacts:
     appends: int
     bound: str | None
 
+    @classmethod
+    def of(cls, batch: SealedBatch) -> StagedFacts:
+        """What the merge of a batch needs to know."""
+        present = {name for table in batch.tables for name in table.column_names}
+        return cls(
+            target=batch.target,
+            keys=tuple(placed.column for placed in batch.dedup.keys),
+            order=tuple(placed.column for placed in batch.dedup.order),
+            columns=tuple(column.name for column in batch.columns if column.name in present),
+            rows=len(batch),
+            deletes=batch.deletes,
+            appends=batch.appends,
+            bound=batch.bound,
+        )
+
     def text(self) -> str:
         """The facts as the text of a description."""
         return json.dumps({name: getattr(self, name) for name in self.__slots__})
@@ -67,12 +82,14 @@ def connector_label(connector: str) -> str:
     return hashlib.sha256(connector.encode()).hexdigest()[:32]
 
 
-def batch_id(
-    connector: str, target: str, ranges: Mapping[TopicPartition, OffsetRange], content: bytes | memoryview
-) -> str:
-    """The id of a batch: the same for the same rows in the same form, and another one for anything else."""
-    places = [[tp.topic, tp.partition, *found] for tp, found in sorted(ranges.items())]
-    digest = hashlib.sha256(json.dumps([connector, target, places]).encode())
+def batch_id(owner: str, batch: SealedBatch, content: bytes | memoryview) -> str:
+    """The id of an owner's batch: the same for the same rows in the same form, and another one for anything else.
+
+    A batch without rows has another id each time, as nothing tells it from others.
+    """
+    places = [[tp.topic, tp.partition, *found] for tp, found in sorted(batch.ranges.items())]
+    own = "" if places else secrets.token_hex(8)
+    digest = hashlib.sha256(json.dumps([owner, batch.target, places, own]).encode())
     digest.update(content)
     return digest.hexdigest()[:24]
 

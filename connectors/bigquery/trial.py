@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -52,6 +52,17 @@ class TrialDataset:
                     for row in client.query(sql, timeout=deadline.remaining_s).result():
                         yield repr((table.table_id, self._plain(dict(row)))).encode()
 
+    def column_types(self, deadline: Deadline) -> Mapping[str, str]:
+        """As BigQuery tells them; those of records by the paths of their members."""
+        with self._client("reading the dataset") as client:
+            tables = [client.get_table(one, timeout=deadline.remaining_s) for one in self._tables(client, deadline)]
+        return {
+            path: kind
+            for table in tables
+            if not table.table_id.startswith("_")
+            for path, kind in _types(table.table_id, table.schema)
+        }
+
     def remove(self, deadline: Deadline) -> None:
         """Delete the dataset with all its tables."""
         with self._client("deleting the dataset") as client:
@@ -83,3 +94,12 @@ class TrialDataset:
         if not isinstance(coordinates, Mapping):
             return row
         return {**row, column: {name: value for name, value in coordinates.items() if name != _OF_ARRIVAL}}
+
+
+def _types(path: str, fields: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    for field in fields:
+        inner = f"{path}.{field.name}"
+        if field.fields:
+            yield from _types(inner, field.fields)
+        else:
+            yield inner, f"{field.field_type} {field.mode}".removesuffix(" NULLABLE").lower()

@@ -219,6 +219,10 @@ class Warehouse:
         """Whether a job was ever submitted under this id and number."""
         return self._jobs.has_attempt(job_id, attempt)
 
+    def wait_for(self, job_id: str, attempt: int) -> None:
+        """Wait until the job of this id and number has ended, with or without an error; none has ended, too."""
+        self._jobs.wait_for(job_id, attempt)
+
     def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
         """Run a query that changes nothing; its rows."""
         with self._calls.translated(doing):

@@ -11,7 +11,8 @@ from bigquery_run import Life, model_by_key, rows_by_key
 from e2e_worker import wait_for
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.merging import Merging, Role
+from connectors.bigquery.merging import Merging
+from connectors.bigquery.staging_tables import Role
 
 HISTORIES, TABLES = 30, 3
 """A merge takes a second in the emulator, of one history as of ten: histories share tables, not ids or partitions."""
@@ -118,7 +119,7 @@ def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset, proxy):
 def test_what_an_earlier_life_staged_is_swept(dataset):
     settings = dataset.settings(dedup__merge__interval__ms="0")
     first = Life(settings)
-    with patch.object(Merging, "land", Merging._stage):  # a crash after the load job
+    with patch.object(Merging, "land", lambda self, batch: self._staging.fill(batch)):  # a crash after the load job
         first.put([Message(0, 0, 1, 0)])
         first.flush()
         first.task.close()

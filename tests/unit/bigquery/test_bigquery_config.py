@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
 from connect.plugins import Catalog
@@ -16,7 +17,7 @@ from connectors.bigquery.java_keys import OLD_NAMES, WITHOUT_EFFECT
 from connectors.bigquery.paths import Path, Root
 from connectors.bigquery.table_schema import ColumnType
 
-REQUIRED = {"project": "p", "defaultDataset": "d", "dedup.fields": "id"}
+REQUIRED = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", **EVERYWHERE}
 README = FilePath(__file__).parents[3] / "connectors" / "bigquery" / "README.md"
 KEY = '{"type": "service_account", "private_key": "s3cr3t-key"}'
 
@@ -178,8 +179,9 @@ def test_names_of_version_1_stand_for_those_of_today():
 
 def test_a_configuration_of_the_java_connector_runs_as_it_stands():
     given = {
-        "project": "p", "defaultDataset": "d", "keyfile": "/key.json", "autoCreateTables": "true", "topics": "a",
-        "bigQueryPartitionDecorator": "true", "queueSize": "10", "bigQueryRetry": "3", "sanitizeTopics": "true",
+        **EVERYWHERE, "project": "p", "defaultDataset": "d", "keyfile": "/key.json", "autoCreateTables": "true",
+        "topics": "a", "bigQueryPartitionDecorator": "true", "queueSize": "10", "bigQueryRetry": "3",
+        "sanitizeTopics": "true",
         "schemaRetriever": "com.wepay.kafka.connect.bigquery.retrieve.IdentitySchemaRetriever",
     }  # fmt: skip
     plain = BigQuerySinkConfig.parse(given)

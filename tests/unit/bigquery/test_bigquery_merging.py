@@ -17,8 +17,9 @@ from connectors.bigquery.dedup import Deletes, Keep
 from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.job_facts import Changed
 from connectors.bigquery.merge_line import merges_table
-from connectors.bigquery.merging import Merging, Role
+from connectors.bigquery.merging import Merging
 from connectors.bigquery.sealed import Piece, SealedBatch
+from connectors.bigquery.staging_tables import Role
 from connectors.bigquery.table_facts import NewTable, TableFacts
 from connectors.bigquery.table_schema import Columns
 
@@ -106,7 +107,7 @@ def batch(table: SqlTable, partition: int, *ids: int) -> SealedBatch:
 def merging(tables: Tables, task: int = 0, tasks: int = 1, figures: dict[str, int] | None = None) -> Merging:
     return Merging(
         tables, Role("c", task, tasks, "tmp"), keep=Keep.LATEST, deletes=Deletes.TOMBSTONE, remembers_deletes=False,
-        window_column=None, interval_s=60.0, report=(figures if figures is not None else {}).update,
+        window_column=None, interval_s=60.0, at_once=4, report=(figures if figures is not None else {}).update,
     )  # type: ignore[arg-type]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ class Staging:
     def __init__(self, *failures: Exception | None) -> None:
         self.failures = list(failures)
         self.looks = 0
+        self.threads = 2
 
     def collect(self) -> None:
         self.looks += 1
@@ -32,6 +33,9 @@ class Staging:
         return nullcontext()
 
     def look(self) -> None: ...
+
+    def doing(self, target: str) -> str:
+        return f"nothing is done for {target}"
 
     def sweep(self) -> None: ...
 

@@ -1,0 +1,158 @@
+"""The staging tables of one connector in BigQuery: filled, marked by what became of them, found again, dropped.
+
+A task fills tables of its own: their names hold its number and its life, so no other task drops one, or takes its rows
+for the same batch of its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from connectors.bigquery.errors import RefusedJobError
+from connectors.bigquery.sealed import SealedBatch
+from connectors.bigquery.staging import (
+    CONNECTOR_LABEL,
+    EXPIRES_AFTER_S,
+    STATE_LABEL,
+    TASK_LABEL,
+    StagedFacts,
+    batch_id,
+    connector_label,
+    parquet_of,
+    staging_columns,
+    staging_name,
+    target_of,
+)
+from connectors.bigquery.table_facts import NewTable
+from connectors.bigquery.table_schema import by_name
+from connectors.bigquery.warehouse import Warehouse
+
+
+class State(StrEnum):
+    """What became of a staging table that waits for the task that merges. TARGET_GONE: its table is not there."""
+
+    STAGED = "staged"
+    MERGED = "merged"
+    REFUSED = "refused"
+    TARGET_GONE = "target-gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The part of a task among those of its connector. `suffix` ends the names of its staging tables."""
+
+    connector: str
+    task: int
+    tasks: int
+    suffix: str
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the staging tables of the connector."""
+        return {CONNECTOR_LABEL: connector_label(self.connector)}
+
+    def merging_task(self, target: str) -> int:
+        """The number of the task that merges the table."""
+        return zlib.crc32(target.encode()) % self.tasks
+
+    def merges(self, target: str) -> bool:
+        """Whether this task is the one that merges the table."""
+        return self.merging_task(target) == self.task
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A staging table with its rows."""
+
+    name: str
+    facts: StagedFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A staging table as it is now. `why`: of one that was refused, BigQuery's words."""
+
+    state: State | None
+    why: str
+
+
+class StagingTables:
+    """Used by several threads of a task, one staging table a thread."""
+
+    def __init__(self, warehouse: Warehouse, role: Role) -> None:
+        self._warehouse = warehouse
+        self._role = role
+        self._owner = f"{role.connector} {role.task} {secrets.token_hex(8)}"
+
+    def sweep(self) -> None:
+        """Drop what an earlier life of this task staged: its rows were not committed, and come again."""
+        for name, labels in self._warehouse.labelled({**self._role.labels, TASK_LABEL: str(self._role.task)}):
+            if target_of(name, self._role.suffix) is not None and labels:
+                self._warehouse.drop(name)
+
+    def fill(self, batch: SealedBatch) -> Staged:
+        """Put the rows of a batch into a staging table. RefusedJobError: BigQuery does not take them."""
+        content = parquet_of(batch.tables)
+        batch_name = batch_id(self._owner, batch, memoryview(content))
+        name = staging_name(batch.target, self._role.suffix, batch_name)
+        facts = StagedFacts.of(batch)
+        known = by_name(batch.columns)
+        columns = staging_columns(tuple(known[name.lower()] for name in facts.columns))
+        is_new = self._warehouse.create(
+            NewTable(
+                name,
+                columns,
+                labels={**self._role.labels, TASK_LABEL: str(self._role.task)},
+                description=facts.text(),
+                expires_after_s=EXPIRES_AFTER_S,
+            )
+        )
+        with self.dropped_if_refused(name):
+            self._warehouse.fill(name, columns, content, f"kafka-connect-stage-{batch_name}", is_new=is_new)
+        return Staged(name, facts)
+
+    @contextmanager
+    def dropped_if_refused(self, name: str) -> Iterator[None]:
+        """Drop a staging table whose rows are refused inside."""
+        try:
+            yield
+        except RefusedJobError:
+            self._warehouse.drop(name)
+            raise
+
+    def drop(self, name: str) -> None:
+        """Drop a staging table; no error where it is gone."""
+        self._warehouse.drop(name)
+
+    def mark(self, name: str, state: State, why: str | None = None) -> None:
+        """Tell what became of a staging table."""
+        self._warehouse.label(name, {STATE_LABEL: state}, description=why)
+
+    def look(self, name: str) -> Found | None:
+        """What became of a staging table; None where it is gone."""
+        found = self._warehouse.table(name)
+        return None if found is None else Found(_state(found.labels), found.description)
+
+    def waiting(self) -> dict[str, list[str]]:
+        """The staging tables of all tasks that wait for their merge, by the table that they are for."""
+        found: dict[str, list[str]] = {}
+        for name, labels in self._warehouse.labelled(self._role.labels):
+            target = target_of(name, self._role.suffix)
+            if target is not None and _state(labels) is State.STAGED:
+                found.setdefault(target, []).append(name)
+        return found
+
+    def staged(self, name: str) -> Staged | None:
+        """A staging table that a task filled; None when it was dropped meanwhile."""
+        found = self._warehouse.table(name)
+        return None if found is None else Staged(name, StagedFacts.parse(found.description))
+
+
+def _state(labels: Mapping[str, str]) -> State | None:
+    text = labels.get(STATE_LABEL)
+    return State(text) if text in set(State) else None
