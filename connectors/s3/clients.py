@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from connect.api.errors import ConfigError
 from connectors.s3.classes import AZURE_STORAGE, GCS_STORAGE, HDFS_STORAGE, LOCAL_STORAGE, S3_STORAGE
 from connectors.s3.credentials import Keys, provider_of
 from connectors.s3.folder_store import Found
@@ -34,7 +35,7 @@ def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
         S3_STORAGE: lambda: _s3(config, keys or provider_of(config)),
         GCS_STORAGE: lambda: _gcs(config),
         AZURE_STORAGE: lambda: _azure(config),
-        LOCAL_STORAGE: lambda: LocalFolder(Path(config.bucket)),
+        LOCAL_STORAGE: lambda: LocalFolder(Path(config.bucket), config.allowed),
         HDFS_STORAGE: lambda: _hdfs(config),
     }
     return opened[config.storage_class]()
@@ -66,17 +67,26 @@ def _s3(config: BucketConfig, provider: Keys | None) -> Any:
 def _gcs(config: BucketConfig) -> Any:
     from obstore.store import GCSStore
 
-    path, key = config.gcs_credentials_path, config.gcs_credentials_json.get_secret_value()
-    if config.store_url and not (path or key):
+    key = config.gcs_credentials_json.get_secret_value() or _key_in_file(config)
+    if config.store_url and not key:
         # The token of the worker's own account is for Google alone. To be left unsigned is not enough: the client asks
         # for that token before each write.
         key = _NO_ACCOUNT
     settings: Any = {
-        "service_account": path or None,
         "service_account_key": key or None,
         "base_url": config.store_url or None,
     }
     return GCSStore(config.bucket, config=_given(settings), **_client(config))
+
+
+def _key_in_file(config: BucketConfig) -> str:
+    name, path = "gcs.credentials.path", config.gcs_credentials_path
+    if not path:
+        return ""
+    try:
+        return config.allowed.read_bytes(name, path).decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"File {path} cannot be read: {error}.", key=name, fix="Put the key there.") from None
 
 
 def _azure(config: BucketConfig) -> Any:

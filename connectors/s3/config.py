@@ -106,7 +106,9 @@ class S3SinkConfig(IcebergConfig):
         OneOf(PARTITIONERS),
     ] = key("partitioner.class", DEFAULT_PARTITIONER, doc="What makes the path of a record.", group="Partitioner")
     field_names: ListOf = key(
-        "partition.field.name", (), doc="Partitioners by field: fields of the path, nested ones with dots.",
+        "partition.field.name", (),
+        harmless="names of fields",
+        doc="Partitioners by field: fields of the path, nested ones with dots.",
         group="Partitioner",
     )  # fmt: skip
     duration_ms: Annotated[Long, off_or_positive] = key(
@@ -116,15 +118,22 @@ class S3SinkConfig(IcebergConfig):
     path_format: Annotated[String, AfterValidator(_check_path_format)] = key(
         "path.format",
         "",
+        harmless="a part of an object's key",
         doc="TimeBasedPartitioner: path by the letters of Joda-Time, such as 'year'=YYYY/'month'=MM/'day'=dd.",
         group="Partitioner",
     )
     locale: String = key(
-        "locale", "", doc="Counts where path.format has names of months or days, which are English.", importance="low",
+        "locale", "",
+        harmless="a name",
+        doc="Counts where path.format has names of months or days, which are English.", importance="low",
         group="Partitioner",
     )  # fmt: skip
     timezone: Annotated[String, timezone_name] = key(
-        "timezone", "", doc="IANA time zone of paths and schedules. Empty: UTC.", group="Partitioner"
+        "timezone",
+        "",
+        harmless="a time zone",
+        doc="IANA time zone of paths and schedules. Empty: UTC.",
+        group="Partitioner",
     )
     timestamp_extractor: Annotated[String, one_of("Wallclock", "Record", "RecordField")] = key(
         "timestamp.extractor", "Wallclock", doc="Time of a record: now, Kafka's timestamp, or a field. By Wallclock a "
@@ -136,13 +145,25 @@ class S3SinkConfig(IcebergConfig):
     )
 
     topics_dir: Annotated[String, key_part] = key(
-        "topics.dir", "topics", doc="First part of every object key; empty: keys begin with the topic.", group="Names"
+        "topics.dir",
+        "topics",
+        harmless="a part of an object's key",
+        doc="First part of every object key; empty: keys begin with the topic.",
+        group="Names",
     )
     directory_delim: Annotated[String, non_empty] = key(
-        "directory.delim", "/", doc="Between the directories of a key.", group="Names"
+        "directory.delim",
+        "/",
+        harmless="a part of an object's key",
+        doc="Between the directories of a key.",
+        group="Names",
     )
     file_delim: Annotated[String, non_empty] = key(
-        "file.delim", "+", doc="Between topic, partition and offset in a file name.", group="Names"
+        "file.delim",
+        "+",
+        harmless="a part of an object's key",
+        doc="Between topic, partition and offset in a file name.",
+        group="Names",
     )
     offset_pad_width: Annotated[Int, between(0, 99)] = key(
         "filename.offset.zero.pad.width", 10, doc="Digits of the start offset in a file name.", importance="low",

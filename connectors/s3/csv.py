@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.api.records import Batch, Column
 from connectors.s3.compression import Compression
 from connectors.s3.formats import Prepared, StoredObject, joined
+from connectors.s3.inferred import typed
 from connectors.s3.json_lines import json_lines
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class CsvEncoder:
 
     def end(self) -> CsvBody:
         """Make lines of the cells."""
-        return CsvBody.of(joined(self._parts, self._schema), self._compression)
+        return CsvBody.of(joined(self._parts, typed(self._schema)), self._compression)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,15 @@ class PartitionFiles:
         """Where these rows go, as far as it was not told yet how far the objects there reach."""
         return self._reaches.unknown(parts)
 
+    def has_new_rows(self, parts: Sequence[Admitted]) -> bool:
+        """Some of these rows are in no object, as far as it was told."""
+        found = (self._reaches.rows_beyond(part) for part in parts if part.facts.length)
+        return any(rows is None or len(rows) for rows in found)
+
+    def has_rows_of(self, topic: str) -> bool:
+        """Some rows of this topic are in no file yet, or in one that has not ended."""
+        return bool(self._poll or self._held) or any(place.topic == topic for place in self._open.by_place)
+
     def learn(self, place: Place, reach: int) -> None:
         """The objects of a place hold all its rows before this offset."""
         self._reaches.learn(place, reach)
@@ -129,7 +138,7 @@ class PartitionFiles:
         for parts in held:
             is_consecutive = _are_consecutive(parts)
             for part in parts:
-                self._take_by_schema(part, is_consecutive=is_consecutive)
+                self._take(part, is_consecutive=is_consecutive)
         self._assign_group()
         self._rotation.settle(self._open)
         if self._open.position is not None:
@@ -208,10 +217,19 @@ class PartitionFiles:
         offsets, times = written.offsets.tolist(), written.timestamps_ms.tolist()
         return EndedFile(self.partition, file.place, offsets, times, offsets[-1] + 1, written.body, self.topic_id)
 
+    def _take(self, part: Admitted, *, is_consecutive: bool) -> None:
+        """Give the rows that are in no object yet to files; the others have no say in what these look like."""
+        new = self._not_in_objects(part)
+        if new is not None:
+            self._take_by_schema(new, is_consecutive=is_consecutive)
+
     def _take_by_schema(self, part: Admitted, *, is_consecutive: bool) -> None:
         spool = self._spools.setdefault(part.topic, Spool())
         if self._group and not (is_consecutive and self._goes_with_group(part, spool)):
             self._assign_group()
+        if self._open.ended and not spool.holds(part.prepared):
+            # Nor have rows behind the end of a file.
+            self.encode()
         if not spool.widen(part.prepared):
             if part.prepared.is_inferred and part.facts.length > 1:
                 # Files end before the very row that does not fit, wherever its batch began.
@@ -220,18 +238,14 @@ class PartitionFiles:
                 return
             self._end([file for place, file in self._open.by_place.items() if place.topic == part.topic])
             self.encode()
-            spool.widen(part.prepared)
-        new = self._not_in_objects(part)
-        if new is not None:
-            self._group.append(new)
-            if not is_consecutive:
-                self._assign_group(is_consecutive=False)
+            spool.begin(part.prepared)
+        self._group.append(part)
+        if not is_consecutive:
+            self._assign_group(is_consecutive=False)
 
     def _goes_with_group(self, part: Admitted, spool: Spool) -> bool:
         """Rows of one topic and schema are assigned together."""
-        schema = part.prepared.schema
-        same = schema is None if spool.schema is None else schema is not None and spool.schema.equals(schema)
-        return same and self._group[0].topic == part.topic
+        return self._group[0].topic == part.topic and spool.holds(part.prepared)
 
     def _assign_group(self, *, is_consecutive: bool = True) -> None:
         group, self._group = self._group, []

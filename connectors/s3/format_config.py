@@ -66,7 +66,7 @@ class FormatConfig(BucketConfig):
     )
     bytes_extension: String = key(
         "format.bytearray.extension", ".bin", doc="File name extension of ByteArrayFormat.", importance="low",
-        group="Format",
+        group="Format", harmless="a part of an object's key",
     )  # fmt: skip
     bytes_separator: Annotated[str | None, ConfigType.STRING] = key(
         "format.bytearray.separator", None, doc="Written after each value of ByteArrayFormat. Null: a line feed.",
@@ -80,7 +80,9 @@ class FormatConfig(BucketConfig):
         group="Format",
     )
     tombstone_path: Annotated[String, non_empty] = key(
-        "tombstone.encoded.partition", "tombstone", doc="Path of records with a null value that are written.",
+        "tombstone.encoded.partition", "tombstone",
+        harmless="a part of an object's key",
+        doc="Path of records with a null value that are written.",
         importance="low", group="Format",
     )  # fmt: skip
     store_keys: Boolean = key(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.s3.inferred import narrowed
+from connectors.s3.inferred import narrowed, require_widening
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,13 +41,21 @@ class Prepared:
     """The rows of a batch in the form that a format writes: a record batch, or one array of bytes per line.
 
     `valid` is false where the value is null; None: no value is null. `schema` None: files of the format have none.
-    `is_inferred`: the values are schemaless, so the schema says only what this batch happened to hold.
+    `is_inferred`: the values are schemaless, so the schema says only what this batch happened to hold. `is_sparse`: a
+    file leaves out the fields to which none of its rows gives a type. `widens`: files may take a wider schema.
     """
 
     rows: pa.RecordBatch | pa.Array
     valid: pa.BooleanArray | None
     schema: Any = None
     is_inferred: bool = False
+    is_sparse: bool = False
+    widens: bool = False
+
+    @property
+    def may_widen(self) -> bool:
+        """One file may hold these rows and others of another schema."""
+        return self.is_inferred or self.widens
 
     def narrowed(self, start: int, stop: int) -> Prepared:
         """Rows start..stop-1 of schemaless ones, with no more schema than they need."""
@@ -135,23 +143,29 @@ class Merger(Protocol):
         """The object that has all rows, as bytes; the merger is used no more."""
 
 
-def merged_schema(current: Any, new: Prepared) -> Any:
+def merged_schema(current: Any, new: Any, *, may_widen: bool) -> Any:
     """The schema that holds the rows of both without loss. SchemaError when there is none: then a new file begins.
 
-    Inferred schemas widen: a field that is new is null in old rows, a null may become any type. Others must be equal.
+    `may_widen`: a field that is new is null in old rows, a null may become any type, a number a wider one. Else both
+    must be equal.
     """
     import pyarrow as pa
 
-    if current is None or new.schema is None or current.equals(new.schema):
-        return new.schema
+    if new is None:
+        return current
+    if current is None or current.equals(new):
+        return new
     if not isinstance(current, pa.Schema):
-        return current.merged(new.schema)
-    if not new.is_inferred:
+        return current.merged(new)
+    if not may_widen:
         raise SchemaError("The schema changed.")
     try:
-        return pa.unify_schemas([current, new.schema], promote_options="permissive")
+        merged = pa.unify_schemas([current, new], promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise SchemaError(f"The schema changed: {error}") from error
+    require_widening(current, merged)
+    require_widening(new, merged)
+    return merged
 
 
 def arrow_of(schema: Any) -> pa.Schema:
@@ -190,7 +204,7 @@ def recut(encoder: Encoder, bodies: Sequence[ReadableBody], rows: int | None) ->
     for piece, own in (piece for body in bodies for piece in body.pieces()):
         part = piece if rows is None else piece.slice(0, rows)
         rows = None if rows is None else rows - len(part)
-        schema = merged_schema(schema, Prepared(part, None, own, is_inferred=True))
+        schema = merged_schema(schema, own, may_widen=True)
         found.append(part)
     encoder.write(joined(found, schema), schema)
     return encoder.end()

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Annotated, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
 from connect.api.config import Boolean, Password, String, key, non_empty, one_of
 from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
 from connectors.s3.classes import DEFAULT_CREDENTIALS, HDFS_STORAGE, PARQUET_FORMAT, known_class, simple_name
 from connectors.s3.credentials import ANONYMOUS, ROLE, STATIC
 from connectors.s3.format_config import FormatConfig
 from connectors.s3.iceberg.partition_by import PartitionField, parse_partition_by
-from connectors.s3.limits import below_any
+from connectors.s3.iceberg.sql_address import sqlite_file
 
-_SQLITE: Final = "sqlite:///"
-_SQL_SCHEMES: Final = ("sqlite", "postgresql", "mysql", "mariadb")
-_SQL_PARAMETERS: Final = frozenset({"sslmode", "charset", "connect_timeout", "application_name"})
-"""Others of the drivers' read files or load code."""
 _FILES_ONLY: Final = (
     "rotate.interval.ms", "partitioner.class", "partition.field.name", "partition.field.drop",
     "s3.schema.partition.affix.type", "store.kafka.keys", "store.kafka.headers", "s3.sse.customer.key",
@@ -49,22 +46,32 @@ class IcebergConfig(FormatConfig):
         group="Iceberg",
     )  # fmt: skip
     catalog: Annotated[String, non_empty] = key(
-        "iceberg.catalog", "iceberg", doc="The catalogue's name.", importance="low", group="Iceberg"
+        "iceberg.catalog",
+        "iceberg",
+        harmless="a name; pyiceberg's own files and environment are not read by it",
+        doc="The catalogue's name.",
+        importance="low",
+        group="Iceberg",
     )
     catalog_type: Annotated[String, one_of("", "sql", "rest", "glue", "hive")] = key(
         "iceberg.catalog.type", "", doc="What keeps the tables: sql (SQLite, PostgreSQL, MySQL), rest, glue, hive.",
         group="Iceberg",
     )  # fmt: skip
     catalog_uri: Url = key(
-        "iceberg.catalog.uri", UrlText(""), doc="Where the catalogue is, such as "
+        "iceberg.catalog.uri", UrlText(""),
+        reach=(Reach.URL, Reach.FILE),
+        bounds="rest: HTTP. sql: databases of a fixed list with parameters of a fixed list; of SQLite as any file",
+        doc="Where the catalogue is, such as "
         "postgresql+psycopg://user:password@host/db or https://host/catalog.", group="Iceberg",
     )  # fmt: skip
     catalog_credential: Password = key(
-        "iceberg.catalog.credential", SecretStr(""), doc="rest: id:secret that a token is asked for with.",
+        "iceberg.catalog.credential", SecretStr(""),
+        harmless="a secret",
+        doc="rest: id:secret that a token is asked for with.",
         group="Iceberg",
     )  # fmt: skip
     catalog_token: Password = key(
-        "iceberg.catalog.token", SecretStr(""), doc="rest: the token itself.", group="Iceberg"
+        "iceberg.catalog.token", SecretStr(""), harmless="a secret", doc="rest: the token itself.", group="Iceberg"
     )
     table_name: Annotated[String, AfterValidator(_check_table)] = key(
         "iceberg.table", "default.${topic}", doc="Namespace and name of the table; dots of a topic become _.",
@@ -112,27 +119,23 @@ class IcebergConfig(FormatConfig):
             yield ConfigProblem("iceberg.catalog.type", "table.format=iceberg needs iceberg.catalog.type.")
         if not self.catalog_uri and self.catalog_type != "glue":
             yield ConfigProblem("iceberg.catalog.uri", f"iceberg.catalog.type={self.catalog_type} needs this address.")
-        if self.catalog_type == "sql":
+        elif self.catalog_type == "sql":
             yield from self._sql_problems()
         if self.catalog_type == "rest" and urlsplit(self.catalog_uri).scheme not in {"http", "https"}:
             yield ConfigProblem("iceberg.catalog.uri", "Give an http or https address.")
 
+    def named_files(self) -> Iterable[tuple[str, str]]:
+        """Those of the store, and the file of a catalogue in SQLite."""
+        yield from super().named_files()
+        if self.is_iceberg and self.catalog_type == "sql":
+            with suppress(ValueError):  # told by iceberg_problems
+                yield from (("iceberg.catalog.uri", path) for path in (sqlite_file(self.catalog_uri),) if path)
+
     def _sql_problems(self) -> Iterator[ConfigProblem]:
-        parts = urlsplit(self.catalog_uri)
-        scheme = parts.scheme.partition("+")[0]
-        strange = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)} - _SQL_PARAMETERS
-        if scheme not in _SQL_SCHEMES or strange:
-            schemes, parameters = ", ".join(_SQL_SCHEMES), ", ".join(sorted(_SQL_PARAMETERS))
-            yield ConfigProblem(
-                "iceberg.catalog.uri", f"Give an address of {schemes}, with no parameters but {parameters}."
-            )
-        elif scheme == "sqlite":
-            path = self.catalog_uri.removeprefix(_SQLITE)
-            if path == self.catalog_uri or parts.query or not below_any(Path(path), self.folders):
-                yield ConfigProblem(
-                    "iceberg.catalog.uri",
-                    "This worker lets no connector write there; its own file lists folders in s3.local.folders.",
-                )
+        try:
+            sqlite_file(self.catalog_uri)
+        except ValueError as error:
+            yield ConfigProblem("iceberg.catalog.uri", f"iceberg.catalog.uri: {error}.")
 
     def _credentials_problems(self) -> Iterator[ConfigProblem]:
         provider = simple_name(self.credentials_provider)

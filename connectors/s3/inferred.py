@@ -89,6 +89,33 @@ def new_doubles(before: pa.Schema, after: pa.Schema) -> frozenset[str]:
     return frozenset(p for p in both if pa.types.is_integer(old[p]) and pa.types.is_floating(new[p]))
 
 
+def require_widening(before: pa.Schema, after: pa.Schema) -> None:
+    """SchemaError: a value would become one of another kind, as a text bytes or a Decimal a double.
+
+    Arrow promotes more types than there are without loss.
+    """
+    import pyarrow as pa
+
+    new = dict(_leaves(pa.struct(list(after)), ""))
+    for path, kind in _leaves(pa.struct(list(before)), ""):
+        if path in new and not _widens(kind, new[path]):
+            raise SchemaError(f"{kind} does not become {new[path]}.", field=path)
+
+
+def _widens(before: pa.DataType, after: pa.DataType) -> bool:
+    import pyarrow.types as t
+
+    alike = (t.is_integer, t.is_floating, t.is_decimal)
+    return (
+        before.equals(after)
+        or t.is_null(before)
+        or any(is_kind(before) and is_kind(after) for is_kind in alike)
+        or (t.is_integer(before) and t.is_floating(after))
+        or (t.is_string(before) and t.is_large_string(after))
+        or (t.is_binary(before) and t.is_large_binary(after))
+    )
+
+
 def large_ints(rows: pa.RecordBatch | pa.Table) -> frozenset[str]:
     """The columns of whole numbers, by dotted path, with one that a double may not hold."""
     import pyarrow as pa

@@ -50,12 +50,14 @@ class Admitted:
         return self._part(0, middle), self._part(middle, self.facts.length)
 
     def picked(self, rows: NDArray[np.int64]) -> Admitted:
-        """These of its rows, ascending."""
+        """These of its rows, ascending; schemaless ones with no more schema than they need."""
         import pyarrow as pa
 
         places = pa.array(rows)
         consumed = replace(self.consumed, offsets=self.consumed.offsets.take(places))
         prepared = replace(self.prepared, rows=self.prepared.rows.take(places))
+        if prepared.is_inferred:
+            prepared = prepared.narrowed(0, len(rows))
         return Admitted(self.topic, consumed, prepared, self.facts.picked(rows), self.timestamps_ms.take(places))
 
     def _part(self, start: int, stop: int) -> Admitted:
@@ -176,7 +178,7 @@ class Intake:
             sizes_end=_running_sum(rows) if self.counts_bytes else None,
         )
         consumed = Consumed(batch.consumed.topic_partition, _take(batch.consumed.offsets, kept), found.next_offset)
-        prepared = Prepared(rows, None, prepared.schema, is_inferred=prepared.is_inferred)
+        prepared = replace(prepared, rows=rows, valid=None)
         return Admitted(batch.topic, consumed, prepared, facts, _take(_timestamps(batch), kept)), bad
 
     def _prepared(self, batch: Batch) -> Prepared:
@@ -186,7 +188,7 @@ class Intake:
         if not self.shape.compatibility.widens or prepared.is_inferred or not isinstance(prepared.schema, pa.Schema):
             return prepared
         schema = pa.schema(nullable(pa.struct(list(prepared.schema))))
-        return replace(prepared, rows=prepared.rows.cast(schema), schema=schema, is_inferred=True)
+        return replace(prepared, rows=prepared.rows.cast(schema), schema=schema, widens=True)
 
     def _long_keys(self, batch: Batch, paths: Paths) -> Mapping[int, Exception]:
         import pyarrow.compute as pc

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -28,12 +27,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "s3.object.behavior.on.tagging.error": "Tags go with the request that creates the object, so it is never without.",
 })  # fmt: skip
 """Confluent's keys that are accepted and change nothing, each with the reason."""
-
-
-def below_any(path: Path, folders: Iterable[str]) -> bool:
-    """The path lies below one of these folders. Links count as where they lead: one in a folder may lead out of it."""
-    real = path.resolve()
-    return any(real.is_relative_to(Path(folder).resolve()) for folder in folders)
 
 
 def any_package(value: object) -> object:

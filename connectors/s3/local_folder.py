@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError, ConnectError
 from connectors.s3.folder_store import UNFINISHED, FolderStore, Found
 
@@ -25,8 +26,10 @@ _PREFIX: Final = "user.kconnect."
 class LocalFolder(FolderStore[Path]):
     """Takes the place of the client of a bucket. Its calls work in threads, side by side."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, allowed: AllowedPaths) -> None:
+        """`allowed`: the folders that the worker lets the sink name."""
+        self._root = Path(os.path.realpath(root))
+        self._allowed = allowed
 
     async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
         """A file. FileNotFoundError: it is not there."""
@@ -103,7 +106,7 @@ class LocalFolder(FolderStore[Path]):
         parts = key.split("/")
         if any(part in {"", ".", ".."} for part in parts) or "\0" in key:
             raise ConnectError(f"{key!r} is no path below {self._root}.", key="topics.dir")
-        return self._root.joinpath(*parts)
+        return self._allowed.require("s3.bucket.name", str(self._root.joinpath(*parts)))
 
 
 def _set_attribute(file: int, name: str, value: str) -> None:

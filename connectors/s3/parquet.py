@@ -55,7 +55,7 @@ class ParquetFormat:
         for column in rows.schema:
             _check_writable(batch, column.type, column.name)
         valid = array.is_valid() if array.null_count else None
-        return Prepared(rows, valid, rows.schema, is_inferred=is_inferred)
+        return Prepared(rows, valid, rows.schema, is_inferred=is_inferred, is_sparse=is_inferred)
 
     def encoder(self) -> ParquetEncoder:
         """An empty Parquet file."""

@@ -130,17 +130,22 @@ class S3SinkTask:
         assert self._reaches is not None
         self._wait_for_uploads(self._uploads, deadline)
         partition = batch.consumed.topic_partition
-        admission = self._intake.admit(batch, self._schemas.get((partition, batch.topic)))
         files = self._files_of(partition, deadline)
+        if not files.has_rows_of(batch.topic):
+            # The next file has the schema of its own rows, as it has in another life.
+            self._schemas.pop((partition, batch.topic), None)
+        current = self._schemas.get((partition, batch.topic))
+        admission = self._intake.admit(batch, current)
         for other, known in self._files.items():
             if other != partition:
                 # What was polled at once comes at once: no more of theirs is on its way.
                 known.end_poll()
         if files.topic_id is not None and self._plan.bucket.conditional_writes:
             self._reaches.learn(files, [part for part in admission.parts if part.facts.length], deadline)
+        if admission.schema != current and files.has_new_rows(admission.parts):
+            self._schemas[partition, batch.topic] = admission.schema
         for part in admission.parts:
             files.take(part, self._now_ms())
-        self._schemas[partition, batch.topic] = admission.schema
         self._end_due()
         self._keep_to_memory()
         # The rows are taken, so an upload that fails for now must not fail this call: the next one says why.

@@ -79,13 +79,20 @@ class _File:
     waiting_bytes: int = 0
     offsets: list[Ints] = field(default_factory=list)
     timestamps_ms: list[Ints] = field(default_factory=list)
+    own_schema: Any = None
 
     @property
     def size_bytes(self) -> int:
         return self.waiting_bytes + self.encoder.size_bytes
 
-    def write(self, rows: Rows, schema: pa.Schema | None) -> None:
-        self.encoder.write(rows.rows, schema)
+    def write(self, rows: Rows, schema: Any, *, is_sparse: bool) -> None:
+        """`is_sparse`: what only rows of other files gave a type is left out."""
+        if is_sparse:
+            part = Prepared(rows.rows, None, schema).narrowed(0, len(rows.offsets))
+            self.own_schema = merged_schema(self.own_schema, part.schema, may_widen=True)
+            self.encoder.write(part.rows, self.own_schema)
+        else:
+            self.encoder.write(rows.rows, schema)
         self.offsets.append(rows.offsets)
         self.timestamps_ms.append(rows.timestamps_ms)
 
@@ -139,6 +146,8 @@ class Spool:
 
     def __init__(self) -> None:
         self.schema: Any = None
+        self._may_widen = False
+        self._is_sparse = False
         self._staged: list[tuple[Rows, Ints]] = []
         self._staged_rows = 0
         self._staged_bytes = 0
@@ -158,21 +167,35 @@ class Spool:
         """So much waits that it is worth while to sort it."""
         return self._staged_bytes >= _SORT_BYTES or self._staged_rows >= _SORT_ROWS_PER_FILE * len(self._files)
 
+    def holds(self, prepared: Prepared) -> bool:
+        """These rows are of the schema that the files have."""
+        known, new = self.schema, prepared.schema
+        return new is None if known is None else new is not None and bool(known.equals(new))
+
+    def begin(self, prepared: Prepared) -> None:
+        """Take the schema of the rows that come next. No file may be open."""
+        assert not self._files, "a file keeps the schema that its rows have"
+        self.schema, self._may_widen, self._is_sparse = prepared.schema, prepared.may_widen, prepared.is_sparse
+
     def widen(self, prepared: Prepared) -> bool:
         """Take a schema that holds these rows too; False: there is none without loss, so these rows need new files."""
+        if self.holds(prepared):
+            return True
+        if not self._files:
+            self.begin(prepared)
+            return True
         try:
-            merged = merged_schema(self.schema, prepared)
+            merged = merged_schema(self.schema, prepared.schema, may_widen=self._may_widen and prepared.may_widen)
         except SchemaError:
             return False
-        if self.schema is None or merged is None or merged.equals(self.schema):
-            self.schema = merged
-            return True
-        fits = not new_doubles(arrow_of(prepared.schema), arrow_of(merged)) & large_ints(prepared.rows) and self._fits(
-            merged
-        )
+        fits = self._keeps(prepared, merged) and self._fits(merged)
         if fits:
-            self.schema = merged
+            self.schema, self._is_sparse = merged, self._is_sparse and prepared.is_sparse
         return fits
+
+    def _keeps(self, prepared: Prepared, schema: Any) -> bool:
+        changed = new_doubles(arrow_of(prepared.schema), arrow_of(schema))
+        return not changed & large_ints(prepared.rows) if changed else True
 
     def _fits(self, schema: pa.Schema) -> bool:
         changed = new_doubles(arrow_of(self.schema), arrow_of(schema))
@@ -214,7 +237,7 @@ class Spool:
             file = self._files[int(numbers[0])]
             self._encode(file, int(numbers[0]))
             for rows, _ in staged:
-                file.write(rows, self.schema)
+                file.write(rows, self.schema, is_sparse=self._is_sparse)
             return
         order = stable_order(numbers)
         whole = _whole([rows for rows, _ in staged], self.schema)
@@ -232,7 +255,7 @@ class Spool:
         parts = [run.take_out(number) for run in file.runs]
         if parts:
             # In one piece: encoding has a cost per piece, too.
-            file.write(_whole(parts, self.schema), self.schema)
+            file.write(_whole(parts, self.schema), self.schema, is_sparse=self._is_sparse)
         written = file.written()
         if not self._files:
             self._runs, self.schema = [], None
@@ -257,7 +280,7 @@ class Spool:
         for run in file.runs:
             rows = run.take_out(number)
             # A copy: what an encoder keeps must not keep the rows of all other files.
-            file.write(rows.picked(np.arange(len(rows.offsets))), self.schema)
+            file.write(rows.picked(np.arange(len(rows.offsets))), self.schema, is_sparse=self._is_sparse)
         file.runs, file.waiting_bytes = [], 0
 
 

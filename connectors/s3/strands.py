@@ -90,14 +90,17 @@ class Strand:
 
 @dataclass(frozen=True, slots=True)
 class StrandSchema:
-    """The schemas of all strands; `inferred` ones widen. `arrow`: of rows with a column per strand."""
+    """The schemas of all strands; None: of a format without, or no row has a value. `inferred` ones widen.
+
+    `arrow`: of rows with a column per strand.
+    """
 
     own: Mapping[str, Any]
     inferred: frozenset[str]
     arrow: pa.Schema
 
     def equals(self, other: StrandSchema) -> bool:
-        """Rows of both may be in the same files."""
+        """Rows of both are in the same schemas."""
         return self.arrow.equals(other.arrow) and all(_equal(self.own[n], other.own[n]) for n in self.own)
 
     def merged(self, new: StrandSchema) -> StrandSchema:
@@ -105,13 +108,14 @@ class StrandSchema:
         import pyarrow as pa
 
         own = {
-            name: merged_schema(schema, Prepared(None, None, new.own[name], is_inferred=name in new.inferred))
+            name: merged_schema(schema, new.own[name], may_widen=name in self.inferred & new.inferred)
             for name, schema in self.own.items()
         }
-        fields = [
-            field.with_type(pa.struct(list(own[field.name]))) if isinstance(own[field.name], pa.Schema) else field
-            for field in new.arrow
-        ]
+        fields = []
+        for field, known in zip(new.arrow, self.arrow, strict=True):
+            found = known if pa.types.is_null(field.type) else field
+            kind = own[field.name]
+            fields.append(found.with_type(pa.struct(list(kind))) if isinstance(kind, pa.Schema) else found)
         return StrandSchema(own, self.inferred | new.inferred, pa.schema(fields))
 
     def narrowed(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, StrandSchema]:
@@ -168,12 +172,16 @@ class StrandsFormat:
     def _whole(self, batch: Batch, values: Prepared) -> Prepared:
         import pyarrow as pa
 
+        if values.valid is not None and not values.valid.true_count:
+            # Rows without a value have no say in the schema of those that have one.
+            values = Prepared(pa.nulls(len(batch)), values.valid)
         prepared = {strand.side.name: strand.prepare(batch) for strand in self.beside} | {VALUE: values}
         columns = [_as_column(one.rows, _nulls(one)) for one in prepared.values()]
         rows = pa.record_batch(columns, names=list(prepared))
         inferred = frozenset(name for name, one in prepared.items() if one.is_inferred)
         schema = StrandSchema({name: one.schema for name, one in prepared.items()}, inferred, rows.schema)
-        return Prepared(rows, None, schema, is_inferred=bool(inferred))
+        is_sparse = any(one.is_sparse for one in prepared.values())
+        return Prepared(rows, None, schema, is_inferred=bool(inferred), is_sparse=is_sparse)
 
     def encoder(self) -> StrandsEncoder:
         """Empty files."""
@@ -271,7 +279,7 @@ def _as_column(rows: pa.RecordBatch | pa.Array, nulls: pa.BooleanArray | None) -
 
 
 def _equal(one: Any, other: Any) -> bool:
-    return bool(one is None or other is None or one.equals(other))
+    return one is other if one is None or other is None else bool(one.equals(other))
 
 
 def _refuse(rows: Sequence[int], what: str, key: str) -> None:

@@ -60,6 +60,19 @@ class TrialObjects:
             for key in (key for key in self._keys(bucket, deadline) if not _BESIDE.search(key)):
                 yield from read(bucket.content(key, deadline) or b"")
 
+    def column_types(self, deadline: Deadline) -> Mapping[str, str]:
+        """As the newest Parquet file of each topic tells them; other files name no types."""
+        import pyarrow.parquet as pq
+
+        found: dict[str, str] = {}
+        if self._config.format_class == PARQUET_FORMAT:
+            with closing(Bucket(self._config)) as bucket:
+                for key in (key for key in self._keys(bucket, deadline) if not _BESIDE.search(key)):
+                    topic = key.removeprefix(self._folder).split(self._config.directory_delim)[1]
+                    schema = pq.read_schema(io.BytesIO(bucket.content(key, deadline) or b""))
+                    found |= {f"{topic}.{field.name}": str(field.type) for field in schema}
+        return found
+
     def remove(self, deadline: Deadline) -> None:
         """Delete all objects, and the folders of those that are files."""
         with closing(Bucket(self._config)) as bucket:

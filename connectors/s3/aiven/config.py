@@ -60,7 +60,9 @@ def _check_template(value: str) -> str:
 class AivenS3SinkConfig(ConnectorConfig):
     """Aiven's keys."""
 
-    bucket: Annotated[String, non_empty] = key("aws.s3.bucket.name", doc="The bucket.", importance="high", group="S3")
+    bucket: Annotated[String, non_empty] = key(
+        "aws.s3.bucket.name", harmless="a name in the store", doc="The bucket.", importance="high", group="S3"
+    )
     region: String = key("aws.s3.region", "us-east-1", doc="The bucket's AWS region.", group="S3")
     endpoint: Url = key("aws.s3.endpoint", UrlText(""), doc="Endpoint of an S3-compatible store.", group="S3")
     access_key_id: Password = key("aws.access.key.id", SecretStr(""), doc="Access key.", group="S3")
@@ -85,12 +87,18 @@ class AivenS3SinkConfig(ConnectorConfig):
         "aws.s3.backoff.max.retries", 3, doc="How often a request is made again.", group="S3"
     )
     prefix: String = key(
-        "aws.s3.prefix", "", doc="What names begin with where there is no file.name.template; may have variables.",
+        "aws.s3.prefix", "",
+        harmless="a part of an object's key",
+        doc="What names begin with where there is no file.name.template; may have variables.",
         group="File",
     )  # fmt: skip
-    name_prefix: String = key("file.name.prefix", "", doc="What all names begin with.", group="File")
+    name_prefix: String = key(
+        "file.name.prefix", "", harmless="a part of an object's key", doc="What all names begin with.", group="File"
+    )
     template: Annotated[String, AfterValidator(_check_template)] = key(
-        "file.name.template", "", doc="Names of objects: {{topic}}, {{partition}}, {{start_offset}} (padding=true), "
+        "file.name.template", "",
+        harmless="a part of an object's key",
+        doc="Names of objects: {{topic}}, {{partition}}, {{start_offset}} (padding=true), "
         "{{timestamp:unit=yyyy}} (MM, dd, HH). Empty: topic-partition-offset and the ending of the compression.",
         group="File",
     )  # fmt: skip
@@ -101,7 +109,7 @@ class AivenS3SinkConfig(ConnectorConfig):
         "file.max.records", 0, doc="Records after which a file ends; 0: only when offsets are committed.", group="File"
     )
     timezone: Annotated[String, timezone_name] = key(
-        "file.name.timestamp.timezone", "UTC", doc="Time zone of times in names.", group="File"
+        "file.name.timestamp.timezone", "UTC", harmless="a time zone", doc="Time zone of times in names.", group="File"
     )
     timestamp_source: Annotated[String, one_of("wallclock", "event", ignore_case=True)] = key(
         "file.name.timestamp.source", "wallclock", doc="Time in names: now, or that of Kafka's record. By wallclock a "

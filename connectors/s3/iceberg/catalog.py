@@ -12,7 +12,6 @@ from connect.api.errors import ConfigError, RetriableError
 from connectors.s3.classes import LOCAL_STORAGE, simple_name
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.credentials import ANONYMOUS, ROLE
-from connectors.s3.limits import below_any
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -26,9 +25,11 @@ _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 def load(config: S3SinkConfig) -> Catalog:
     """The catalogue of a configuration. RetriableError: it is away. ConfigError names what to change."""
     with catalog_errors(config):
-        from pyiceberg.catalog import load_catalog
+        from connectors.s3.iceberg.closed_catalog import opened
+        from connectors.s3.iceberg.file_io import reach_properties
 
-        catalog = load_catalog(config.catalog, **properties(config))
+        reach = reach_properties(of_folder=config.storage_class == LOCAL_STORAGE, allowed=config.allowed.paths)
+        catalog = opened(config.catalog_type, config.catalog, {**properties(config), **reach})
         if config.catalog_type == "sql":
             _drop_connections_after_errors(catalog)
         return catalog
@@ -93,14 +94,15 @@ def require_reachable(config: S3SinkConfig, name: str, table: Table) -> None:
     for place in places:
         parts = urlsplit(place)
         if config.storage_class == LOCAL_STORAGE:
-            is_allowed = parts.scheme in {"", "file"} and below_any(Path(unquote(parts.path)), config.folders)
+            is_allowed = parts.scheme in {"", "file"} and config.allowed.allow(unquote(parts.path))
         else:
             is_allowed = parts.scheme in _S3_SCHEMES
         if not is_allowed:
             raise ConfigError(
                 f"Table {name} has files at {place}, where this configuration does not reach.",
                 key="storage.class",
-                fix="Tables in a folder need storage.class=connect.s3.LocalStorage and a folder of s3.local.folders.",
+                fix="Tables in a folder need storage.class=connect.s3.LocalStorage, and that allowed.paths of "
+                "the worker's file lists it.",
             )
 
 

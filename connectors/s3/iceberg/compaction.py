@@ -14,8 +14,8 @@ from connect.api.compaction import CompactedFiles, Compaction, FileGroup
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connectors.s3.grouping import is_small, small_groups
-from connectors.s3.iceberg.progress import Progress
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
+from connectors.s3.iceberg.witnesses import told_by
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
@@ -53,7 +53,9 @@ def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
         if table.schema().schema_id != schema_id:
             rows = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(old)
             files, schema_id = write_rows(table, rows), table.schema().schema_id
-        progress = Progress.of(table.current_snapshot(), table.snapshot_by_id)
+        told = told_by(table)
+        # What is in doubt stays so: a snapshot that repeated it would make it certain.
+        progress = told.progress if told.is_certain and told.progress.topics else None
         if is_committed(table, progress, files, [task.file for task in old]):
             count = sum(task.file.record_count for task in old)
             return CompactedFiles(group.where, len(old), len(files), count, group.size_bytes)

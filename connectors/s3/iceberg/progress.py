@@ -1,14 +1,10 @@
-"""How far a table holds the rows of Kafka's topics, as the summary of its newest snapshot says. Pure.
-
-Rows and this are committed at once, so nobody finds one without the other. Snapshots of others, as of a compaction, say
-nothing of it: then the one before them does.
-"""
+"""How far a table holds the rows of Kafka's topics, as a text that is committed with the rows. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -16,7 +12,8 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 
 OFFSETS: Final = "kconnect-offsets"
-"""Key of the summary: `{"orders": {"id": "Kafka's id of the topic", "next": {"0": 1200, "1": 3400}}}`."""
+"""Key of a snapshot's summary, and of a property of the table:
+`{"orders": {"id": "Kafka's id of the topic", "next": {"0": 1200, "1": 3400}}}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +31,6 @@ class Progress:
     topics: Mapping[str, TopicProgress] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, newest: Any, by_id: Callable[[int], Any]) -> Progress:
-        """As the newest snapshot (pyiceberg's; None: there is none) or the nearest of its ancestors says."""
-        snapshot = newest
-        while snapshot is not None:
-            text = None if snapshot.summary is None else snapshot.summary.get(OFFSETS)
-            if text is not None:
-                return cls.parsed(text)
-            parent = snapshot.parent_snapshot_id
-            snapshot = None if parent is None else by_id(parent)
-        return cls()
-
-    @classmethod
     def parsed(cls, text: str) -> Progress:
         """What `text` said. ConnectError: it is none of ours."""
         try:
@@ -56,12 +41,12 @@ class Progress:
             })  # fmt: skip
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConnectError(
-                f"The table's newest snapshot has a summary {OFFSETS} that is none of this sink's."
+                f"The table's newest snapshot, or the table, has a property {OFFSETS} that is none of this sink's."
             ) from error
 
     @property
     def text(self) -> str:
-        """The value of the summary."""
+        """The value of the summary and of the property."""
         topics = {
             topic: {"id": one.id, "next": {str(number): end for number, end in sorted(one.next_offsets.items())}}
             for topic, one in sorted(self.topics.items())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from connectors.s3.iceberg.partitions import split
 from connectors.s3.iceberg.progress import OFFSETS, Progress
+from connectors.s3.iceberg.witnesses import properties_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,11 +30,12 @@ def write_rows(table: Table, rows: pa.Table) -> list[DataFile]:
 
 
 def is_committed(
-    table: Table, progress: Progress, new_files: Sequence[DataFile], old_files: Sequence[DataFile] = ()
+    table: Table, progress: Progress | None, new_files: Sequence[DataFile], old_files: Sequence[DataFile] = ()
 ) -> bool:
     """One try at a snapshot behind the one that the table was at when it was refreshed; False: it has another one.
 
-    It has the new files and not the old ones, and says how far the table is with it.
+    It has the new files and not the old ones, and says, as the table does, how far the table is with it; None: neither
+    says so, as after a snapshot of somebody else.
     """
     from pyiceberg.exceptions import CommitFailedException
     from pyiceberg.table import Table, TableProperties
@@ -45,13 +47,16 @@ def is_committed(
         table.catalog,
     )  # fmt: skip
     transaction = once.transaction()
-    update = transaction.update_snapshot(snapshot_properties={OFFSETS: progress.text})
+    summary = {} if progress is None else {OFFSETS: progress.text}
+    update = transaction.update_snapshot(snapshot_properties=summary)
     change = update.overwrite() if old_files else update.merge_append()
     for file in old_files:
         change.delete_data_file(file)
     for file in new_files:
         change.append_data_file(file)
     change.commit()
+    if progress is not None:
+        transaction.set_properties(properties_of(progress, transaction.table_metadata.current_snapshot()))
     try:
         transaction.commit_transaction()
     except CommitFailedException:

@@ -7,6 +7,7 @@ writing, or a commit whose answer was lost, adds nothing twice.
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -17,8 +18,9 @@ from connectors.s3.config import S3SinkConfig
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
 from connectors.s3.iceberg.columns import fitted, merged, plain
 from connectors.s3.iceberg.pending import Pending
-from connectors.s3.iceberg.progress import Progress
+from connectors.s3.iceberg.progress import OFFSETS, Progress
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
+from connectors.s3.iceberg.witnesses import told_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 TopicIds = Mapping[str, str | None]
 """Kafka's id of each topic; None: the brokers give none."""
+_log = logging.getLogger(__name__)
 _FIRST_WAIT_S: Final = 0.05
 _WAIT_MAX_S: Final = 2.0
 
@@ -82,17 +85,30 @@ class LakeTable:
                 wait_s = min(2 * wait_s, _WAIT_MAX_S)
 
     def _read_progress(self, table: Table, pending: Pending, topic_ids: TopicIds) -> Progress:
-        found = Progress.of(table.current_snapshot(), table.snapshot_by_id)
+        told = told_by(table)
+        found = told.progress
         for topic, topic_id in topic_ids.items():
             found.require_same_log(self.name, topic, topic_id)
         for partition in pending.pieces:
             before, now = self._progress.next_offset(partition), found.next_offset(partition)
+            where = f"{partition.topic}-{partition.partition}"
             if now < before:
                 raise ConnectError(
-                    f"Table {self.name} had the rows of {partition.topic}-{partition.partition} before offset "
-                    f"{before}, and has those before {now}: somebody took it back to an earlier snapshot.",
+                    f"Table {self.name} had the rows of {where} before offset {before}, and has those before {now}: "
+                    "somebody took it back to an earlier snapshot.",
                     fix="Restart the connector to go on from here; alter its offsets to have the rows again.",
                 )
+            first = pending.first_offset(partition)
+            if not told.is_certain and first is not None and first < now:
+                raise ConnectError(
+                    f"The property {OFFSETS} of table {self.name} says that it has the rows of {where} before offset "
+                    f"{now}. But the snapshots that said so have expired, and others have changed its rows since, or "
+                    f"took it back: nothing tells whether the rows from offset {first} on are in it.",
+                    fix=f"Look into the table. Where they are there, alter the connector's offsets to {now}; where "
+                    f"they are not, remove the table's property {OFFSETS}, and they are written.",
+                )
+        if told.taken_back is not None and not self._progress.topics:
+            _warn(self.name, found, told.taken_back, pending)
         return found
 
     @staticmethod
@@ -173,6 +189,18 @@ def _behind(progress: Progress, pending: Pending, topic_ids: TopicIds) -> Progre
     for partition, end in pending.ends():
         progress = progress.advanced(partition, topic_ids[partition.topic], end)
     return progress
+
+
+def _warn(name: str, found: Progress, before: Progress, pending: Pending) -> None:
+    """Say which rows a former task had brought in that are not in the table any more."""
+    ends = {at: (found.next_offset(at), before.next_offset(at)) for at in pending.pieces}
+    gone = [f"{topic}-{number}: {now} to {end - 1}" for (topic, number), (now, end) in ends.items() if now < end]
+    if gone:
+        _log.warning(
+            "Table %s was taken back to an earlier snapshot, or begun anew: it has not the rows of these offsets any "
+            "more (%s). Alter the connector's offsets to have them again.",
+            name, ", ".join(gone),
+        )  # fmt: skip
 
 
 def _no_columns() -> pa.StructType:

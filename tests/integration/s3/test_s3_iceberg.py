@@ -16,7 +16,7 @@ from connect.api.records import TopicPartition
 from connect.services import S3Endpoint
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.connector import connector
-from connectors.s3.iceberg.progress import Progress
+from connectors.s3.iceberg.witnesses import told_by
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +46,7 @@ def check_each_row_once(catalog: SqlCatalog, rows: int) -> None:
     times = Counter(zip(found["p"].to_pylist(), found["n"].to_pylist(), strict=True))
     assert {row for row, count in times.items() if count > 1} == set(), "rows are there twice"
     assert times.keys() == {(number, n) for number in range(3) for n in range(rows)}
-    told = Progress.of(table.current_snapshot(), table.snapshot_by_id)
+    told = told_by(table).progress
     assert [told.next_offset(TopicPartition(TOPIC, number)) for number in range(3)] == [rows] * 3
 
 

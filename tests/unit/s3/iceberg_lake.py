@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,8 +20,9 @@ from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.classes import LOCAL_STORAGE, PARQUET_FORMAT
 from connectors.s3.config import S3SinkConfig
-from connectors.s3.iceberg.progress import Progress
 from connectors.s3.iceberg.sink import IcebergSinkTask
+from connectors.s3.iceberg.snapshots import write_rows
+from connectors.s3.iceberg.witnesses import told_by
 
 SCHEMA = s.struct({"n": s.INT64, "p": s.INT32})
 
@@ -62,6 +64,30 @@ class Lake:
 
     def table(self, name: str = "lake.orders") -> pa.Table:
         return self.catalog().load_table(name).scan().to_arrow()
+
+    def rewrite(self, *, deletes: str = "") -> None:
+        """What another engine does: its snapshots say nothing of offsets, and all others expire."""
+        table = self.catalog().load_table("lake.orders")
+        if deletes:
+            table.delete(deletes)
+        # As Spark's rewrite_data_files: all rows in new files, in one snapshot.
+        with table.transaction() as transaction, transaction.update_snapshot().overwrite() as change:
+            for old in table.scan().plan_files():
+                change.delete_data_file(old.file)
+            for new in write_rows(table, table.scan().to_arrow()):
+                change.append_data_file(new)
+        self.expire()
+
+    def expire(self) -> None:
+        """Keep the newest snapshot alone."""
+        table = self.catalog().load_table("lake.orders")
+        table.maintenance.expire_snapshots().older_than(datetime(2100, 1, 1, tzinfo=UTC)).commit()
+
+    def roll_back(self, snapshots: int) -> None:
+        """Take the table back to the snapshot before so many."""
+        table = self.catalog().load_table("lake.orders")
+        former = table.history()[-1 - snapshots].snapshot_id
+        table.manage_snapshots().set_current_snapshot(snapshot_id=former).commit()
 
     def numbers(self) -> list[tuple[int, int]]:
         found = self.table()
@@ -203,5 +229,5 @@ class Run:
         found = Counter(self.lake.numbers())
         assert found == Counter((number, n) for number in range(self.partitions) for n in range(self.rows))
         table = self.lake.catalog().load_table("lake.orders")
-        told = Progress.of(table.current_snapshot(), table.snapshot_by_id)
+        told = told_by(table).progress
         assert [told.next_offset(TopicPartition("orders", n)) for n in range(self.partitions)] == [self.rows] * 3

@@ -120,8 +120,9 @@ def test_tasks_that_die_and_compactions_that_die_leave_each_row_once(lake, commi
 def test_the_command_compacts_what_a_configuration_names(lake, tmp_path):
     before = small_files(lake, 5)
     file, worker = sink_file(tmp_path, lake.config().originals), worker_file(tmp_path)
-    refused = CliRunner().invoke(main, ["compact", file])
-    assert (refused.exit_code, "s3.local.folders" in refused.output) == (1, True)
+    refused = CliRunner().invoke(main, ["compact", file, "--worker", worker_file(tmp_path / "elsewhere")])
+    assert (refused.exit_code, "allowed.paths" in refused.output) == (1, True)
+    assert CliRunner().invoke(main, ["compact", file, "--dry-run"]).exit_code == 0, "the person's own rights"
     done = CliRunner().invoke(main, ["compact", file, "--worker", worker])
     assert done.exit_code == 0, done.output
     assert "lake.orders: 5 files of" in done.output

@@ -18,6 +18,7 @@ from connectors.s3.iceberg.columns import fitted, merged
 from connectors.s3.iceberg.partition_by import PartitionField, parse_partition_by
 from connectors.s3.iceberg.pending import Pending, Piece
 from connectors.s3.iceberg.progress import OFFSETS, Progress
+from connectors.s3.iceberg.witnesses import ROWS, Told, properties_of, told_by
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 GIVEN = {
@@ -67,13 +68,9 @@ def test_settings_that_do_not_go_with_tables_are_named_all_at_once():
 
 def test_a_catalogue_in_a_file_needs_the_workers_leave(tmp_path):
     uri = f"sqlite:///{tmp_path}/catalog.db"
-    assert "s3.local.folders" in problems(iceberg_catalog_uri=uri)["iceberg.catalog.uri"]
-    assert (
-        "s3.local.folders"
-        in problems(iceberg_catalog_uri=f"sqlite:///{tmp_path}/../other/catalog.db", s3_local_folders=str(tmp_path))[
-            "iceberg.catalog.uri"
-        ]
-    )
+    assert f"allowed.paths={tmp_path}/catalog.db" in problems(iceberg_catalog_uri=uri)["iceberg.catalog.uri"]
+    other = f"sqlite:///{tmp_path}/../other/catalog.db"
+    assert "allowed.paths" in problems(iceberg_catalog_uri=other, s3_local_folders=str(tmp_path))["iceberg.catalog.uri"]
     assert S3SinkConfig.parse({**GIVEN, "iceberg.catalog.uri": uri, "s3.local.folders": str(tmp_path)})
 
 
@@ -145,14 +142,68 @@ def test_rows_get_the_columns_they_lack_and_nothing_is_rounded():
         fitted(pa.record_batch({"a": [1]}), required)
 
 
+NEWER = Progress().advanced(ZERO, "id-1", 7).advanced(ONE, "id-1", 3)
+OLDER = Progress().advanced(ZERO, "id-1", 5)
+
+
+def table(*summaries: dict | None, expired: int = 0, **properties: str) -> SimpleNamespace:
+    """A table with these snapshots, the newest first, the last of them gone."""
+    found = {
+        number: SimpleNamespace(summary=summary, parent_snapshot_id=number + 1 if number < len(summaries) - 1 else None)
+        for number, summary in enumerate(summaries)
+    }
+    for number in range(len(summaries) - expired, len(summaries)):
+        del found[number]
+    return SimpleNamespace(properties=properties, current_snapshot=lambda: found.get(0), snapshot_by_id=found.get)
+
+
+def with_property(told: Progress, rows: int) -> dict[str, str]:
+    return {OFFSETS: told.text, ROWS: str(rows)}
+
+
+OWN = {OFFSETS: NEWER.text, "total-records": "10", "added-records": "4"}
+REWRITTEN = {"total-records": "10", "added-records": "10", "deleted-records": "10"}
+DELETED = {"total-records": "9", "deleted-records": "1"}
+
+
 def test_offsets_are_read_behind_snapshots_of_others():
-    told = Progress().advanced(ZERO, "id-1", 7).advanced(ONE, "id-1", 3)
-    own = SimpleNamespace(summary={OFFSETS: told.text}, parent_snapshot_id=None)
-    of_others = SimpleNamespace(summary={}, parent_snapshot_id=1)
-    found = Progress.of(of_others, {1: own}.get)
-    assert found == told
+    assert told_by(table(REWRITTEN, None, OWN)) == Told(NEWER)
+    assert (
+        told_by(table()) == told_by(table(REWRITTEN)) == told_by(table(REWRITTEN, OWN, expired=1)) == Told(Progress())
+    )
+    found = told_by(table(OWN)).progress
     assert (found.next_offset(ZERO), found.next_offset(ONE), found.next_offset(TopicPartition("x", 0))) == (7, 3, 0)
-    assert Progress.of(None, {}.get) == Progress()
+
+
+def test_the_property_tells_offsets_where_their_snapshot_has_expired():
+    tables = [
+        table(*above, OWN, expired=1, **with_property(NEWER, 10)) for above in ([REWRITTEN], [DELETED, REWRITTEN])
+    ]
+    assert [told_by(one) for one in tables] == [Told(NEWER), Told(NEWER)]
+
+
+def test_rows_that_delete_files_mark_are_not_counted():
+    """A rewrite takes them out; rewritten manifests may be all that is left of it."""
+    marked = SimpleNamespace(summary={"total-records": "10", "total-position-deletes": "2"})
+    told = properties_of(NEWER, marked)
+    assert told == {OFFSETS: NEWER.text, ROWS: "8"}
+    rewritten = {
+        "total-records": "8", "added-records": "8", "deleted-records": "10", "removed-position-deletes": "2",
+    }  # fmt: skip
+    assert told_by(table(rewritten, OWN, expired=1, **told)) == Told(NEWER)
+    assert told_by(table({"total-records": "8"}, rewritten, OWN, expired=2, **told)) == Told(NEWER)
+
+
+@pytest.mark.parametrize("oldest", [{**REWRITTEN, "total-records": "9"}, {}, None])
+def test_offsets_whose_rows_are_not_counted_are_in_doubt(oldest):
+    """As where others deleted rows, and the snapshot that did has expired, too; or a rollback took them away."""
+    assert told_by(table(oldest, OWN, expired=1, **with_property(NEWER, 10))) == Told(NEWER, is_certain=False)
+
+
+def test_what_goes_with_the_rows_counts_before_what_stays_through_a_rollback():
+    own = {OFFSETS: OLDER.text, "total-records": "6"}
+    assert told_by(table(own, **with_property(NEWER, 10))) == Told(OLDER, taken_back=NEWER)
+    assert told_by(table(**with_property(NEWER, 10))) == Told(Progress(), taken_back=NEWER)
 
 
 def test_a_topic_made_anew_is_told_by_its_id():

@@ -16,6 +16,7 @@ from s3_http_store import TP
 from s3_task_runs import batch
 
 from connect.api import schema as s
+from connect.api.allowed_paths import AllowedPaths
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Column
@@ -79,7 +80,7 @@ def test_crashes_and_replays_with_other_cuts_and_clocks_leave_each_row_once(root
 
 
 def test_of_ten_that_create_an_object_one_wins(root: Path):
-    folder = LocalFolder(root)
+    folder = LocalFolder(root, AllowedPaths([str(root)]))
 
     def create(number: int) -> bool:
         from obstore.exceptions import AlreadyExistsError
@@ -105,7 +106,8 @@ def test_of_ten_that_create_an_object_one_wins(root: Path):
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(root: Path):
     code = (
         "import asyncio, sys; from pathlib import Path; from connectors.s3.local_folder import LocalFolder\n"
-        "f = LocalFolder(Path(sys.argv[1])); print('go', flush=True)\n"
+        "from connect.api.allowed_paths import AllowedPaths\n"
+        "f = LocalFolder(Path(sys.argv[1]), AllowedPaths([sys.argv[1]])); print('go', flush=True)\n"
         "async def main():\n"
         "    for n in range(10**6):\n"
         "        await f.put_async(f'a/{n:06d}', bytes(20000), attributes={'n': str(n)}, tags=None, mode='create', "
@@ -118,7 +120,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(roo
         while writer.stdout.readline().strip() != "25":
             pass
         writer.send_signal(signal.SIGKILL)
-    folder = LocalFolder(root)
+    folder = LocalFolder(root, AllowedPaths([str(root)]))
 
     async def keys() -> list[str]:
         return [one["path"] async for page in folder.list("a", chunk_size=10) for one in page]
@@ -136,19 +138,21 @@ def test_the_worker_says_where_connectors_may_write(tmp_path: Path):
         "flush.size": "1", "s3.local.folders": "/",
     }  # fmt: skip
     mine = S3SinkConfig.with_leave(given, {})
-    with pytest.raises(ConfigError, match=r"lists folders in s3\.local\.folders"):
+    with pytest.raises(ConfigError, match=r"add to the worker's own file: allowed\.paths=/"):
         S3SinkConfig.parse(mine)
     assert S3SinkConfig.parse(S3SinkConfig.with_leave(given, {"s3.local.folders": str(tmp_path)})).bucket
     (tmp_path / "allowed").mkdir()
     (tmp_path / "allowed" / "link").symlink_to("/")
     out = {**given, "s3.bucket.name": str(tmp_path / "allowed" / "link" / "etc")}
-    with pytest.raises(ConfigError, match="lets no connector write"):
+    with pytest.raises(ConfigError, match="lets no configuration name"):
         S3SinkConfig.parse(S3SinkConfig.with_leave(out, {"s3.local.folders": str(tmp_path / "allowed")}))
 
 
 @pytest.mark.parametrize("key", ["../out", "a/../../out", "a//b", "/etc/x", "a\0b"])
 def test_no_key_leads_out_of_the_folder(root: Path, key: str):
-    put = LocalFolder(root).put_async(key, b"", attributes={}, tags=None, mode="create", use_multipart=False)
+    put = LocalFolder(root, AllowedPaths([str(root)])).put_async(
+        key, b"", attributes={}, tags=None, mode="create", use_multipart=False
+    )
     with pytest.raises(ConnectError, match="is no path below"):
         asyncio.run(put)
 

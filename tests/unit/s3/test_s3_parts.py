@@ -283,12 +283,30 @@ def test_a_struct_without_fields_is_refused_by_parquet_with_its_path():
 def test_schemaless_types_that_contradict_each_other_start_a_new_file():
     first, second = (ParquetFormat("none").prepare(batch([{"a": value}])) for value in (1, "one"))
     with pytest.raises(SchemaError, match="The schema changed"):
-        merged_schema(first.schema, second)
+        merged_schema(first.schema, second.schema, may_widen=True)
 
 
 def test_text_needs_no_schema():
     prepared = JsonFormat(Compression()).prepare(batch([{"a": 1}]))
-    assert merged_schema(None, prepared) is None
+    assert merged_schema(None, prepared.schema, may_widen=prepared.may_widen) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(pa.decimal128(9, 2), pa.float64()), (pa.string(), pa.binary()), (pa.int64(), pa.decimal128(38, 5))],
+)
+def test_a_value_becomes_none_of_another_kind(before, after):
+    one, other = (pa.schema([("a", pa.struct([("b", kind)]))]) for kind in (before, after))
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(SchemaError, match=r"Field 'a\.b'.*does not become"):
+            merged_schema(first, second, may_widen=True)
+
+
+def test_a_number_becomes_a_wider_one():
+    kinds = [(pa.int32(), pa.int64()), (pa.float32(), pa.float64()), (pa.decimal128(9, 2), pa.decimal128(12, 2))]
+    for before, after in kinds:
+        merged = merged_schema(pa.schema([("a", before)]), pa.schema([("a", after)]), may_widen=True)
+        assert merged.field("a").type == after
 
 
 def test_what_was_read_as_json_is_written_as_it_was_on_one_line():

@@ -15,7 +15,7 @@ from connect.api import schema as s
 from connect.api.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import GCS_STORAGE, JSON_FORMAT, LOCAL_STORAGE
+from connectors.s3.classes import GCS_STORAGE, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.sink import S3SinkConnector, S3SinkTask
 from connectors.s3.store import Bucket
@@ -53,6 +53,7 @@ def test_a_trials_rows_are_read_and_removed_and_the_real_ones_stay(settings: Map
     write({**settings, **trial.settings}, 100)
     found = [json.loads(row)["n"] for row in trial.rows(Deadline.after(10))]
     assert sorted(found) == list(range(100))
+    assert trial.column_types(Deadline.after(10)) == {}, "lines of JSON name no types"
     trial.remove(Deadline.after(10))
     assert list(trial.rows(Deadline.after(10))) == []
     assert [path for path in tmp_path.rglob("*") if "poc-1" in path.name] == []
@@ -60,6 +61,14 @@ def test_a_trials_rows_are_read_and_removed_and_the_real_ones_stay(settings: Map
         assert [one.key for one in bucket.objects("", Deadline.after(10))] == [
             "topics/t/partition=0/t+0+0000000000.json"
         ]
+
+
+def test_the_columns_of_parquet_files_have_types(settings: Mapping[str, str]):
+    parquet = {**settings, "format.class": PARQUET_FORMAT}
+    trial = S3SinkConnector(S3SinkConfig.parse(parquet)).trial_target("poc-1")
+    write({**parquet, **trial.settings}, 4)
+    assert trial.column_types(Deadline.after(10)) == {"t.n": "int64"}
+    trial.remove(Deadline.after(10))
 
 
 def test_a_trial_in_an_empty_folder_leaves_it_empty(tmp_path: Path):

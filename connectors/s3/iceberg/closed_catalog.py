@@ -1,0 +1,174 @@
+"""pyiceberg's catalogues, which take from a server what is listed here and nothing else.
+
+A catalogue's answers, and the metadata of its tables, are texts of whoever runs the server or wrote the table.
+pyiceberg obeys classes in them (`auth.impl`, `py-io-impl`, `write.py-location-provider.impl`), certificates, and
+addresses to which the worker's own keys would go. So properties of answers are taken by name, the FileIO is ours, and a
+table that wants another one, or another provider of locations, is refused. pyiceberg's own files and environment
+variables (`~/.pyiceberg.yaml`, `PYICEBERG_CATALOG__*`) are not taken: they belong to a name that a connector chooses.
+
+This is the one place that reaches into pyiceberg: `Catalog._load_file_io` and `RestCatalog._create_session`, which are
+checked before a catalogue is opened.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
+from requests import Response, Session
+
+from connect.api.errors import ConfigError
+from connectors.s3.iceberg.file_io import PY_IO_IMPL, ReachableFileIO
+
+if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
+    from pyiceberg.table import CommitTableResponse, Table
+
+_URI: Final = "uri"
+_SERVERS: Final = frozenset({"prefix", "namespace-separator", "view-endpoints-supported"})
+"""What a server's `/v1/config` may say, beside how its store is reached."""
+_STORE: Final = frozenset({"s3.region", "client.region", "s3.force-virtual-addressing"})
+_KEYS: Final = frozenset({
+    "s3.access-key-id", "s3.secret-access-key", "s3.session-token",
+    "client.access-key-id", "client.secret-access-key", "client.session-token",
+})  # fmt: skip
+"""Keys for the store that a catalogue gives out, as most do for each table."""
+_ENDPOINT: Final = "s3.endpoint"
+_OWN_ACCESS: Final = frozenset({"s3.anonymous", "s3.role-arn", "s3.role-session-name"})
+_CLASSES: Final = (PY_IO_IMPL, "write.py-location-provider.impl")
+"""Properties by which a table names classes of its own."""
+
+
+def opened(kind: str, name: str, properties: Mapping[str, str]) -> Catalog:
+    """The catalogue of a kind (sql, rest, glue, hive). ConfigError: this version of pyiceberg is not known."""
+    _require_known_library()
+    if kind == "rest":
+        return ClosedRestCatalog(name, **properties)
+    if kind == "sql":
+        from pyiceberg.catalog.sql import SqlCatalog as Base
+    elif kind == "glue":
+        from pyiceberg.catalog.glue import GlueCatalog as Base  # type: ignore[assignment]
+    else:
+        from pyiceberg.catalog.hive import HiveCatalog as Base  # type: ignore[assignment]
+    closed: Any = type(f"Closed{Base.__name__}", (Closed, Base), {})
+    made: Catalog = closed(name, **properties)
+    return made
+
+
+def _require_known_library() -> None:
+    places = [(Catalog, "_load_file_io", {"properties", "location"}), (RestCatalog, "_create_session", set[str]())]
+    for base, name, parameters in places:
+        found = inspect.getattr_static(base, name, None)
+        if found is None or not parameters <= set(inspect.signature(found).parameters):
+            raise ConfigError(
+                f"table.format=iceberg does not know this version of pyiceberg, which has no {base.__name__}.{name}.",
+                key="table.format",
+                fix="Run: pip install 'connect-for-kafka[s3-iceberg]'.",
+            )
+
+
+class Closed:
+    """Mixed into a catalogue of pyiceberg, before it: properties and files as they are allowed."""
+
+    _own: dict[str, str] | None = None
+    _merged: dict[str, str]
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Our own, and those of the server that are listed here."""
+        return self._merged
+
+    @properties.setter
+    def properties(self, given: Mapping[str, str]) -> None:
+        if self._own is None:
+            self._own = self._merged = dict(given)
+            return
+        _require_same_address(self._own, given)
+        listed = {key: value for key, value in given.items() if key in _SERVERS}
+        self._merged = {**listed, **with_access(self._own, given)}
+
+    def _load_file_io(self, properties: Mapping[str, str] | None = None, location: str | None = None) -> FileIO:
+        del location
+        given = properties or {}
+        require_no_classes(given)
+        return ReachableFileIO(with_access(self.properties, given))
+
+    def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        """As pyiceberg's. ConfigError: the answer's metadata name classes."""
+        answer: CommitTableResponse = super().commit_table(table, requirements, updates)  # type: ignore[misc]
+        require_no_classes(answer.metadata.properties)
+        return answer
+
+
+class ClosedRestCatalog(Closed, RestCatalog):
+    """A catalogue over HTTP."""
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        session.hooks["response"].append(_require_no_redirect)
+        return session
+
+
+def require_no_classes(properties: Mapping[str, str]) -> None:
+    """ConfigError: a table's properties choose code."""
+    for key in _CLASSES:
+        # Our own class is among the properties that a catalogue starts with.
+        if properties.get(key) and properties[key] != f"{ReachableFileIO.__module__}.{ReachableFileIO.__name__}":
+            raise ConfigError(
+                f"The table's property {key} names a class, which would run on the worker; this sink writes tables "
+                "without.",
+                key="iceberg.table",
+                fix=f"Take {key} out of the table, or name another one.",
+            )
+
+
+def with_access(own: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """Our properties, with what an answer says of how its store is reached.
+
+    Keys are taken as a pair alone. Another address is taken with keys that the catalogue gives out, or where the
+    configuration has keys of its own: those that a worker finds on its machine do not go there.
+    """
+    taken = {key: value for key, value in given.items() if key in _STORE}
+    keys = {key: value for key, value in given.items() if key in _KEYS and value and own.get(key) != value}
+    has_keys = any({f"{of}.access-key-id", f"{of}.secret-access-key"} <= keys.keys() for of in ("s3", "client"))
+    kept = dict(own)
+    if has_keys:
+        taken |= keys
+        kept = {key: value for key, value in own.items() if key not in _OWN_ACCESS | _KEYS}
+    endpoint = given.get(_ENDPOINT, "")
+    if _origin(endpoint)[0] in {"http", "https"} and (has_keys or own.get("s3.access-key-id")):
+        taken[_ENDPOINT] = endpoint
+    return {**kept, **taken}
+
+
+def _require_same_address(own: Mapping[str, str], given: Mapping[str, str]) -> None:
+    now = _origin(given.get(_URI, ""))
+    if now != _origin(own.get(_URI, "")):
+        raise ConfigError(
+            f"The catalogue wants its requests sent elsewhere, to {'://'.join(now)}.",
+            key="iceberg.catalog.uri",
+            fix="Give that address, if it is right.",
+        )
+
+
+def _origin(address: str) -> tuple[str, str]:
+    """Protocol, and host with port, of an address; two empty texts where it is none."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "", ""
+    return parts.scheme, parts.netloc.rpartition("@")[2]
+
+
+def _require_no_redirect(answer: Response, *_: object, **__: object) -> None:
+    if answer.is_redirect or answer.is_permanent_redirect:
+        to = "://".join(_origin(answer.headers.get("location", "")))
+        raise ConfigError(
+            f"The catalogue answers HTTP {answer.status_code}, a redirect to {to}, which is not followed.",
+            key="iceberg.catalog.uri",
+            fix="Give the address itself, if it is right.",
+        )

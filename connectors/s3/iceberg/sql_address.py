@@ -1,0 +1,40 @@
+"""The address of a catalogue in a database, judged as SQLAlchemy takes it apart. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SQLITE: Final = frozenset({"sqlite", "sqlite+pysqlite"})
+_POSTGRES: Final = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
+_MYSQL: Final = frozenset({"mysql+pymysql", "mariadb+pymysql"})
+DRIVERS: Final = (*sorted(_SQLITE), *sorted(_POSTGRES), *sorted(_MYSQL))
+PARAMETERS: Final = frozenset({"sslmode", "charset", "connect_timeout", "application_name"})
+"""Others of the drivers' read files or load code."""
+
+
+def sqlite_file(address: str) -> str:
+    """The path of the catalogue's file. Empty: it is in a database of another kind.
+
+    ValueError: the driver or a parameter is not known here, or this is no address of SQLAlchemy's.
+    """
+    try:
+        import sqlalchemy as sa
+    except ImportError:
+        raise ValueError("SQLAlchemy is not installed. Run: pip install 'connect-for-kafka[s3-iceberg]'") from None
+    try:
+        made = sa.make_url(address)
+    except (sa.exc.ArgumentError, ValueError):
+        # SQLAlchemy's own message may repeat a password.
+        raise ValueError("it is not an address as postgresql+psycopg://user:password@host/db") from None
+    if made.drivername not in DRIVERS:
+        raise ValueError(f"the driver {made.drivername} is not known here; give one of {', '.join(DRIVERS)}")
+    strange = sorted(made.query.keys() - PARAMETERS)
+    if strange or any(not isinstance(value, str) for value in made.query.values()):
+        which = ", ".join(strange) or "one that is there twice"
+        raise ValueError(f"no parameters but {', '.join(sorted(PARAMETERS))}, each once; it has {which}")
+    if made.drivername not in _SQLITE:
+        return ""
+    path = made.database or ""
+    if made.query or made.host or made.username or path in {"", ":memory:"} or path.startswith("file:"):
+        raise ValueError("give a catalogue of SQLite as sqlite:////folder/catalog.db")
+    return path

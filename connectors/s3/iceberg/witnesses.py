@@ -1,0 +1,87 @@
+"""What a table says of how far it is, by two witnesses: the summaries of its snapshots, and its properties.
+
+A commit of rows writes both. A summary goes with its rows: a table that is taken back to an earlier snapshot has that
+one's. Snapshots of others, as of a compaction, have none; then the nearest ancestor's counts. Once somebody has expired
+these, the table's property is all that is left. It stays through a rollback, so it is believed only where the rows are
+counted that were there with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from connectors.s3.iceberg.progress import OFFSETS, Progress
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
+ROWS: Final = "kconnect-table-rows"
+"""Property of a table: how many rows it had with the snapshot that OFFSETS were committed with."""
+_COUNTS: Final = (
+    (1, "total-records", "added-records", "deleted-records"),
+    (-1, "total-position-deletes", "added-position-deletes", "removed-position-deletes"),
+)
+"""Of a snapshot's summary: rows in data files, and those of them that delete files mark as gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """How far a table is. `is_certain` False: by its property alone, which its rows do not bear out.
+
+    `taken_back`: the property says otherwise than the snapshots, which count, as after a rollback.
+    """
+
+    progress: Progress
+    is_certain: bool = True
+    taken_back: Progress | None = None
+
+
+def told_by(table: Table) -> Told:
+    """What the witnesses of a table say together, as it was when it was refreshed. ConnectError: none of ours."""
+    text = table.properties.get(OFFSETS)
+    by_property = None if text is None else Progress.parsed(text)
+    oldest = None
+    for snapshot in _lineage(table):
+        own = None if snapshot.summary is None else snapshot.summary.get(OFFSETS)
+        if own is not None:
+            found = Progress.parsed(own)
+            return Told(found, taken_back=by_property if by_property != found else None)
+        oldest = snapshot
+    if by_property is None or oldest is None:
+        return Told(Progress(), taken_back=by_property)
+    before = _rows_before(oldest)
+    return Told(by_property, is_certain=before is not None and str(before) == table.properties.get(ROWS))
+
+
+def properties_of(progress: Progress, head: Snapshot | None) -> dict[str, str]:
+    """The table's properties once it has this snapshot, with which it is so far."""
+    rows = None if head is None else _rows(head)
+    return {OFFSETS: progress.text, ROWS: "" if rows is None else str(rows)}
+
+
+def _lineage(table: Table) -> Iterator[Snapshot]:
+    """The newest snapshot and its ancestors, as far as they have not expired."""
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        yield snapshot
+        parent = snapshot.parent_snapshot_id
+        snapshot = None if parent is None else table.snapshot_by_id(parent)
+
+
+def _rows_before(snapshot: Snapshot) -> int | None:
+    """How many rows the snapshot before this one had; None: it does not say."""
+    return _rows(snapshot, is_before=True)
+
+
+def _rows(snapshot: Snapshot, *, is_before: bool = False) -> int | None:
+    summary = snapshot.summary
+    if summary is None or summary.get(_COUNTS[0][1]) is None:
+        return None
+    rows = 0
+    for sign, *names in _COUNTS:
+        total, added, removed = (int(summary.get(name) or 0) for name in names)
+        rows += sign * (total - added + removed if is_before else total)
+    return rows
