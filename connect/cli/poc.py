@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +15,7 @@ from connect.cli.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
     from connect.client.manifests import Manifest
+    from connect.evaluate.options import Options
     from connect.evaluate.poc_comparison import Line
     from connect.evaluate.result import Result
 
@@ -96,12 +97,11 @@ def run(
         options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed, prices)
         worker = None if worker_file is None else read_worker_settings(worker_file).originals
         manifests = _manifests(what, tables, target, settings, out.parent)
-        from connect.evaluate.evaluation import evaluate
         from connect.evaluate.report import html_report
 
         # Ended by another program, it cleans up as after Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        result = evaluate(manifests, options, lambda text: click.echo(text, err=True), worker)
+        result = _evaluated(manifests, options, worker)
         out.write_text(html_report(result), encoding="utf-8")
     except ConnectError as error:
         _stop(f"Error: {error}")
@@ -110,6 +110,18 @@ def run(
     except ModuleNotFoundError as error:
         _stop(f"Error: {error}. Install what it needs: pip install 'connect-for-kafka[poc]'.")
     _end(result, out, json_file, wanted)
+
+
+def _evaluated(manifests: Sequence[Manifest], options: Options, worker: Mapping[str, str] | None) -> Result:
+    """Who typed the command named the connector, which reaches what that person may."""
+    from connect.api.allowed_paths import EVERYWHERE
+    from connect.evaluate.evaluation import evaluate
+
+    return evaluate(manifests, options, _say, worker, EVERYWHERE)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _stop(text: str) -> NoReturn:
@@ -175,7 +187,7 @@ def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_
         raise ConfigError(f"{file} holds {len(others) + 1} connectors; one is set beside Java's.")
     options = Options(duration_s=seconds_of(duration), budget_rows=budget_rows)
     worker = read_worker_settings(worker_file).originals
-    return beside_java(manifest, client_of(url, None), worker, options, lambda text: click.echo(text, err=True))
+    return beside_java(manifest, client_of(url, None), worker, options, _say)
 
 
 def _require_folders(*files: Path | None) -> None:

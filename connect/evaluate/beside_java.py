@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import PluginKind
@@ -58,7 +59,8 @@ def beside_java(
     with JavaCluster(rest, worker) as java:
         theirs = _side(java, config, options)
     say("running it here")
-    with Sandbox(worker_settings(catalog, worker)) as sandbox:
+    # The file is of who typed the command.
+    with Sandbox({**worker_settings(catalog, worker, [config]), **EVERYWHERE}) as sandbox:
         ours = _side(sandbox, config, options)
     return lines_of(ours, theirs)
 

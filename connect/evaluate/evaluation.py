@@ -7,7 +7,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
+from types import MappingProxyType
 
+from connect.api.config import leave_keys
 from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin, PluginKind
 from connect.client.manifests import Manifest
@@ -20,23 +22,29 @@ from connect.evaluate.sink_evaluation import check_sink
 from connect.evaluate.source_evaluation import check_source
 from connect.java_connectors import instead_of
 from connect.plugins import CONNECTORS, Catalog
+from connect.runtime.config_providers import placeholders
 
+_PROVIDERS = "config.providers"
 _FROM_WORKER = (
     "key.converter",
     "value.converter",
     "header.converter",
-    "config.providers",
     "connector.client.config.override",
 )
 
 
 def evaluate(
-    manifests: Sequence[Manifest], options: Options, say: Say, worker: Mapping[str, str] | None = None
+    manifests: Sequence[Manifest],
+    options: Options,
+    say: Say,
+    worker: Mapping[str, str] | None = None,
+    leave: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
     """Run the checks on a connector, or on a source and the sink of its topics.
 
     `worker` holds the properties of the user's own worker: converters are taken from it, and a sink is tried with
-    records of its Kafka. ConnectError: there is no such connector, or the sandbox could not be started.
+    records of its Kafka. `leave`: what the connector may reach beside what that worker allows. ConnectError: there is
+    no such connector, or the sandbox could not be started.
     """
     started_s = time.time()
     catalog = Catalog.installed()
@@ -44,7 +52,8 @@ def evaluate(
     sides = _sides(manifests, plugins)
     secrecy = Secrecy(catalog, *(manifest.config for manifest in manifests), worker or {})
     say("starting a Kafka and a worker of its own")
-    with Sandbox(worker_settings(catalog, worker or {}), has_registry=_writes_schemas(sides, worker)) as sandbox:
+    settings = {**worker_settings(catalog, worker or {}, [manifest.config for manifest in manifests]), **leave}
+    with Sandbox(settings, has_registry=_writes_schemas(sides, worker)) as sandbox:
         checks = run_checks(sandbox, sides, options, lambda text: say(secrecy.hide(text)), worker)
         identity = sandbox.id
     took_s = time.time() - started_s
@@ -117,14 +126,27 @@ def _writes_schemas(sides: Sides, worker: Mapping[str, str] | None) -> bool:
     return any(key.endswith(REGISTRY_KEY) for key in keys)
 
 
-def worker_settings(catalog: Catalog, worker: Mapping[str, str]) -> dict[str, str]:
-    """The settings that the sandbox's worker takes from the user's worker. Pure.
+def worker_settings(
+    catalog: Catalog, worker: Mapping[str, str], configs: Sequence[Mapping[str, str]]
+) -> dict[str, str]:
+    """The settings that the sandbox's worker takes from the user's worker to run connectors of these `configs`. Pure.
 
-    They are converters, config providers, the policy for client overrides, and what only a worker may allow, such as
-    the files that connectors may read.
+    They are converters, the policy for client overrides, what only a worker may allow, such as the files that
+    connectors may read, and those config providers that the connectors name.
     """
-    leave = {one.name for plugin in catalog.plugins() for one in plugin.config.definitions() if one.from_worker}
-    return {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}
+    leave = {name for plugin in catalog.plugins() for name in leave_keys(plugin.config)}
+    kept = {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}
+    return kept | _providers(worker, [kept, *configs])
+
+
+def _providers(worker: Mapping[str, str], configs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The config providers that these configurations name, with their settings."""
+    used = {found.provider for config in configs for value in config.values() for found in placeholders(value)}
+    names = [name for name in map(str.strip, worker.get(_PROVIDERS, "").split(",")) if name in used]
+    if not names:
+        return {}
+    of_these = tuple(f"{_PROVIDERS}.{name}." for name in names)
+    return {_PROVIDERS: ",".join(names)} | {key: value for key, value in worker.items() if key.startswith(of_these)}
 
 
 def _environment(plugins: Sequence[Plugin]) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from typing import Final, cast
 from connect.api.connector import SourceTask
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.records import Batch
+from connect.api.records import Batch, batches_of
 from connect.api.topics import SourceTopics
 from connect.runtime.connector_settings import ConnectorParts
 
@@ -70,7 +70,7 @@ def read_batches(
     configs = connector.task_configs(int(parts.resolved.get("tasks.max", "1")))
     on_tasks(len(configs))
     for number, config in enumerate(configs):
-        task = cast("SourceTask", connector.task(config))
+        task = cast("SourceTask", connector.task(parts.task_config(config)))
         try:
             task.open(_Context(parts.resolved.get("name", ""), number, on_refused))
             for batch in _polled(task, rows, deadline, on_refused):
@@ -88,14 +88,12 @@ def _polled(
     empty = 0
     while rows > 0 and not deadline.expired and empty < _EMPTY_POLLS:
         try:
-            batch = task.poll(Deadline.after(min(_POLL_S, deadline.remaining_s)))
+            polled = batches_of(task.poll(Deadline.after(min(_POLL_S, deadline.remaining_s))))
         except RetriableError as error:
             empty += 1
             on_refused(error)
             continue
-        if batch is None or not len(batch):
-            empty += 1
-            continue
-        empty = 0
-        rows -= len(batch)
-        yield batch
+        unit = [batch for batch in polled if len(batch)]
+        empty = 0 if unit else empty + 1
+        rows -= sum(map(len, unit))
+        yield from unit

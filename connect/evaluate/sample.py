@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import SchemaError
+from connect.api.errors import ConnectError, SchemaError
+from connect.api.origins import DescribesOrigins, OriginColumn
 from connect.api.records import Batch, Column
-from connect.api.schema import Schema
+from connect.api.schema import DECIMAL, Schema
 from connect.api.trial import KeepsAtSource
 from connect.evaluate.page_check import PageComparison, compare_pages
 from connect.evaluate.reading import read_batches
+from connect.evaluate.type_forms import in_avro, in_json
 from connect.runtime.connector_settings import ConnectorParts
 from connect.runtime.tolerance import BadRow
 from connect.testing.equality import difference
@@ -26,12 +28,17 @@ VALUES_MAX: Final = 500_000
 
 @dataclass(slots=True)
 class FieldTypes:
-    """A field's types at each step, and how many of its values changed. `example` is empty unless values are shown."""
+    """A field's types at each step, and how many of its values changed.
+
+    `source` is its Connect type. `example` is empty unless values are shown.
+    """
 
     field: str
     source: str
     arrow: str
     back: str
+    json: str = ""
+    avro: str = ""
     rows: int = 0
     nulls: int = 0
     changed: int = 0
@@ -44,7 +51,9 @@ class Sample:
 
     `differences` describes the first values that came back changed, `refused` the first rows that could not be
     converted. `warnings` are the connector's own. `pages` is None where the rows of a page cannot be set. `kept` names
-    what the connector would take away from its owner in the source: then nothing was read.
+    what the connector would take away from its owner in the source: then nothing was read. `origins` holds what the
+    database calls each field's type, and what of it is kept; None where the connector cannot say so, and `unknown_why`
+    says why, if it tried to.
     """
 
     rows: int = 0
@@ -57,6 +66,8 @@ class Sample:
     warnings: list[str] = field(default_factory=list)
     pages: PageComparison | None = None
     kept: str | None = None
+    origins: dict[str, OriginColumn] | None = None
+    unknown_why: str = ""
 
 
 def width_of(batch: Batch) -> int:
@@ -96,6 +107,7 @@ def take_sample(parts: ConnectorParts, rows: int, deadline: Deadline, *, show_va
     def count_tasks(count: int) -> None:
         sample.tasks = count
 
+    _note_origins(connector, sample, deadline)
     values = 0
     for batch in read_batches(parts, rows, deadline, on_refused=refuse, on_tasks=count_tasks):
         # Of rows with thousands of fields fewer say as much, and all of them would take hours.
@@ -108,6 +120,16 @@ def take_sample(parts: ConnectorParts, rows: int, deadline: Deadline, *, show_va
     if sample.rows and values < VALUES_MAX:
         sample.pages = compare_pages(parts, sample.rows, deadline)
     return sample
+
+
+def _note_origins(connector: object, sample: Sample, deadline: Deadline) -> None:
+    """Ask the connector what its database calls the types of its columns."""
+    if not isinstance(connector, DescribesOrigins):
+        return
+    try:
+        sample.origins = {f"{one.topic}.{one.field}": one for one in connector.origin_columns(deadline)}
+    except ConnectError as error:
+        sample.unknown_why = error.message
 
 
 def _compare(batch: Batch, parts: ConnectorParts, sample: Sample, *, show_values: bool) -> None:
@@ -161,7 +183,10 @@ class _FieldComparison:
         known = self._sample.fields.get(path)
         if known is None:
             types = named_type(self._given.schema, name), self._arrow.get(name, ""), named_type(self._back.schema, name)
-            known = self._sample.fields[path] = FieldTypes(path, *types)
+            schema = field_schema(self._given.schema, name)
+            known = FieldTypes(path, *types, in_json(schema), in_avro(schema))
+            self._sample.fields[path] = known
+            self._note_members(path)
         known.rows += 1
         known.nulls += before is None
         told = difference(before, after, path)
@@ -172,6 +197,22 @@ class _FieldComparison:
         elif self._show_values and not known.example and before is not None:
             known.example = str(before)[:EXAMPLE_CHARS]
 
+    def _note_members(self, path: str) -> None:
+        """Add the members of a field that are columns of the source's, as of an event that holds a row."""
+        for inner in self._sample.origins or ():
+            if inner.startswith(f"{path}.") and inner not in self._sample.fields:
+                names = inner.removeprefix(f"{self._topic}.").split(".")
+                found, came = (_at(column.schema, names) for column in (self._given, self._back))
+                if found is not None:
+                    forms = in_json(found), in_avro(found)
+                    self._sample.fields[inner] = FieldTypes(inner, type_name(found), "", type_name(came), *forms)
+
+
+def _at(schema: Schema | None, names: Sequence[str]) -> Schema | None:
+    for name in names:
+        schema = None if schema is None else schema.field(name)
+    return schema
+
 
 def types_of(array: Any) -> dict[str, str]:
     """The Arrow type of each field, by name; values without fields have the empty name."""
@@ -180,12 +221,23 @@ def types_of(array: Any) -> dict[str, str]:
     return {name: str(kind.field(i).type) for i, name in enumerate(names)} or {"": str(kind)}
 
 
+def field_schema(schema: Schema | None, name: str) -> Schema | None:
+    """The schema of a field; values without fields have the empty name. None: there is none."""
+    return schema.field(name) if schema is not None and name else schema
+
+
 def named_type(schema: Schema | None, name: str) -> str:
     """The Connect type of a field, or its semantic name; `(no schema)` where the values have none."""
+    return "(no schema)" if schema is None else type_name(field_schema(schema, name))
+
+
+def type_name(schema: Schema | None) -> str:
+    """A Connect type in words; empty without one."""
     if schema is None:
-        return "(no schema)"
-    found = schema.field(name) if name else schema
-    if found is None:
         return ""
-    optional = " or null" if found.optional else ""
-    return f"{found.name or found.type.name.lower()}{optional}"
+    found = schema.name or schema.type.name.lower()
+    if schema.name == DECIMAL:
+        found += f" of scale {schema.parameters.get('scale')}"
+    elif schema.name is None and schema.items is not None:
+        found += f" of {type_name(schema.items)}"
+    return f"{found} or null" if schema.optional else found

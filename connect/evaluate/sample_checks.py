@@ -8,10 +8,10 @@ from typing import Any
 from connect.evaluate.children import GRACE_S, asked_of, reason_of
 from connect.evaluate.result import Check, Outcome, Table, counted
 from connect.evaluate.row_values import without_values
+from connect.evaluate.type_check import TYPES, judge_types
 from connect.runtime.connector_settings import ConnectorSettings
 
 DISCOVER = (3, "Discovery")
-TYPES = (4, "Types")
 ROUND_TRIP = (5, "Round trip")
 CURSOR = (6, "Cursor")
 
@@ -35,7 +35,7 @@ def check_sample(
             "evaluate a copy of the database, or another mode."
         )
         return [Check(*name, Outcome.NOT_TESTED, why) for name in (DISCOVER, TYPES, ROUND_TRIP, CURSOR)]
-    return [_discovered(sample), _types(sample), _round_trip(sample), _cursor(sample)]
+    return [_discovered(sample), judge_types(sample), _round_trip(sample), _cursor(sample)]
 
 
 def _hide_values(sample: dict[str, Any], settings: ConnectorSettings) -> None:
@@ -55,26 +55,6 @@ def _discovered(sample: Mapping[str, Any]) -> Check:
     rows, of_topics = counted(sample["rows"], "row"), counted(len(sample["topics"]), "topic")
     text = f"{counted(sample['tasks'], 'task')}; {rows} of {of_topics} sampled."
     return Check(*DISCOVER, Outcome.PASS, text, (topics,))
-
-
-def _types(sample: Mapping[str, Any]) -> Check:
-    fields = list(sample["fields"].values())
-    if not fields:
-        return Check(*TYPES, Outcome.NOT_TESTED, "There are no rows, or a transform makes other rows of them.")
-    table = Table(
-        "Each field on its way",
-        ("field", "Connect type", "columns", "read back as", "rows", "null", "example"),
-        [
-            (f["field"], f["source"], f["arrow"], f["back"], f"{f['rows']:,}", f"{f['nulls']:,}", f["example"])
-            for f in fields
-        ],
-    )
-    other = [f["field"] for f in fields if f["source"] != f["back"]]
-    if other:
-        names = ", ".join(other[:5]) + ("…" if len(other) > 5 else "")
-        text = f"{len(other)} of {len(fields)} fields are read back as another type: {names}."
-        return Check(*TYPES, Outcome.WARN, text, (table,))
-    return Check(*TYPES, Outcome.PASS, f"All {len(fields)} fields keep their types through Kafka.", (table,))
 
 
 def _round_trip(sample: Mapping[str, Any]) -> Check:

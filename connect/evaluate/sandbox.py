@@ -20,7 +20,7 @@ from connect.evaluate.connector_runs import remove
 from connect.kafka.settings import admin_settings, consumer_settings
 from connect.kafka.topics import TopicAdmin
 from connect.services import KafkaService, SchemaRegistryService
-from connect.services.worker import WorkerService
+from connect.services.worker import Login, WorkerService
 
 _SOON: Final = {
     # Long enough that the figures of a killed task are gone before those of the next one are there.
@@ -60,10 +60,12 @@ class Sandbox:
             if self._has_registry:
                 self.registry_url = starting.enter_context(SchemaRegistryService()).endpoint.url
                 self._settings = with_registry(self._settings, self.registry_url)
-            self.worker = WorkerService(servers, group_id=self.id, settings={**_SOON, **self._settings})
+            # Others of this machine may not ask what it runs, nor have it run something.
+            login = Login("poc", secrets.token_urlsafe(32))
+            self.worker = WorkerService(servers, group_id=self.id, settings={**_SOON, **self._settings}, login=login)
             starting.enter_context(self.worker)
             self._stack = starting.pop_all()
-        self.rest = ConnectClient(Access(self.worker.endpoint.url))
+        self.rest = ConnectClient(Access(self.worker.endpoint.url, login.user, login.password))
         properties = {"bootstrap.servers": servers}
         self.admin = TopicAdmin(admin_settings(properties, {}, f"{self.id}-admin").properties)
         self.reading = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from connect.api.secrets import HIDDEN, hidden_in, masked
+from connect.api.secrets import HIDDEN, KnownSecrets, masked, masked_setting
 from connect.evaluate.result import Check, Result, Table
 from connect.plugins import Catalog
 from connect.runtime.config_secrets import secret_keys, secret_texts
@@ -16,11 +16,11 @@ class Secrecy:
 
     def __init__(self, catalog: Catalog, *configs: Mapping[str, str]) -> None:
         self._catalog = catalog
-        self._texts = {text for config in configs for text in secret_texts(catalog, config)}
+        self._known = KnownSecrets(text for config in configs for text in secret_texts(catalog, config))
 
     def hide(self, text: str) -> str:
         """The text with the secrets masked."""
-        return masked(hidden_in(text, self._texts))
+        return masked(self._known.hide(text))
 
     def of_result(self, result: Result) -> Result:
         """The result with the secrets masked in every text."""
@@ -29,7 +29,9 @@ class Secrecy:
 
     def _of_config(self, config: Mapping[str, str]) -> dict[str, str]:
         keys = secret_keys(self._catalog, config)
-        return {key: HIDDEN if key in keys else self.hide(value) for key, value in config.items()}
+        return {
+            key: HIDDEN if key in keys else self._known.hide(masked_setting(value)) for key, value in config.items()
+        }
 
     def _of_check(self, check: Check) -> Check:
         tables = [self._of_table(table) for table in check.tables]

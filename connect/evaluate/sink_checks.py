@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from connect.api.records import TopicPartition
 from connect.evaluate.result import Check, Outcome, Setting, Table
-from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP, TYPES
+from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP
 from connect.evaluate.sink_run import SinkRun
 from connect.evaluate.sink_sample import place_of
 from connect.evaluate.throughput_check import (
@@ -19,6 +20,7 @@ from connect.evaluate.throughput_check import (
     steps_of,
 )
 from connect.evaluate.timeline import rate
+from connect.evaluate.type_check import TYPES
 
 KEEPS_ROWS = "The sink kept all rows back until more come"
 """Said of a sink whose files end at a number of rows that did not come."""
@@ -40,6 +42,14 @@ def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:
     untyped = [f["field"] for f in fields if f["source"] == "(no schema)"]
     known = f"{len(fields)} fields, {len(untyped)} of them without a schema." if untyped else f"{len(fields)} fields."
     return [discovered, Check(*TYPES, Outcome.PASS, known, (table,))]
+
+
+def with_columns(check: Check, columns: Mapping[str, str]) -> Check:
+    """The check with what the target made of the fields; the same one where the target cannot tell."""
+    if not columns:
+        return check
+    shown = Table("What the fields are in the target", ("column", "type"), sorted(columns.items()))
+    return replace(check, tables=[*check.tables, shown])
 
 
 def expected_rows(kept: Mapping[str, list[int]], committed: Mapping[TopicPartition, int]) -> int:

@@ -19,7 +19,13 @@ from connect.evaluate.progress import Progress
 from connect.evaluate.result import Check, Outcome
 from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP
 from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.sink_checks import expected_rows, judge_round_trip, judge_sink_throughput, sample_checks_of
+from connect.evaluate.sink_checks import (
+    expected_rows,
+    judge_round_trip,
+    judge_sink_throughput,
+    sample_checks_of,
+    with_columns,
+)
 from connect.evaluate.sink_delivery import check_sink_delivery
 from connect.evaluate.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
 from connect.evaluate.sink_run import SinkRunner
@@ -125,7 +131,7 @@ def _run_checks(given: _Given, progress: Progress) -> None:
     except ConnectError as error:
         progress.note(Check(*THROUGHPUT, Outcome.FAIL, f"The sink could not be run to the end: {error}"))
         return
-    came_back = judge_round_trip(baseline, sample)
+    came_back = with_columns(judge_round_trip(baseline, sample), baseline.columns)
     progress.note(came_back, judge_sink_throughput(baseline, given.records.count))
     if baseline.failure is not None or "stuck" in came_back.defects:
         return

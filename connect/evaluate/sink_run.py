@@ -27,7 +27,10 @@ _READS_A_SECOND: Final = 5
 
 @dataclass(slots=True)
 class SinkRun:
-    """What a run did. `committed` holds the next offset of each partition, `seconds` the time until the last put."""
+    """What a run did. `committed` holds the next offset of each partition, `seconds` the time until the last put.
+
+    `columns` are the types of the target's columns by their paths.
+    """
 
     name: str
     committed: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -38,6 +41,7 @@ class SinkRun:
     readings: list[Reading] = field(default_factory=list)
     is_once: bool = False
     merges: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def watched_s(self) -> float:
@@ -94,7 +98,7 @@ class SinkRunner:
             run.is_once, run.merges = trial.is_once, trial.merges
             self._run(run, trial.config, faults, until)
             if run.failure is None:
-                run.rows = trial.rows()
+                run.rows, run.columns = trial.rows(), trial.columns
         finally:
             trial.remove()
         return run

@@ -22,7 +22,11 @@ class NoTargetApartError(ConnectError):
 
 @dataclass(slots=True)
 class Trial:
-    """One such target. `config` is the connector's configuration that writes to it, once it is made."""
+    """One such target.
+
+    `config` is the connector's configuration that writes to it, once it is made. `columns` are the types of its
+    columns by their paths, once its rows were read; none where it cannot tell them.
+    """
 
     settings: ConnectorSettings
     name: str
@@ -30,6 +34,7 @@ class Trial:
     is_once: bool = False
     merges: bool = False
     noted: Path | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def make(self) -> None:
         """Make the target. NoTargetApartError: there can be none. ConnectError: the connector could not make it."""
@@ -46,7 +51,9 @@ class Trial:
 
     def rows(self) -> Counter[str]:
         """How often each row is in the target, by its hash. ConnectError: it cannot be read."""
-        return Counter(self._ask("rows")["rows"])
+        answer = self._ask("rows")
+        self.columns = answer["columns"]
+        return Counter(answer["rows"])
 
     def remove(self) -> None:
         """Remove the target with all its rows. ConnectError: it cannot be removed."""

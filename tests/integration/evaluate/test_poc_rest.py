@@ -52,5 +52,5 @@ def test_what_the_worker_does_not_allow_is_not_read_by_an_evaluation_either(work
     _, found = evaluated(worker, secret)
     (config, *_) = found["result"]["checks"]
     assert (config["number"], config["outcome"]) == (1, "fail")
-    assert "file.stream.paths" in config["summary"]
+    assert "allowed.paths" in config["summary"]
     assert "SENTINEL" not in json.dumps(found)

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.evaluate.left_behind import left_targets
 from connect.evaluate.trial import Trial
 from connect.runtime.connector_settings import ConnectorSettings
@@ -94,7 +95,7 @@ def test_what_a_killed_evaluation_left_is_removed_by_the_next_one(poc, place):
     (kept,) = place.glob("out.txt.*")
     worker = {
         "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
-        "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
+        "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON, **EVERYWHERE,
     }  # fmt: skip
     other = ConnectorSettings(worker, {**sink(place), "name": "c", "file": str(place / "other.txt")})
     assert Trial.remove_left(other) == 0, "of another target"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.client.manifests import Manifest
 from connect.evaluate.comparison import compare
 from connect.evaluate.delivery_check import check_delivery
@@ -20,7 +21,7 @@ from tests.integration.evaluate.outcomes import by_name, not_passed
 def sandbox(seeded_plugins):
     from connect.evaluate.sandbox import Sandbox
 
-    with Sandbox({}) as running:
+    with Sandbox(EVERYWHERE) as running:
         yield running
 
 

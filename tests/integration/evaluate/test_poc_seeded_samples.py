@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.evaluate import children
 from connect.evaluate.examination import examine
 from connect.evaluate.report import SIZE_MAX, html_report
@@ -17,7 +18,7 @@ from connect.runtime.connector_settings import ConnectorSettings
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = {
     "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
-    "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
+    "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON, **EVERYWHERE,
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.client.manifests import Manifest
 from connect.evaluate.evaluation import Sides, run_checks
 from connect.evaluate.faults import KILL, Fault, Faults
@@ -27,7 +28,7 @@ WITHOUT_FAULTS = Options(sample_rows=500, duration_s=120.0, crashes=0)
 def sandbox(seeded_plugins):
     from connect.evaluate.sandbox import Sandbox
 
-    with Sandbox({}) as running:
+    with Sandbox(EVERYWHERE) as running:
         yield running
 
 

@@ -6,6 +6,7 @@ import boto3
 import pyarrow as pa
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.client.manifests import Manifest
 from connect.evaluate.copies import write_records
@@ -27,7 +28,7 @@ WITHOUT_FAULTS = Options(sample_rows=200, budget_rows=600, duration_s=120.0, cra
 
 @pytest.fixture(scope="module")
 def sandbox():
-    with Sandbox({}) as running:
+    with Sandbox(EVERYWHERE) as running:
         yield running
 
 
@@ -105,6 +106,8 @@ def test_the_bigquery_sink_is_tried_in_a_dataset_of_its_own(sandbox, bigquery_se
     found = by_name(run_checks(sandbox, Sides(sink=Manifest("dw", config, "test")), options, lambda text: None))
     assert not_passed(list(found.values())) == {"Configuration": "warn: 1 note on keys."}, "what each merge costs"
     assert "300 records are 300 rows" in found["Round trip"].summary
+    (columns,) = [table for table in found["Round trip"].tables if table.title == "What the fields are in the target"]
+    assert ("made.id", "integer") in [(name, kind.partition(" ")[0]) for name, kind in columns.rows]
     client = bigquery.Client(
         project=endpoint.project, credentials=AnonymousCredentials(), client_options={"api_endpoint": endpoint.url}
     )

@@ -8,6 +8,7 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connect.evaluate.estimate import Load, judge_load
+from connect.evaluate.evaluation import worker_settings
 from connect.evaluate.page_check import missing_rows
 from connect.evaluate.prices import Prices, read_prices
 from connect.evaluate.result import Outcome
@@ -22,6 +23,7 @@ from connect.evaluate.timeline import (
     rate_range,
     shares,
 )
+from connect.plugins import Catalog
 
 
 def readings(rows, lags=()):
@@ -175,3 +177,23 @@ def test_prices_of_a_file_replace_those_it_names(tmp_path):
         file.write_text(broken)
         with pytest.raises(ConfigError, match="cannot be used"):
             read_prices(file)
+
+
+def test_the_sandboxs_worker_has_the_providers_that_the_connectors_name_and_no_other():
+    worker = {
+        "config.providers": "file, env,vault", "config.providers.file.class": "F",
+        "config.providers.file.param.x": "1", "config.providers.env.class": "E", "config.providers.vault.class": "V",
+        "config.providers.vault.param.token": "s", "key.converter": "K", "value.converter": "V",
+        "value.converter.x": "${env:X}", "bootstrap.servers": "b",
+        "sasl.jaas.config": "secret",
+    }  # fmt: skip
+    catalog = Catalog.installed()
+    found = worker_settings(catalog, worker, [{"connection.password": "${file:/a:b}"}])
+    assert found == {
+        "config.providers": "file,env", "config.providers.file.class": "F", "config.providers.file.param.x": "1",
+        "config.providers.env.class": "E", "key.converter": "K", "value.converter": "V",
+        "value.converter.x": "${env:X}",
+    }  # fmt: skip
+    assert worker_settings(catalog, worker | {"value.converter.x": ""}, [{"a": "${other:b}"}]).keys() == {
+        "key.converter", "value.converter", "value.converter.x",
+    }  # fmt: skip
