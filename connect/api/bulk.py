@@ -64,7 +64,8 @@ class BulkReader(Protocol):
         """The rows of a split, in an order that is the same each time.
 
         after: the offset of the last batch that was kept of an earlier reading; None: from the split's beginning. A
-        batch's `position.offset` goes there when reading goes on behind it. RetriableError: the source is away.
+        batch's `position.offset` goes there when reading goes on behind it; None: it cannot, so that the batch is kept
+        with what follows it or not at all. RetriableError: the source is away.
         """
 
     def count(self, split: Split) -> int | None:
@@ -72,6 +73,18 @@ class BulkReader(Protocol):
 
     def close(self) -> None:
         """Release everything. May be called twice."""
+
+
+@runtime_checkable
+class CountedReader(BulkReader, Protocol):
+    """A reader whose source counts what it is to give, at the moment at which it is read. Optional."""
+
+    @property
+    def counted(self) -> int | None:
+        """How many rows the source counted of what `read` was called for last: of a split, behind an offset.
+
+        Known once `read` has given its first batch. None: the source did not count.
+        """
 
 
 @runtime_checkable
@@ -124,6 +137,31 @@ class BulkSource(Protocol):
 
     def bulk_reader(self) -> BulkReader:
         """A reader of splits of any plan of this configuration. It connects with the first call."""
+
+
+class RowCount(NamedTuple):
+    """Rows of a table or the like, as the source counts them now.
+
+    rows: those that the splits of a plan are to have together, counted without the splits. left_out: those that neither
+    a split nor following ever reads; why: for what reason, behind "as".
+    """
+
+    name: str
+    splits: Sequence[str]
+    rows: int
+    left_out: int = 0
+    why: str = ""
+
+
+@runtime_checkable
+class AuditedSource(BulkSource, Protocol):
+    """A bulk source that counts what a plan is to have beside the plan's own splits. Optional."""
+
+    def count_all(self, splits: Sequence[Split], deadline: Deadline) -> Sequence[RowCount]:
+        """Count the rows of each table that these splits of one plan are of; `RowCount.splits` has the splits' ids.
+
+        Empty: its rows now say nothing of those that were read. RetriableError: the source is away.
+        """
 
 
 class SourceLoad(NamedTuple):

@@ -178,7 +178,8 @@ class LaneRun:
         return self._states.get(chunk.id, ChunkState())
 
     def _rest(self, chunk: Split) -> ChunkRest:
-        return ChunkRest(chunk, self._state(chunk).after)
+        state = self._state(chunk)
+        return ChunkRest(chunk, state.after, state.parts)
 
     def _write(self, chunk: Split, following: Split | None) -> None:
         tries = 0

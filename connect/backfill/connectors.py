@@ -20,42 +20,58 @@ _READ_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """connector: of the one that goes on, the sink of kind sink, else the source. target: of the sink of kind copy."""
+    """connector: of the one that goes on, the sink of kind sink, else the source. target: of the sink of kind copy.
+
+    `are_typed`: they are all as files say that somebody named.
+    """
 
     connector: Mapping[str, str]
     target: Mapping[str, str] | None = None
+    are_typed: bool = False
 
 
 def connectors_of(
-    spec: BackfillSpec, folder: Path, worker: WorkerConfig, cluster: Callable[[], ConnectClient] | None
+    spec: BackfillSpec, folder: Path | None, worker: WorkerConfig, cluster: Callable[[], ConnectClient] | None
 ) -> Configurations:
-    """The configurations. `folder`: which the spec's file names are relative to. `cluster`: where to create a connector
-    that is not there; None: it is not created. ConfigError: there is none.
+    """The configurations. `folder`: which the spec's file names are relative to; None: it may name none. `cluster`:
+    where to create a connector that is not there; None: it is not created. ConfigError: there is none.
     """
     known = read_connectors(worker, "connect-backfill-configs", Deadline.after(_READ_S))
+    written: list[bool] = []
 
     def found(part: str, named: Source | Target) -> Mapping[str, str]:
-        return known.get(named.connector) or _from_file(part, named, folder, cluster)
+        in_cluster = known.get(named.connector)
+        in_file = _from_file(part, named, folder / named.config) if folder and named.config else None
+        config = in_cluster or in_file
+        if config is None:
+            raise _missing(part, named.connector, may_be_file=folder is not None)
+        if in_cluster is None and cluster is not None:
+            cluster().create(named.connector, config, "STOPPED")
+        written.append(in_file is not None and _without_name(config) == _without_name(in_file))
+        return config
 
     if spec.kind == "sink":
-        return Configurations(found("target", spec.target))
-    return Configurations(found("source", spec.source), found("target", spec.target) if spec.kind == "copy" else None)
+        return Configurations(found("target", spec.target), are_typed=all(written))
+    source = found("source", spec.source)
+    target = found("target", spec.target) if spec.kind == "copy" else None
+    return Configurations(source, target, all(written))
 
 
-def _from_file(
-    part: str, named: Source | Target, folder: Path, cluster: Callable[[], ConnectClient] | None
-) -> Mapping[str, str]:
-    name = named.connector
-    if named.config is None:
-        raise ConfigError(
-            f"The cluster has no connector {name}.",
-            key=f"{part}.connector",
-            fix=f'Create it by POST /connectors with "initial_state": "STOPPED", or name its file under {part}.config.',
-        )
-    file = folder / named.config
-    wanted = {manifest.name: manifest.config for manifest in read_manifests([file])}.get(name)
+def _without_name(config: Mapping[str, str]) -> Mapping[str, str]:
+    return {key: value for key, value in config.items() if key != "name"}
+
+
+def _from_file(part: str, named: Source | Target, file: Path) -> Mapping[str, str]:
+    wanted = {manifest.name: manifest.config for manifest in read_manifests([file])}.get(named.connector)
     if wanted is None:
-        raise ConfigError(f"The file {file} has no connector {name}.", key=f"{part}.config")
-    if cluster is not None:
-        cluster().create(name, wanted, "STOPPED")
+        raise ConfigError(f"The file {file} has no connector {named.connector}.", key=f"{part}.config")
     return wanted
+
+
+def _missing(part: str, name: str, *, may_be_file: bool) -> ConfigError:
+    by_file = f", or name its file under {part}.config" if may_be_file else ""
+    return ConfigError(
+        f"The cluster has no connector {name}.",
+        key=f"{part}.connector",
+        fix=f'Create it by POST /connectors with "initial_state": "STOPPED"{by_file}.',
+    )

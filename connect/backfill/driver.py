@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import cached_property
-from typing import Final, Self, assert_never
+from typing import Final, Self
 
 from connect.api.bulk import BulkPlan, FencedSource, ReadSplit, Split, SplitSize
 from connect.api.deadline import Deadline
@@ -24,7 +24,7 @@ from connect.backfill.division import placed_chunks
 from connect.backfill.engines import Engine, engine_of
 from connect.backfill.job import Job, JobPace, JobState, JobStateError, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
-from connect.backfill.kinds import JobConnectors, load_of, reader_connections
+from connect.backfill.kinds import job_connectors, load_of, reader_connections
 from connect.backfill.lane import LaneTask
 from connect.backfill.limits import require_room, require_told
 from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
@@ -50,23 +50,6 @@ def state_topics(spec: BackfillSpec) -> StateTopics:
     return StateTopics(spec.state.jobs_topic, spec.marker_topic, spec.chunking.lanes)
 
 
-def _connectors(
-    spec: BackfillSpec, worker: dict[str, str], connector: Mapping[str, str], target: Mapping[str, str]
-) -> JobConnectors:
-    def settings(name: str, config: Mapping[str, str]) -> ConnectorSettings:
-        return ConnectorSettings(worker, {**config, "name": name})
-
-    match spec.kind:
-        case "source":
-            return JobConnectors(settings(spec.source.connector, connector))
-        case "sink":
-            return JobConnectors(None, settings(spec.target.connector, connector), spec.source.offsets)
-        case "copy":
-            return JobConnectors(settings(spec.source.connector, connector), settings(spec.target.connector, target))
-        case never:
-            assert_never(never)
-
-
 class Driver:
     """One run of a job. Owned by one thread; closed by `with`."""
 
@@ -83,7 +66,7 @@ class Driver:
         `target`: for kind copy, the sink's. `by_worker`: the id of the worker that runs the job. Connects to nothing.
         """
         self.spec = spec
-        self.connectors = _connectors(spec, dict(worker.originals), connector, target or {})
+        self.connectors = job_connectors(spec, dict(worker.originals), connector, target or {})
         self.store = JobStore(worker, state_topics(spec))
         self._by_worker = by_worker
         self._stack = ExitStack()
@@ -108,6 +91,7 @@ class Driver:
     def plan(self) -> BulkPlan:
         """What a run would read, as the source is now. Writes nothing."""
         self.connectors.check()
+        self.store.require_own_topics()
         source = self.connectors.open_source()
         self._require_room()
         size = SplitSize(self.spec.chunking.rows, self.spec.chunking.max_bytes)
@@ -131,14 +115,17 @@ class Driver:
     def take_over(self) -> Job | None:
         """Become the driver of the job, whoever was it before; the job, None: it was never planned."""
         self.store.make_topics(Deadline.after(_KAFKA_S))
+        # First: another cluster's driver of a job of this name would be shut out.
+        self._own()
+        self.store.require_markers_of(self.spec.name, Deadline.after(_KAFKA_S))
         self._producer = self.store.driver_producer(self.spec.name)
         self._stack.callback(self._producer.close)
         self._producer.init_transactions(Deadline.after(_KAFKA_S))
-        return self.store.jobs(Deadline.after(_KAFKA_S)).jobs.get(self.spec.name)
+        return self._own()
 
     def require_known(self) -> Job:
-        """The job as it is now. ConnectError: it was never run."""
-        return self._known(self.store.jobs(Deadline.after(_KAFKA_S)).jobs.get(self.spec.name))
+        """The job as it is now. ConnectError: it was never run, or belongs to another cluster."""
+        return self._known(self._own())
 
     def planned_splits(self, job: Job) -> Sequence[Split]:
         """The chunks of a job as they were planned. ConnectError: they are lost."""
@@ -185,7 +172,8 @@ class Driver:
             return job
         assert self._engine is not None
         run = secrets.token_hex(6)
-        job = replace(job, spec=self.spec.model_dump(mode="json", by_alias=True), run=run, worker=self._by_worker)
+        spec = self.spec.model_dump(mode="json", by_alias=True)
+        job = replace(job, spec=spec, run=run, worker=self._by_worker, group=self.store.worker.group_id)
         job = self._say(job, JobState.RUNNING)
         try:
             with closing(self._snapshot), closing(self._engine):
@@ -194,10 +182,15 @@ class Driver:
         except ConnectError as error:
             self._say(job, JobState.FAILED, str(error))
             raise
+        except KeyboardInterrupt:
+            # Its processes are ended by now. Who looks at the job is not to wait for them.
+            self._say(job, JobState.PAUSED)
+            raise
         return self._ended(job, reports)
 
     def cancel(self) -> Job:
         """End the job for good: its lanes are fenced, so that nothing is written any more when this returns."""
+        self.require_known()
         self.store.say(JobWish(self.spec.name, Wish.CANCEL), Deadline.after(_KAFKA_S))
         job = self._known(self.take_over())
         self.store.fence_lanes(self.spec.name, Deadline.after(_KAFKA_S))
@@ -219,6 +212,13 @@ class Driver:
         now = job.now(state, time.time_ns() // 1_000_000, error)
         self.write([self.store.job_batch(now)])
         return now
+
+    def _own(self) -> Job | None:
+        """The job; None: there is none. JobStateError: it belongs to another cluster, or nobody can read its record."""
+        job = self.store.jobs(Deadline.after(_KAFKA_S)).known(self.spec.name)
+        if job is not None:
+            job.require_owner(self.store.worker.group_id)
+        return job
 
     def _known(self, job: Job | None) -> Job:
         if job is None:
@@ -242,9 +242,10 @@ class Driver:
             created_ms=now_ms,
             updated_ms=now_ms,
             worker=self._by_worker,
+            group=self.store.worker.group_id,
         )
         # The job last: one whose driver died before has no plan, and is planned anew.
-        for record in plan_records(plan.splits):
+        for record in (self.store.owner.record, *plan_records(plan.splits)):
             self.write([self.store.driver_batch([record])])
         self.write([self.store.job_batch(job)])
         return job, plan.splits

@@ -53,17 +53,32 @@ class ConnectorsByRest:
         self._client.change_state(name, "resume")
 
 
-def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline) -> Job:
+def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline, *, is_forced: bool = False) -> Job:
     """Write the connector's offsets in one transaction with the job's last marker, and resume it; the job then.
 
     Called again after it died, it goes on where it was: the marker tells whether the offsets are written. ConnectError:
-    chunks are missing, the connector is not stopped, or it has offsets already.
+    chunks are missing, the connector is not stopped, or it has offsets already; or the last verdict on the job is not
+    good, unless `is_forced`.
     """
+    if not is_forced:
+        require_no_bad_verdict(driver)
     require_stopped(cluster, driver)
     job = write_offsets(driver, deadline)
     if driver.spec.handover.start_connector:
         cluster.resume(driver.settings.name)
     return job
+
+
+def require_no_bad_verdict(driver: Driver) -> None:
+    """JobStateError: the last verification found something wrong. Nothing is asked once the offsets are written."""
+    job = driver.require_known()
+    said = driver.store.driver_state(Deadline.after(_KAFKA_S)).verdict
+    if job.state is not JobState.DONE and said is not None and not said.good:
+        raise JobStateError(
+            f"Backfill {job.name} was verified, and is {said.line}.",
+            fix="Verify it again once that is mended; or hand it over all the same by --force, over REST by "
+            f"POST /backfills/{job.name}/handover?force=true.",
+        )
 
 
 def require_stopped(cluster: Connectors, driver: Driver) -> None:

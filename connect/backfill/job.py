@@ -37,6 +37,8 @@ class JobState(StrEnum):
 class Job:
     """What the driver writes. run: the id of the run that owns the job; error: why it failed, without secrets.
     worker: the `host:port` of the worker that runs it, which another one takes the place of; empty: a command runs it.
+    group: the `group.id` of the cluster that the job belongs to; empty: a release wrote it that knew no owners, and the
+    next run makes it its own.
     """
 
     spec: Mapping[str, Any]
@@ -52,6 +54,17 @@ class Job:
     updated_ms: int
     error: str | None = None
     worker: str = ""
+    group: str = ""
+
+    def require_owner(self, group: str) -> None:
+        """JobStateError: the job belongs to another cluster than that of this `group.id`."""
+        if self.group not in {"", group}:
+            raise JobStateError(
+                f"Backfill {self.name} belongs to the cluster with group.id={self.group}, and this is the one with "
+                f"group.id={group}.",
+                key="group.id",
+                fix="Ask a worker of that cluster, or give the job another name.",
+            )
 
     @property
     def is_running(self) -> bool:
@@ -114,6 +127,7 @@ class Jobs:
 
     def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = ()) -> None:
         self.jobs: dict[str, Job] = {}
+        self._unreadable: dict[bytes, tuple[str, str]] = {}
         self.wishes: dict[str, Wish] = {}
         self.paces: dict[str, Pace] = {}
         for key, value in records:
@@ -124,15 +138,37 @@ class Jobs:
         del partition
         name = parsed(key)
         job = str(name.get("job", ""))
+        self._unreadable.pop(key, None)
         if value is None:
             (self.wishes if "wish" in name else self.paces if "pace" in name else self.jobs).pop(job, None)
-        elif "pace" in name:
-            self.paces[job] = Pace(**known_members(Pace, parsed(value)))
-        elif "wish" in name:
-            self.wishes[job] = Wish(parsed(value)["wish"])
-        else:
-            told = known_members(Job, parsed(value))
-            self.jobs[job] = Job(**{**told, "state": JobState(told["state"])})
+            return
+        told = parsed(value)
+        try:
+            if "pace" in name:
+                self.paces[job] = Pace(**known_members(Pace, told))
+            elif "wish" in name:
+                self.wishes[job] = Wish(told["wish"])
+            else:
+                self.jobs[job] = _job(job, told)
+        except (ConnectError, KeyError, TypeError, ValueError) as error:
+            self._unreadable[key] = job, f"a record of it cannot be read: {type(error).__name__}: {error}"
+
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """The jobs of which a record tells this version nothing, as a newer one or somebody else wrote it, and why.
+
+        They keep no other job from going on.
+        """
+        return dict(self._unreadable.values())
+
+    def known(self, name: str) -> Job | None:
+        """A job; None: there is none of that name. JobStateError: nobody can read its record."""
+        if name in self.unreadable:
+            raise JobStateError(
+                f"Backfill {name}: {self.unreadable[name]}",
+                fix="Ask a worker or a command of the version that wrote it.",
+            )
+        return self.jobs.get(name)
 
     def spec(self, job: Job) -> BackfillSpec:
         """Its spec with the limits that its owner gave last."""
@@ -145,9 +181,18 @@ class Jobs:
     def wish(self, job: str, run: str) -> Wish:
         """What a lane of this run has to do."""
         found = self.jobs.get(job)
-        if found is not None and found.run != run:
+        if job in self.unreadable or (found is not None and found.run != run):
             return Wish.SUPERSEDED
         return self.wishes.get(job, Wish.GO_ON)
+
+
+def _job(name: str, told: Mapping[str, Any]) -> Job:
+    """The job of a record's value. ValueError: it tells of another one, or its spec is none."""
+    members = known_members(Job, told)
+    made = Job(**{**members, "state": JobState(members["state"])})
+    if made.settings.name != name:
+        raise ValueError(f"it tells of job {made.settings.name}")
+    return made
 
 
 def job_key(name: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -9,15 +10,17 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import TopicPartition
-from connect.backfill.job import Job, JobPace, Jobs, JobWish
-from connect.backfill.markers import DriverState, Marker, driver_state, markers
-from connect.backfill.spec import BackfillSpec, State
+from connect.backfill.job import Job, JobPace, Jobs, JobStateError, JobWish
+from connect.backfill.markers import DriverState, Marker, MarkersOwner, SaidVerdict, driver_state, markers
+from connect.backfill.spec import BackfillSpec
 from connect.kafka.kv_log import KeyValueLog
 from connect.kafka.log_reader import Span, read_spans
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
+from connect.runtime.internal_topics import JOBS_TOPIC, Holds, ReservedTopics
+from connect.runtime.topic_look import TopicLook
 from connect.runtime.worker_config import WorkerConfig
 
 KeyValue = tuple[bytes, bytes | None]
@@ -55,17 +58,20 @@ def raw_batch(topic: str, partition: int, records: Iterable[KeyValue]) -> RawBat
 
 
 def known_spec(worker: WorkerConfig, name: str, jobs_topic: str | None, deadline: Deadline) -> BackfillSpec:
-    """The spec of a job that was run. ConnectError: there is none of that name."""
-    topic = jobs_topic or State().jobs_topic
+    """The spec of a job that was run. ConnectError: there is none of that name, or it is another cluster's."""
+    topic = jobs_topic or JOBS_TOPIC
     found = JobStore(worker, StateTopics(topic, "", 0)).jobs(deadline)
-    jobs = found.jobs
-    if name not in jobs:
-        known = ", ".join(sorted(jobs)) or "none"
+    job = found.known(name)
+    if job is None:
+        known = ", ".join(sorted(found.jobs)) or "none"
         raise ConnectError(
             f"There is no backfill {name} in topic {topic}, and no file of that name; known: {known}.",
             fix="Begin it by `connect backfill run FILE`, or name its topic by --jobs-topic.",
         )
-    return found.spec(jobs[name])
+    job.require_owner(worker.group_id)
+    # Where its record says that it is, a job that somebody else wrote would write its own.
+    spec = found.spec(job)
+    return spec.model_copy(update={"state": spec.state.model_copy(update={"jobs_topic": topic})})
 
 
 class JobStore:
@@ -77,7 +83,11 @@ class JobStore:
         self._admin = TopicAdmin(admin_settings(worker.originals, {}, "connect-backfill-admin").properties)
 
     def make_topics(self, deadline: Deadline) -> None:
-        """Make the topics that are missing. ConfigError: the marker topic is there with other lanes."""
+        """Make the topics that are missing.
+
+        ConfigError: the marker topic is there with other lanes, or one of them holds another state of a cluster.
+        """
+        self.require_own_topics()
         factor = self.worker.offset_storage_replication_factor
         for name, partitions in ((self.topics.jobs, 1), (self.topics.markers, self.topics.lanes + 1)):
             self._admin.create(
@@ -92,9 +102,34 @@ class JobStore:
                 fix="Give the job the lanes it was planned with, or another name.",
             )
 
+    def require_own_topics(self) -> None:
+        """ConfigError: a topic of the job's holds another state of a cluster."""
+        self._require_own(self.topics.jobs, "state.jobs_topic", Holds.JOBS)
+        self._require_own(self.topics.markers, "state.marker_topic", Holds.MARKERS)
+
+    def _require_own(self, topic: str, key: str, state: Holds) -> None:
+        look = TopicLook(self.worker.originals, {}, "connect-backfill-look")
+        ReservedTopics(self.worker, look).require_free(topic, key, but={state})
+
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
         """How many partitions those of these topics have that are there."""
         return self._admin.partition_counts(topics, deadline)
+
+    @property
+    def owner(self) -> MarkersOwner:
+        """Whose the marker topic is."""
+        return MarkersOwner(self.worker.group_id, self.topics.jobs)
+
+    def require_markers_of(self, job: str, deadline: Deadline) -> None:
+        """JobStateError: the marker topic is that of a job of the same name, of another cluster or jobs topic."""
+        found = self.driver_state(deadline).owner
+        if found is not None and found != self.owner:
+            raise JobStateError(
+                f"Topic {self.topics.markers} has the markers of a backfill {job} of the cluster with "
+                f"group.id={found.group}, in jobs topic {found.jobs_topic}.",
+                key="name",
+                fix="Give the job another name.",
+            )
 
     def jobs(self, deadline: Deadline) -> Jobs:
         """Every job and wish."""
@@ -129,12 +164,23 @@ class JobStore:
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [said.record])
 
     def say(self, said: JobWish | JobPace, deadline: Deadline) -> None:
-        """Write what the owner wants, by whoever asks. Lanes hear it before their next chunk."""
-        producer = BatchProducer(
-            producer_settings(self.worker.originals, {}, client_id="connect-backfill-owner").properties
-        )
+        """Write what the owner wants, by whoever asks. Lanes hear it before their next chunk.
+
+        ConfigError: the jobs topic holds another state of a cluster.
+        """
+        self._require_own(self.topics.jobs, "state.jobs_topic", Holds.JOBS)
+        self._send(self.said_batch(said), deadline)
+
+    def say_verdict(self, good: bool, line: str, deadline: Deadline) -> None:
+        """Write the verdict of a verification, which a handover looks at."""
+        self._require_own(self.topics.markers, "state.marker_topic", Holds.MARKERS)
+        self._send(self.driver_batch([SaidVerdict(good, line, time.time_ns() // 1_000_000).record]), deadline)
+
+    def _send(self, batch: RawBatch, deadline: Deadline) -> None:
+        settings = producer_settings(self.worker.originals, {}, client_id="connect-backfill-owner").properties
+        producer = BatchProducer(settings)
         try:
-            producer.send(self.said_batch(said), deadline)
+            producer.send(batch, deadline)
             producer.flush(deadline)
         finally:
             producer.close()

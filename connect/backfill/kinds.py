@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, assert_never
 
 from connect.api.bulk import BulkSink, BulkSource, BulkWriter, MeasuredSource, OrderedBulkSink, SourceLoad
 from connect.api.codec import AvroValues
@@ -16,6 +16,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Batch
 from connect.api.schema import Schema
+from connect.backfill.spec import BackfillSpec
 from connect.backfill.topic_source import TopicSource
 from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
 
@@ -60,6 +61,25 @@ class JobConnectors:
         """The sink, to be asked what it has. ConfigError: it takes no rows in bulk."""
         assert self.sink is not None
         return bulk_sink(self.sink.open()).bulk_writer(_Asking())
+
+
+def job_connectors(
+    spec: BackfillSpec, worker: dict[str, str], connector: Mapping[str, str], target: Mapping[str, str]
+) -> JobConnectors:
+    """The connectors of a job. `connector`: of the one that goes on; `target`: for kind copy, of the sink."""
+
+    def settings(name: str, config: Mapping[str, str]) -> ConnectorSettings:
+        return ConnectorSettings(worker, {**config, "name": name})
+
+    match spec.kind:
+        case "source":
+            return JobConnectors(settings(spec.source.connector, connector))
+        case "sink":
+            return JobConnectors(None, settings(spec.target.connector, connector), spec.source.offsets)
+        case "copy":
+            return JobConnectors(settings(spec.source.connector, connector), settings(spec.target.connector, target))
+        case never:
+            assert_never(never)
 
 
 def _require_no_letters(parts: ConnectorParts) -> None:

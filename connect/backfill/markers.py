@@ -35,7 +35,8 @@ class Marker:
     checksum: the sum of the CRC-32 of each record's key and value, modulo 2**64, whatever their order. offset: from
     which the chunk's reading goes on; is_last: it is read to its end. letters: dead letters of rows that no record can
     hold, in the same transaction. pieces: where the chunk was found much larger than planned, the chunk as it was read,
-    and the chunks that have its rest. partitions: how many the topics had, where that is known.
+    and the chunks that have its rest. partitions: how many the topics had, where that is known. counted: in the last
+    part, how many rows the source itself counted of those that part `counted_from` and the ones behind it were to have.
     """
 
     chunk: str
@@ -51,6 +52,8 @@ class Marker:
     written_ms: int = 0
     pieces: Sequence[Split] = ()
     partitions: Mapping[str, int] = field(default_factory=dict)
+    counted: int | None = None
+    counted_from: int = 0
 
     @property
     def record(self) -> tuple[bytes, bytes]:
@@ -60,6 +63,33 @@ class Marker:
             del value["pieces"]
         key = {"chunk": value.pop("chunk"), "part": value.pop("part")}
         return compact(key), compact(value)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersOwner:
+    """Whose a marker topic is: the cluster's `group.id`, and the jobs topic in which it has the job."""
+
+    group: str
+    jobs_topic: str
+
+    @property
+    def record(self) -> tuple[bytes, bytes]:
+        """Key and value."""
+        return compact({"owner": True}), compact(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class SaidVerdict:
+    """The last verdict on the job. line: as people read it."""
+
+    good: bool
+    line: str
+    written_ms: int
+
+    @property
+    def record(self) -> tuple[bytes, bytes]:
+        """Key and value."""
+        return compact({"verdict": True}), compact(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +127,14 @@ class DriverState:
 
     splits: Sequence[Split]
     handover: HandoverMarker | None
+    owner: MarkersOwner | None = None
+    verdict: SaidVerdict | None = None
 
 
 def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
     """The newest plan, and the handover where there was one. ConnectError: a record is none of ours."""
     parts: dict[int, list[Split]] = {}
-    handover = None
+    handover, owner, verdict = None, None, None
     for key, value in records:
         name, told = parsed(key), parsed(value)
         if "plan" in name:
@@ -110,7 +142,11 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
         elif "handover" in name:
             positions = [SourcePosition(p["partition"], p["offset"]) for p in told["following"]]
             handover = HandoverMarker(positions, told["written_ms"])
-    return DriverState([split for number in sorted(parts) for split in parts[number]], handover)
+        elif "owner" in name:
+            owner = MarkersOwner(**known_members(MarkersOwner, told))
+        elif "verdict" in name:
+            verdict = SaidVerdict(**known_members(SaidVerdict, told))
+    return DriverState([split for number in sorted(parts) for split in parts[number]], handover, owner, verdict)
 
 
 def markers(records: Iterable[tuple[bytes, bytes | None]]) -> list[Marker]:
@@ -136,6 +172,15 @@ class ChunkState:
     is_done: bool = False
     after: Mapping[str, object] | None = None
     topics: Mapping[str, int] = field(default_factory=dict)
+    reads: Sequence[int] = ()
+    """Rows that the source gave, part by part."""
+    counted: int | None = None
+    counted_from: int = 0
+
+    @property
+    def unread(self) -> int:
+        """Rows that the source counted in its last reading of the chunk, and did not give."""
+        return 0 if self.counted is None else max(0, self.counted - sum(self.reads[self.counted_from :]))
 
     def with_part(self, marker: Marker) -> ChunkState:
         """As it is with its next part. ConnectError: parts between are missing, so that markers were lost."""
@@ -158,6 +203,9 @@ class ChunkState:
             is_done=marker.is_last,
             after=marker.offset,
             topics=topics,
+            reads=(*self.reads, marker.read),
+            counted=marker.counted,
+            counted_from=marker.counted_from,
         )
 
 

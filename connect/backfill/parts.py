@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
-from connect.api.bulk import BulkReader, RejectingReader, Split
+from connect.api.bulk import BulkReader, CountedReader, RejectingReader, Split
+from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.backfill.division import pieces_of
 from connect.backfill.markers import Marker, added, checksum
@@ -28,16 +29,22 @@ class Rejected(NamedTuple):
     reasons: Mapping[int, Exception]
 
 
+_WITHOUT_PLACE: Final = 16
+"""So many times its bytes a transaction may have where reading cannot go on behind them."""
 Encode = Callable[[Batch, Sequence[Rejected]], Encoded]
 """Of a batch, and of what was given up where it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRest:
-    """What is left of a chunk: behind the offset `after`, where its last part ended; None: all of it."""
+    """What is left of a chunk: behind the offset `after`, where its last part ended; None: all of it.
+
+    parts: how many parts it has so far.
+    """
 
     chunk: Split
     after: Mapping[str, object] | None = None
+    parts: int = 0
 
 
 @dataclass(slots=True)
@@ -57,6 +64,8 @@ class Part:
     is_last: bool = False
     partitions: Mapping[str, int] = field(default_factory=dict)
     pieces: Sequence[Split] = ()
+    counted: int | None = None
+    counted_from: int = 0
 
     def add(self, batch: Batch, rejected: Sequence[Rejected], encoded: Encoded) -> None:
         """Take the records of a batch."""
@@ -88,6 +97,8 @@ class Part:
             offset=self.offset,
             partitions=self.partitions,
             pieces=self.pieces,
+            counted=self.counted,
+            counted_from=self.counted_from,
             written_ms=time.time_ns() // 1_000_000,
         )
 
@@ -104,14 +115,28 @@ def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes:
         read += rows_read(batch, rejected)
         if is_last:
             break
-        if part.size_bytes >= max_bytes:
+        if part.offset is None and part.size_bytes >= max_bytes * _WITHOUT_PLACE:
+            raise _endless(rest.chunk, part)
+        if part.size_bytes >= max_bytes and part.offset is not None:
             part.pieces = pieces_of(reader, rest.chunk, read, part.offset)
             if part.pieces:
                 break
             yield part
             part = Part()
     part.is_last = True
+    # What was cut off is counted where it is read.
+    part.counted = reader.counted if isinstance(reader, CountedReader) and not part.pieces else None
+    part.counted_from = rest.parts
     yield part
+
+
+def _endless(chunk: Split, part: Part) -> ConnectError:
+    return ConnectError(
+        f"Chunk {chunk.id} has {part.rows:,} rows, {part.size_bytes:,} bytes, behind none of which reading could go on,"
+        " and one transaction is to have them all.",
+        key="chunking.max_bytes",
+        fix="Give the table a key, or raise chunking.max_bytes where there is memory for them.",
+    )
 
 
 def sifted(reader: BulkReader, rest: ChunkRest) -> Iterator[tuple[Batch, Sequence[Rejected]]]:

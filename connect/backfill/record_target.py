@@ -92,7 +92,9 @@ class RecordTarget:
 
     @cached_property
     def _pipeline(self) -> SourcePipeline:
-        return self._parts.source_pipeline(self._tolerance.give_up, self._letters, sizes=self._sizes)
+        parts = self._parts
+        give_up, reserved = self._tolerance.give_up, parts.reserved_topics()
+        return parts.source_pipeline(give_up, self._letters, sizes=self._sizes, reserved=reserved)
 
     @cached_property
     def _topics(self) -> Topics:

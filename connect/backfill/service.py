@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from connect.api.deadline import Deadline
-from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.child import BackfillChildren
 from connect.backfill.chunk import Wish
 from connect.backfill.division import placed_chunks
 from connect.backfill.driver import Driver, state_topics
-from connect.backfill.handover import Connectors, require_stopped
-from connect.backfill.job import Job, JobPace, JobWish
+from connect.backfill.handover import Connectors, require_no_bad_verdict, require_stopped
+from connect.backfill.job import Job, JobPace, Jobs, JobWish
 from connect.backfill.job_store import JobStore, StateTopics
 from connect.backfill.limits import limited
 from connect.backfill.markers import ChunkState, chunk_states
 from connect.backfill.progress import Watch
-from connect.backfill.spec import BackfillSpec, State
-from connect.backfill.spec_file import spec_mistakes
+from connect.backfill.request_bounds import check_bounds, within_bounds
+from connect.backfill.spec import BackfillSpec
+from connect.backfill.stored_spec import checked, runnable, without_choices
+from connect.runtime.internal_topics import JOBS_TOPIC
 from connect.runtime.worker_config import WorkerConfig
 
 _log = logging.getLogger(__name__)
 _KAFKA_S: Final = 30.0
-_BY_FILE_ALONE: Final = {
-    ("engine", "conf"): "runs code of its author's choice",
-    ("engine", "packages"): "runs code of its author's choice",
-    ("engine", "jars"): "runs code of its author's choice",
-    ("engine", "master"): "names another machine",
-    ("engine", "remote"): "names another machine",
-    ("engine", "python_env"): "runs code of its author's choice",
-    ("source", "config"): "names a file of the worker",
-    ("target", "config"): "names a file of the worker",
-}
-"""Whoever may POST may not choose what a worker runs and reads."""
+_ADOPTIONS: Final = 4
+"""So many jobs are taken over side by side: one that does not answer keeps no other one waiting."""
 
 
 class NoSuchBackfillError(ConnectError):
@@ -49,11 +43,17 @@ class BackfillService:
     def __init__(self, worker: WorkerConfig, children: BackfillChildren) -> None:
         self._worker = worker
         self._children = children
+        self._not_adopted: Mapping[str, str] = {}
 
     def backfills(self) -> list[dict[str, Any]]:
-        """Every job of the default jobs topic, by name."""
-        jobs = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon()).jobs
-        return [self._shown(jobs[name]) for name in sorted(jobs)]
+        """Every job of this cluster in the default jobs topic, by name; of what cannot be read its name and why.
+
+        One without an owner is of a release that knew none, and may be any cluster's.
+        """
+        found = self._jobs()
+        own = [job for _, job in sorted(found.jobs.items()) if job.group in {"", self._worker.group_id}]
+        unreadable = [{"name": name, "unreadable": why} for name, why in sorted(found.unreadable.items())]
+        return [*(self._shown(job) for job in own), *unreadable]
 
     def backfill(self, name: str) -> dict[str, Any]:
         """A job, how far it is and the limits that count now. NoSuchBackfillError."""
@@ -74,36 +74,57 @@ class BackfillService:
     def start(self, given: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """Plan a job, and run it in a process of this worker. ConfigError lists every mistake of the spec."""
         spec = checked(given)
-        self._children.answer("run", spec.model_dump(mode="json", by_alias=True), timeout_s)
+        check_bounds(spec, self._worker)
+        self._children.answer("run", _as_json(spec), timeout_s)
         return self._shown(self._job(spec.name))
 
-    def resume(self, name: str, timeout_s: float) -> None:
+    def resume(self, name: str, timeout_s: float, *, is_asked_for: bool = True) -> None:
         """Go on with it in a process of this worker, which takes it over where another one runs it."""
-        self._children.answer("run", runnable(self._spec(name)), timeout_s)
+        spec = runnable(self._spec(name), by=f"`connect backfill resume {name}` with")
+        spec = within_bounds(spec, self._worker)
+        self._children.answer("run", _as_json(spec), timeout_s, is_asked_for=is_asked_for)
 
-    def adopt(self, alive: Collection[str] | None, timeout_s: float) -> list[str]:
-        """Run here what workers ran that are no longer `alive` (None: leave those of others alone), and what a process
-        of this worker ran that has died.
+    def adopt(self, alive: Collection[str] | None, timeout_s: float) -> Mapping[str, str]:
+        """Run here what workers of this cluster ran that are no longer `alive` (None: leave those of others alone), and
+        what a process of this worker ran that has died.
 
-        Names of these jobs. A job whose owner wants it to pause stays as it is, and so does one whose spec a worker may
-        not run. ConnectError: one cannot go on now.
+        The jobs that cannot go on now, with the reasons: to be tried again. They keep no other one from going on. A
+        job whose owner wants it to pause stays as it is, and so does one whose engine no worker may choose.
         """
-        jobs = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon())
-        me = self._children.worker_id
-        left = [
-            job.name for job in jobs.jobs.values()
-            if job.is_running and job.worker and jobs.wishes.get(job.name, Wish.GO_ON) is Wish.GO_ON
-            and not self._children.is_running(job.name)
-            and (job.worker == me or (alive is not None and job.worker not in alive))
-        ]  # fmt: skip
+        jobs = self._jobs()
+        left = [job for job in jobs.jobs.values() if self._is_left(job, jobs.wishes.get(job.name), alive)]
         self._children.forget_ended()
-        for name in left:
-            _log.warning("Backfill %s goes on here: worker %s no longer runs it.", name, jobs.jobs[name].worker)
+        why: dict[str, str] = {}
+        again: dict[str, str] = {}
+
+        def go_on(job: Job) -> None:
+            _log.warning("Backfill %s goes on here: worker %s no longer runs it.", job.name, job.worker)
             try:
-                self.resume(name, timeout_s)
-            except ConfigError as error:
-                _log.warning("Backfill %s stays as it is: %s", name, error)
-        return left
+                self.resume(job.name, timeout_s, is_asked_for=False)
+            except ConnectError as error:
+                why[job.name] = str(error)
+                if not isinstance(error, ConfigError):
+                    again[job.name] = str(error)
+                _log.warning("Backfill %s does not go on here: %s", job.name, error)
+
+        with ThreadPoolExecutor(_ADOPTIONS, thread_name_prefix="adopt") as threads:
+            list(threads.map(go_on, left))
+        self._not_adopted = why
+        return again
+
+    def _is_left(self, job: Job, wish: Wish | None, alive: Collection[str] | None) -> bool:
+        """Nobody runs a job any more that this worker is to run."""
+        if (
+            not job.is_running
+            or not job.worker
+            or wish not in {None, Wish.GO_ON}
+            or self._children.is_running(job.name)
+        ):
+            return False
+        if job.worker == self._children.worker_id:
+            return True
+        # Without an owner it may be any cluster's, whose workers nobody here knows to be alive.
+        return job.group == self._worker.group_id and alive is not None and job.worker not in alive
 
     @property
     def has_died(self) -> bool:
@@ -116,8 +137,9 @@ class BackfillService:
 
     def limit(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Let it go faster or slower from now on: the new limits. ConfigError: another key, or a value that is none."""
-        limits = limited(self._spec(name).limits, given)
-        self._store(self._job(name)).say(JobPace(name, limits.pace), _soon())
+        job, spec = self._job(name), self._spec(name)
+        limits = limited(spec.limits, given)
+        self._store(job).say(JobPace(name, limits.pace), _soon())
         return asdict(limits.pace)
 
     def cancel(self, name: str) -> None:
@@ -127,13 +149,18 @@ class BackfillService:
 
     def verify(self, name: str, timeout_s: float) -> Any:
         """Read everything again and compare."""
-        return self._children.answer("verify", runnable(self._job(name).settings), timeout_s)
+        return self._children.answer("verify", _as_json(without_choices(self._spec(name))), timeout_s)
 
-    def hand_over(self, name: str, cluster: Connectors, timeout_s: float) -> None:
-        """Write its connector's offsets, and resume it. ConnectError: it is not stopped, or has offsets."""
+    def hand_over(self, name: str, cluster: Connectors, timeout_s: float, *, is_forced: bool) -> None:
+        """Write its connector's offsets, and resume it.
+
+        ConnectError: it is not stopped, or has offsets; or the job's last verdict is not good, unless `is_forced`.
+        """
         driver = self._driver(name)
+        if not is_forced:
+            require_no_bad_verdict(driver)
         require_stopped(cluster, driver)
-        self._children.answer("write_offsets", runnable(driver.spec), timeout_s)
+        self._children.answer("write_offsets", _as_json(driver.spec), timeout_s)
         if driver.spec.handover.start_connector:
             cluster.resume(driver.settings.name)
 
@@ -141,67 +168,43 @@ class BackfillService:
         """End the processes of this worker."""
         self._children.close()
 
+    def _jobs(self) -> Jobs:
+        return JobStore(self._worker, StateTopics(JOBS_TOPIC, "", 0)).jobs(_soon())
+
     def _job(self, name: str) -> Job:
-        found = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon()).jobs.get(name)
-        if found is None:
-            raise NoSuchBackfillError(f"There is no backfill {name}.")
-        return found
+        return self._known(self._jobs(), name)
 
     def _spec(self, name: str) -> BackfillSpec:
-        found = JobStore(self._worker, StateTopics(State().jobs_topic, "", 0)).jobs(_soon())
-        if name not in found.jobs:
-            raise NoSuchBackfillError(f"There is no backfill {name}.")
-        return found.spec(found.jobs[name])
+        found = self._jobs()
+        return found.spec(self._known(found, name))
+
+    def _known(self, found: Jobs, name: str) -> Job:
+        job = found.known(name)
+        if job is None:
+            raise NoSuchBackfillError(
+                f"There is no backfill {name} in topic {JOBS_TOPIC}. One with a state.jobs_topic of its own is seen by "
+                "`connect backfill status` alone."
+            )
+        job.require_owner(self._worker.group_id)
+        return job
 
     def _store(self, job: Job) -> JobStore:
-        return JobStore(self._worker, state_topics(job.settings))
+        return JobStore(self._worker, replace(state_topics(job.settings), jobs=JOBS_TOPIC))
 
     def _driver(self, name: str) -> Driver:
         # A driver of its own needs no connector as long as it neither plans nor runs.
-        return Driver(self._job(name).settings, self._worker, {})
+        spec = without_choices(self._job(name).settings)
+        state = spec.state.model_copy(update={"jobs_topic": JOBS_TOPIC})
+        return Driver(spec.model_copy(update={"state": state}), self._worker, {})
 
     def _shown(self, job: Job) -> dict[str, Any]:
         own = {key: value for key, value in asdict(job).items() if key != "run"}
-        return {"name": job.name, **own, "runs_here": self._children.is_running(job.name)}
+        here = {"runs_here": self._children.is_running(job.name), "not_adopted": self._not_adopted.get(job.name)}
+        return {"name": job.name, **own, **here}
 
 
-def checked(given: Mapping[str, Any]) -> BackfillSpec:
-    """The spec of a request. ConfigError lists every mistake, and every part that a request may not choose."""
-    problems = []
-    for (part, key), why in _BY_FILE_ALONE.items():
-        inner = given.get(part)
-        if isinstance(inner, Mapping) and key in inner:
-            text = f"{part}.{key}: it {why}; give it in a file to `connect backfill run`."
-            problems.append(ConfigProblem(f"{part}.{key}", text))
-    for place, text in spec_mistakes(given):
-        key = ".".join(map(str, place))
-        problems.append(ConfigProblem(key, f"{key}: {text}."))
-    if problems:
-        raise ConfigError(problems)
-    return BackfillSpec.model_validate(given)
-
-
-def runnable(spec: BackfillSpec) -> dict[str, Any]:
-    """The spec of a stored job as a process of this worker may run it. ConfigError: its engine was chosen in a file.
-
-    Any connector may have written the record: it chooses no more than a request does.
-    """
-    chosen = spec.engine.model_dump(exclude_defaults=True)
-    if spec.engine.master.startswith("local["):
-        chosen.pop("master", None)  # this machine, on any number of cores
-    problems = [
-        ConfigProblem(
-            f"engine.{key}", f"engine.{key} of job {spec.name}: it {why}; go on with it by `connect backfill`."
-        )
-        for (part, key), why in _BY_FILE_ALONE.items()
-        if part == "engine" and key in chosen
-    ]
-    if problems:
-        raise ConfigError(problems)
-    # The connectors are there since the job began; a file that is named would be read on this worker.
-    without_files: dict[str, dict[str, None]] = {"source": {"config": None}, "target": {"config": None}}
-    parts = {name: getattr(spec, name).model_copy(update=change) for name, change in without_files.items()}
-    return spec.model_copy(update=parts).model_dump(mode="json", by_alias=True)
+def _as_json(spec: BackfillSpec) -> dict[str, Any]:
+    return spec.model_dump(mode="json", by_alias=True)
 
 
 def _chunk(state: ChunkState) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from connect.api.reach import Reach, declared
 from connect.backfill.pace import Pace, Window
+from connect.runtime.internal_topics import JOBS_TOPIC, MARKERS_PREFIX
 
 _UNITS: Final = {
     "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
@@ -48,6 +50,7 @@ def _window(given: str) -> str:
     return given
 
 
+_TYPED: Final = "refused by REST, and of a job that goes on by its name; a person's own file may say it"
 Kind = Literal["source", "sink", "copy"]
 PACE: Final = tuple(field.name for field in fields(Pace))
 """The limits that may be changed while a job runs."""
@@ -74,16 +77,35 @@ class Engine(Part):
 
     type: Literal["spark", "local"] = "spark"
     master: Annotated[str, AfterValidator(_master)] = Field(
-        default="local[*,4]", description="Spark's master. A local one needs its second number: tries per task"
+        default="local[*,4]",
+        description="Spark's master. A local one needs its second number: tries per task",
+        json_schema_extra=declared(Reach.HOST, bounds=_TYPED),
     )
     remote: str | None = Field(
-        default=None, pattern=r"sc://.+", description="A Spark Connect server, as sc://host:15002, instead of a master"
+        default=None,
+        pattern=r"sc://.+",
+        description="A Spark Connect server, as sc://host:15002, instead of a master",
+        json_schema_extra=declared(Reach.HOST, bounds=_TYPED),
     )
-    conf: dict[str, str] = Field(default_factory=dict, description="Further settings of Spark")
-    packages: tuple[str, ...] = Field(default=(), description="Maven coordinates, which Spark fetches before it starts")
-    jars: tuple[str, ...] = Field(default=(), description="Jar files, for machines without Maven")
+    conf: dict[str, str] = Field(
+        default_factory=dict,
+        description="Further settings of Spark",
+        json_schema_extra=declared(Reach.CLASS, Reach.COMMAND, Reach.FILE, bounds=_TYPED),
+    )
+    packages: tuple[str, ...] = Field(
+        default=(),
+        description="Maven coordinates, which Spark fetches before it starts",
+        json_schema_extra=declared(Reach.CLASS, bounds=_TYPED),
+    )
+    jars: tuple[str, ...] = Field(
+        default=(),
+        description="Jar files, for machines without Maven",
+        json_schema_extra=declared(Reach.CLASS, Reach.FILE, bounds=_TYPED),
+    )
     python_env: str | None = Field(
-        default=None, description="An archive of `connect backfill package`, for executors that have nothing of ours"
+        default=None,
+        description="An archive of `connect backfill package`, for executors that have nothing of ours",
+        json_schema_extra=declared(Reach.CLASS, Reach.FILE, bounds=_TYPED),
     )
     processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
 
@@ -104,7 +126,9 @@ class Source(Part):
 
     connector: str = Field(default="", description="Name of the source connector, in the cluster's config topic")
     config: str | None = Field(
-        default=None, description="A file of its configuration, from which `run` creates it, stopped"
+        default=None,
+        description="A file of its configuration, from which `run` creates it, stopped",
+        json_schema_extra=declared(Reach.FILE, bounds=_TYPED),
     )
     offsets: dict[str, Annotated[int, Field(ge=0)]] = Field(
         default_factory=dict, description="kind sink: where to begin, as {orders-0: 7}; else at the first record"
@@ -116,7 +140,9 @@ class Target(Part):
 
     connector: str = Field(default="", description="Name of the sink connector, in the cluster's config topic")
     config: str | None = Field(
-        default=None, description="A file of its configuration, from which `run` creates it, stopped"
+        default=None,
+        description="A file of its configuration, from which `run` creates it, stopped",
+        json_schema_extra=declared(Reach.FILE, bounds=_TYPED),
     )
 
 
@@ -180,12 +206,12 @@ class Handover(Part):
 class State(Part):
     """Where the job's state is kept. Nothing is kept elsewhere."""
 
-    jobs_topic: Name = "connect-backfill-jobs"
+    jobs_topic: Name = JOBS_TOPIC
     marker_topic: Name | None = Field(default=None, description="By default connect-backfill-<name>")
 
 
 class BackfillSpec(Part):
-    """A backfill job. What it may hold depends on its kind: see `kind_mistakes`."""
+    """A backfill job. What it may hold depends on its kind: see `joint_mistakes`."""
 
     api_version: Literal["backfill/v1"] = Field(alias="apiVersion")
     name: Name = Field(description="The job's id, part of its transactional ids")
@@ -202,14 +228,14 @@ class BackfillSpec(Part):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        for place, text in kind_mistakes(self.model_dump(exclude_defaults=True) | {"kind": self.kind}):
+        for place, text in joint_mistakes(self.model_dump(exclude_defaults=True) | {"kind": self.kind}):
             raise ValueError(f"{'.'.join(place)}: {text}")
         return self
 
     @property
     def marker_topic(self) -> str:
         """The topic of the job's markers and plan."""
-        return self.state.marker_topic or f"connect-backfill-{self.name}"
+        return self.state.marker_topic or f"{MARKERS_PREFIX}{self.name}"
 
     @property
     def fixed(self) -> dict[str, Any]:
@@ -228,8 +254,8 @@ class BackfillSpec(Part):
         return self.handover.mode == "global_snapshot"
 
 
-def kind_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What does not fit to the kind of a spec as it was given, sound or not: place and what to do."""
+def joint_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What does not fit together in a spec as it was given, sound or not: place and what to do."""
     source, target = (part if isinstance(part := given.get(name), Mapping) else {} for name in ("source", "target"))
     kind = given.get("kind", "source")
     if kind == "sink":
@@ -246,3 +272,11 @@ def kind_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
             yield ("target", "connector"), "it is missing; name the sink connector that takes the rows"
     elif kind == "source" and target:
         yield ("target",), "kind source writes to Kafka; write kind: copy, or leave it out"
+    yield from _state_mistakes(given)
+
+
+def _state_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    state = part if isinstance(part := given.get("state"), Mapping) else {}
+    if (state.get("marker_topic") or f"{MARKERS_PREFIX}{given.get('name')}") == state.get("jobs_topic", JOBS_TOPIC):
+        key = ("state", "marker_topic") if state.get("marker_topic") else ("name",)
+        yield key, "its marker topic would be the jobs topic, which holds jobs alone; write another name"

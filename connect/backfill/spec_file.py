@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.backfill.spec import BackfillSpec, kind_mistakes
+from connect.backfill.spec import BackfillSpec, Engine, joint_mistakes
 
 Place = tuple[str | int, ...]
 _START: Final = "Start from configs/backfill/flights.yaml."
@@ -48,9 +48,22 @@ def parse_spec(text: str, name: str) -> BackfillSpec:
     return BackfillSpec.model_validate(given)
 
 
+def parse_engine(text: str) -> Engine:
+    """The engine of a text, as a command's option has it. ConfigError lists every mistake."""
+    try:
+        given = yaml.safe_load(text)
+        return Engine.model_validate(given)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--engine: this is no YAML: {getattr(error, 'problem', None) or error}.") from error
+    except ValidationError as error:
+        found = [(("engine", *one["loc"]), one) for one in error.errors(include_url=False)]
+        keys = [(".".join(map(str, place)), told_mistake(place, one)) for place, one in found]
+        raise ConfigError([ConfigProblem(key, f"--{key}: {text}.") for key, text in keys]) from None
+
+
 def spec_mistakes(given: Mapping[str, Any]) -> list[tuple[Place, str]]:
     """What keeps this from being a spec: where, and what to write there."""
-    mistakes: list[tuple[Place, str]] = list(kind_mistakes(given))
+    mistakes: list[tuple[Place, str]] = list(joint_mistakes(given))
     try:
         BackfillSpec.model_validate(given)
     except ValidationError as error:

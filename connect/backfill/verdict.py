@@ -1,4 +1,4 @@
-"""The verdict of a verification: counts, content and keys of each chunk, and their texts. No I/O."""
+"""The verdict of a verification: counts, content, keys and values, what was not compared, and their texts. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _NAMED: Final = 10
 class ChunkVerdict:
     """One chunk. source: rows that the source has now; read: it gave; wrote: records of the transactions; found: in
     the target. None: not finished, or not counted. letters: rows that no record can hold, and that are dead letters.
-    places: first and last offset of what was found, by topic partition, as `flights-0`.
+    places: first and last offset of what was found, by topic partition, as `flights-0`. unread: rows that the source
+    counted when the chunk was read, and did not give; dropped: rows that were read and became neither record nor
+    letter, where each row is to become one.
     """
 
     chunk: str
@@ -24,12 +26,15 @@ class ChunkVerdict:
     same_content: bool
     letters: int = 0
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    unread: int = 0
+    dropped: int = 0
 
     @property
     def missing(self) -> int:
         """The number of rows that are in the source or were written, and are not in the target."""
-        unread = 0 if self.source is None or self.read is None else max(0, self.source - self.read)
-        return unread + (0 if self.found is None else max(0, (self.wrote or 0) - self.found))
+        later = 0 if self.source is None or self.read is None else max(0, self.source - self.read)
+        lost = 0 if self.found is None else max(0, (self.wrote or 0) - self.found)
+        return max(later, self.unread) + self.dropped + lost
 
     @property
     def twice(self) -> int:
@@ -58,6 +63,8 @@ class ChunkVerdict:
         if self.wrote is None:
             return "not finished"
         parts = [f"{count} {what}" for count, what in ((self.missing, "missing"), (self.twice, "twice")) if count]
+        if self.dropped:
+            parts.append(f"{self.dropped} of them read and not written")
         if self.is_changed:
             parts.append("other content than was written")
         where = ", ".join(f"{place} from {first} to {last}" for place, (first, last) in self.places.items())
@@ -73,13 +80,51 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
+class TableVerdict:
+    """The rows of a table or the like, counted by itself. rows: those that its chunks are to have; in_chunks: as they
+    were counted chunk by chunk, just before; left_out: rows that neither a chunk nor the connector reads, with why.
+    """
+
+    name: str
+    rows: int
+    in_chunks: int
+    left_out: int = 0
+    why: str = ""
+
+    @property
+    def missing(self) -> int:
+        """The number of rows that are in no chunk; too small where rows are deleted meanwhile, never too large."""
+        return max(0, self.rows - self.in_chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesVerdict:
+    """Rows of some chunks as the source has them now, made into records once more. compared: rows; differ: those whose
+    record is not in the target as it would be now; chunks: which were compared; seed: by which they were chosen.
+    """
+
+    compared: int
+    differ: int
+    chunks: Sequence[str]
+    seed: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on a whole job. `sample` is the share of its chunks whose records were read; 1.0 for all of them."""
+    """The verdict on a whole job. `sample` is the share of its chunks whose records were read; 1.0 for all of them.
+
+    again: records without the job's headers that are, byte for byte, some of the job's, written since it began.
+    not_compared: what could not be looked at, and why, in sentences.
+    """
 
     job: str
     chunks: Sequence[ChunkVerdict]
     keys: Keys | None = None
     sample: float = 1.0
+    tables: Sequence[TableVerdict] = ()
+    values: ValuesVerdict | None = None
+    again: int = 0
+    not_compared: Sequence[str] = ()
 
     @property
     def unfinished(self) -> list[str]:
@@ -89,17 +134,22 @@ class Verdict:
     @property
     def missing(self) -> int:
         """The number of missing rows."""
-        return sum(chunk.missing for chunk in self.chunks)
+        return sum(chunk.missing for chunk in self.chunks) + sum(table.missing for table in self.tables)
 
     @property
     def twice(self) -> int:
         """The number of records that are there twice."""
-        return sum(chunk.twice for chunk in self.chunks)
+        return sum(chunk.twice for chunk in self.chunks) + self.again
 
     @property
     def changed(self) -> list[str]:
         """The ids of the chunks with as many records as were written, but other ones."""
         return [chunk.chunk for chunk in self.chunks if chunk.is_changed]
+
+    @property
+    def differ(self) -> int:
+        """The number of rows, of those compared, that the source has with other values than the target."""
+        return 0 if self.values is None else self.values.differ
 
     @property
     def bad(self) -> list[ChunkVerdict]:
@@ -113,22 +163,37 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether every row is there once, as it was written."""
-        return not self.bad
+        """Whether every row is there once, as it was written and as the source has it, as far as it was compared."""
+        return not (self.bad or self.again or self.differ or any(table.missing for table in self.tables))
+
+    @property
+    def line(self) -> str:
+        """The whole verdict in a line."""
+        counts = f"{self.missing} missing, {self.twice} twice"
+        if self.differ:
+            counts += f", {self.differ} with other values than in the source"
+        if not self.is_good:
+            return f"NOT good: {counts}"
+        return f"good{', as far as it was compared' if self.not_compared else ''}: {counts}"
 
     def as_json(self) -> dict[str, Any]:
         """The report for programs."""
-        summary = {"missing": self.missing, "twice": self.twice, "changed": self.changed, "unfinished": self.unfinished}
+        summary = {
+            "missing": self.missing, "twice": self.twice, "changed": self.changed, "unfinished": self.unfinished,
+            "differ": self.differ, "again": self.again, "not_compared": list(self.not_compared), "verdict": self.line,
+        }  # fmt: skip
         looked = {
             "sample": self.sample,
             "looked_at": self.looked_at,
             "keys": None if not self.keys else asdict(self.keys),
+            "tables": [asdict(table) for table in self.tables],
+            "values": None if self.values is None else asdict(self.values),
         }
         chunks = [asdict(chunk) | {"finding": chunk.finding} for chunk in self.chunks]
         return {"job": self.job, "good": self.is_good, **summary, **looked, "chunks": chunks}
 
     def facts(self) -> Iterator[str]:
-        """What was counted, in sentences."""
+        """What was counted and compared, and what was not, in sentences."""
         written = sum(chunk.wrote or 0 for chunk in self.chunks)
         found = sum(chunk.found or 0 for chunk in self.chunks)
         yield f"{len(self.chunks):,} chunks, {written:,} records written"
@@ -142,6 +207,21 @@ class Verdict:
             yield f"{letters:,} rows are dead letters"
         if gone := sum(chunk.gone for chunk in self.chunks):
             yield f"{gone:,} rows were deleted or changed in the source since they were read"
+        yield from self._of_source()
+        yield from (f"not compared: {text}" for text in self.not_compared)
+
+    def _of_source(self) -> Iterator[str]:
+        for table in self.tables:
+            if table.missing:
+                yield f"{table.name}: {table.missing:,} rows are in no chunk"
+            if table.left_out:
+                yield f"{table.name}: {table.left_out:,} rows are read by nobody, as {table.why}"
+        if self.again:
+            yield f"{self.again:,} records are there once more without the job's headers, written since it began"
+        if (values := self.values) is not None:
+            differ = f"{values.differ:,} differ" if values.differ else "none differs"
+            rows = f"{values.compared:,} rows of {len(values.chunks):,} chunks, drawn by the seed {values.seed},"
+            yield f"{rows} compared with the source value by value: {differ}"
 
     def lines(self) -> Iterator[str]:
         """The report for people."""
@@ -150,4 +230,4 @@ class Verdict:
             yield f"  chunk {chunk.chunk}: {chunk.finding}"
         if len(self.bad) > _NAMED:
             yield f"  and {len(self.bad) - _NAMED:,} more chunks"
-        yield f"{'good' if self.is_good else 'NOT good'}: {self.missing} missing, {self.twice} twice"
+        yield self.line

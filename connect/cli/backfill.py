@@ -18,7 +18,9 @@ from connect.cli.command_errors import one_line_errors
 
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
+    from connect.backfill.spec import BackfillSpec
     from connect.client.rest import ConnectClient
+    from connect.runtime.worker_config import WorkerConfig
 
 _READ_S = 60.0
 _FEW_ROWS = 5_000_000
@@ -46,6 +48,11 @@ def _command(*after: Callable[[Any], Any]) -> Callable[[Callable[..., None]], An
     return decorate
 
 
+_ENGINE = click.option(
+    "--engine",
+    help="The engine as in a job's file, as '{type: local}'. A job that is run by its name takes none that runs code "
+    "or is elsewhere from its record in Kafka.",
+)
 _JSON = click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 
 
@@ -54,11 +61,14 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
     """Show the chunks that a run would read, the mark, a statement, how long it takes by the speed of the last job like
     it or else by a rule of thumb, and what is not exact. Runs and writes nothing.
     """
+    from connect.backfill.engines import engine_of
     from connect.backfill.estimate import estimated
     from connect.backfill.markers import stored_positions
     from connect.backfill.run_snapshot import length_warnings
 
     driver = _driver(job, worker, jobs_topic)
+    # What it needs on this machine is told now, and not when somebody runs the plan.
+    engine_of(driver.spec).close()
     found = driver.plan()
     estimate = estimated(driver, found)
     warnings = [*found.warnings, *(length_warnings(estimate.duration_s) if driver.spec.in_one_snapshot else ())]
@@ -88,16 +98,19 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
         click.echo("advice: engine: {type: local} moves so few rows sooner than Spark takes to start")
 
 
-@_command(*CLUSTER_OPTIONS)
-def run(job: str, worker: Path, jobs_topic: str | None, url: str | None, context: str | None) -> None:
+@_command(_ENGINE, *CLUSTER_OPTIONS)
+def run(  # noqa: PLR0917 - click calls it by name
+    job: str, worker: Path, jobs_topic: str | None, engine: str | None, url: str | None, context: str | None
+) -> None:
     """Run a job to its end, or go on with it: one that was killed is run again by the same command."""
-    _run(_driver(job, worker, jobs_topic, functools.partial(client_of, url, context)))
+    cluster = functools.partial(client_of, url, context)
+    _run(_driver(job, worker, jobs_topic, cluster, runs_by="connect backfill run", engine=engine))
 
 
-@_command()
-def resume(job: str, worker: Path, jobs_topic: str | None) -> None:
+@_command(_ENGINE)
+def resume(job: str, worker: Path, jobs_topic: str | None, engine: str | None) -> None:
     """Go on with a job that was paused, has failed or whose driver died."""
-    _run(_driver(job, worker, jobs_topic))
+    _run(_driver(job, worker, jobs_topic, runs_by="connect backfill resume", engine=engine))
 
 
 @_command()
@@ -107,8 +120,8 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     from connect.backfill.chunk import Wish
     from connect.backfill.job import JobWish
 
-    driver = _driver(job, worker, jobs_topic)
-    driver.store.say(JobWish(driver.spec.name, Wish.PAUSE), Deadline.after(_READ_S))
+    driver = _looking_on(job, worker, jobs_topic)
+    driver.store.say(JobWish(driver.require_known().name, Wish.PAUSE), Deadline.after(_READ_S))
     click.echo(f"backfill {driver.spec.name}: lanes end behind their chunks; go on by `connect backfill resume`")
 
 
@@ -137,7 +150,7 @@ def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     from connect.backfill.job import JobPace
     from connect.backfill.limits import limited
 
-    driver = _driver(job, worker, jobs_topic)
+    driver = _looking_on(job, worker, jobs_topic)
     name = driver.require_known().name
     pace = limited(driver.spec.limits, {key: value for key, value in given.items() if value is not None}).pace
     driver.store.say(JobPace(name, pace), Deadline.after(_READ_S))
@@ -147,7 +160,7 @@ def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
 @_command()
 def cancel(job: str, worker: Path, jobs_topic: str | None) -> None:
     """End a job for good. What it has written stays; nothing more is written when this returns."""
-    with _driver(job, worker, jobs_topic) as driver:
+    with _looking_on(job, worker, jobs_topic) as driver:
         ended = driver.cancel()
     click.echo(f"backfill {ended.name} is {ended.state}")
 
@@ -159,7 +172,7 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
     from connect.backfill.progress import Watch
     from connect.cli.backfill_screen import show
 
-    driver = _driver(job, worker, jobs_topic)
+    driver = _looking_on(job, worker, jobs_topic)
     known = driver.require_known()
     if follow:
         show(driver.store, driver.spec.name)
@@ -176,17 +189,20 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
     click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to this file, too."),
     click.option("--sample", default=100.0, type=click.FloatRange(0, 100, min_open=True),
                  help="Read the records of so many percent of the chunks; the markers of all count."),
-    click.option("--count-source/--no-count-source", default=True, help="Count each chunk in the source, too."),
+    click.option("--count-source/--no-count-source", default=True,
+                 help="Count rows in the source, and compare some with it value by value."),
+    click.option("--seed", help="Draws the chunks whose values are compared; by default others each time."),
 )  # fmt: skip
 def verify(
     job: str, worker: Path, jobs_topic: str | None, *, as_json: bool, html: Path | None, sample: float,
-    count_source: bool,
+    count_source: bool, seed: str | None,
 ) -> None:  # fmt: skip
-    """Read the target again and compare: every row once, unchanged. Exit code 1 where not."""
+    """Read target and source again and compare: every row once, unchanged. Exit code 1 where not."""
     from connect.backfill.report import html_report
     from connect.backfill.verify import verify as verified
 
-    verdict = verified(_driver(job, worker, jobs_topic), count_source=count_source, sample=sample / 100)
+    driver = _driver(job, worker, jobs_topic)
+    verdict = verified(driver, count_source=count_source, sample=sample / 100, seed=seed)
     if as_json:
         click.echo(json.dumps(verdict.as_json()))
     else:
@@ -197,14 +213,19 @@ def verify(
     sys.exit(0 if verdict.is_good else 1)
 
 
-@_command(*CLUSTER_OPTIONS)
-def handover(job: str, worker: Path, jobs_topic: str | None, url: str | None, context: str | None) -> None:
+@_command(
+    click.option("--force", is_flag=True, help="Also where the last `verify` found something wrong."), *CLUSTER_OPTIONS
+)
+def handover(
+    job: str, worker: Path, jobs_topic: str | None, *, force: bool, url: str | None, context: str | None
+) -> None:
     """Write the connector's offsets where following begins, and resume it."""
     from connect.api.deadline import Deadline
     from connect.backfill.handover import ConnectorsByRest, hand_over
 
     with _driver(job, worker, jobs_topic) as driver:
-        done = hand_over(driver, ConnectorsByRest(client_of(url, context)), Deadline.after(_READ_S))
+        cluster = ConnectorsByRest(client_of(url, context))
+        done = hand_over(driver, cluster, Deadline.after(_READ_S), is_forced=force)
         for position in done.positions:
             click.echo(f"{dict(position.partition)} goes on at {dict(position.offset or {})}")
         resumed = driver.spec.handover.start_connector
@@ -217,7 +238,7 @@ def export_state(job: str, worker: Path, jobs_topic: str | None) -> None:
     from connect.api.deadline import Deadline
     from connect.backfill.export import exported
 
-    driver = _driver(job, worker, jobs_topic)
+    driver = _looking_on(job, worker, jobs_topic)
     click.echo(json.dumps(exported(driver.store, driver.spec.name, Deadline.after(_READ_S)), indent=1))
 
 
@@ -249,31 +270,72 @@ def _run(driver: Driver) -> None:
     from connect.backfill.job import JobState
     from connect.cli.backfill_screen import shown_beside
 
-    with driver:
-        job = driver.begin()
-        click.echo(f"backfill {job.name}: {job.chunks} chunks of about {job.rows:,} rows")
-        with shown_beside(driver.store, job.name):
-            job = driver.run()
+    try:
+        with driver:
+            job = driver.begin()
+            click.echo(f"backfill {job.name}: {job.chunks} chunks of about {job.rows:,} rows")
+            for warning in job.warnings:
+                click.echo(f"warning: {warning}")
+            with shown_beside(driver.store, job.name):
+                job = driver.run()
+    except KeyboardInterrupt:
+        stays = "What is in Kafka stays; go on by the same command, here or on another machine."
+        click.echo(f"\nbackfill {driver.spec.name} was interrupted. {stays}", err=True)
+        sys.exit(130)
     click.echo(f"backfill {job.name} is {job.state}")
     sys.exit(0 if job.state in {JobState.COPIED, JobState.DONE} else 3)
 
 
 def _driver(
-    job: str, worker: Path, jobs_topic: str | None, cluster: Callable[[], ConnectClient] | None = None
+    job: str,
+    worker: Path,
+    jobs_topic: str | None,
+    cluster: Callable[[], ConnectClient] | None = None,
+    *,
+    runs_by: str | None = None,
+    engine: str | None = None,
 ) -> Driver:
-    """The driver of a job that is named, or in a file. `cluster` is where a connector that is missing is created."""
-    from connect.api.deadline import Deadline
+    """The driver of a job that is named, or in a file. `cluster` is where a connector that is missing is created.
+
+    `runs_by`: the command that runs its lanes, by the `engine` that was given; None: none are run.
+    """
     from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
-    from connect.backfill.job_store import known_spec
-    from connect.backfill.spec_file import read_spec
+    from connect.cli.worker_settings import read_worker_settings, with_every_file
+
+    config = read_worker_settings(worker)
+    spec, folder = _spec(job, config, jobs_topic, runs_by, engine)
+    found = connectors_of(spec, folder, config, cluster)
+    if folder is not None and found.are_typed:
+        config = with_every_file(config)
+    return Driver(spec, config, found.connector, found.target)
+
+
+def _looking_on(job: str, worker: Path, jobs_topic: str | None) -> Driver:
+    """The driver of a job of which the state in Kafka is all that is asked for: it has no connectors."""
+    from connect.backfill.driver import Driver
     from connect.cli.worker_settings import read_worker_settings
 
     config = read_worker_settings(worker)
+    spec, _ = _spec(job, config, jobs_topic, None, None)
+    return Driver(spec, config, {})
+
+
+def _spec(
+    job: str, config: WorkerConfig, jobs_topic: str | None, runs_by: str | None, engine: str | None
+) -> tuple[BackfillSpec, Path | None]:
+    """The spec of a job, and the folder of its file; None: it is known by its name."""
+    from connect.api.deadline import Deadline
+    from connect.backfill.job_store import known_spec
+    from connect.backfill.spec_file import parse_engine, read_spec
+    from connect.backfill.stored_spec import runnable, without_choices
+
     file = Path(job)
-    if file.suffix in {".yaml", ".yml"} or file.exists():
-        spec, folder = read_spec(file), file.parent
+    folder = file.parent if file.suffix in {".yaml", ".yml"} or file.exists() else None
+    if folder is not None:
+        spec = read_spec(file)
     else:
-        spec, folder = known_spec(config, job, jobs_topic, Deadline.after(_READ_S)), Path()
-    found = connectors_of(spec, folder, config, cluster)
-    return Driver(spec, config, found.connector, found.target)
+        stored = known_spec(config, job, jobs_topic, Deadline.after(_READ_S))
+        is_given = engine is not None or runs_by is None
+        spec = without_choices(stored) if is_given else runnable(stored, by=f"`{runs_by} {job}` with")
+    return spec if engine is None else spec.model_copy(update={"engine": parse_engine(engine)}), folder

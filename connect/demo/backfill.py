@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import sys
 import threading
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from connect import python_child
 from connect.api.errors import ConnectError
 from connect.demo.dataset import FLIGHTS, Dataset
 from connect.demo.screen import Screen
@@ -85,10 +85,9 @@ class BackfillAct:
         )
 
     def _start(self, command: str, *options: str) -> SupervisedProcess:
-        argv = [
-            sys.executable, "-m", "connect.cli", "backfill", command, str(self._spec),
-            "--worker", str(self._worker.config_path), *options,
-        ]  # fmt: skip
+        argv = python_child.command(
+            "connect.cli", "backfill", command, str(self._spec), "--worker", str(self._worker.config_path), *options
+        )
         return SupervisedProcess(Command(argv, self._log.parent, self._log, leftovers=[self._log.parent]))
 
     def _step(self, command: str, *options: str) -> str:

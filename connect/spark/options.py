@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import Connector
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.plugin import PluginKind
@@ -53,8 +54,11 @@ class FrameOptions:
         )
 
     def build(self) -> Connector:
-        """Build the connector, which connects to nothing yet. ConfigError: its configuration is wrong."""
-        return build_connector(Catalog.installed(), self.connector, {})
+        """Build the connector, which connects to nothing yet. ConfigError: its configuration is wrong.
+
+        It is of who wrote the program, and reaches what that person may.
+        """
+        return build_connector(Catalog.installed(), self.connector, EVERYWHERE)
 
 
 def _unknown(own: Mapping[str, str]) -> Iterator[ConfigProblem]:

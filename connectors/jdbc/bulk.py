@@ -10,20 +10,23 @@ import sqlalchemy as sa
 
 from connect.api.bulk import BulkPlan, Split, SplitSize
 from connect.api.deadline import Deadline
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc import offsets
 from connectors.jdbc.assemble import Assembly, assembled
 from connectors.jdbc.catalog import choose_tables, list_tables
+from connectors.jdbc.check import unmatched
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
-from connectors.jdbc.first_read import NotSplit, SafeMark, has_integer_key, key_span
+from connectors.jdbc.first_read import NotSplit, SafeMark, key_span
 from connectors.jdbc.id_order import out_of_order
 from connectors.jdbc.misfits import BadRows
 from connectors.jdbc.offsets import Offset
+from connectors.jdbc.open_sessions import Wait, those_of
 from connectors.jdbc.query import select
+from connectors.jdbc.ranges import TableBase, integer_key, split_plan
 from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
-from connectors.jdbc.splits import TableBase, TableSplit, cut, divided, split_plan, table_size
+from connectors.jdbc.splits import TableSplit, cut, divided, table_size
 from connectors.jdbc.tables import TableName
 
 T = TypeVar("T")
@@ -61,8 +64,7 @@ class BulkPlanning:
         try:
             tables = choose_tables(database, self._config, list_tables(database, self._config))
             database.end_transaction()
-            if not tables:
-                raise ConnectError("No table matches the table filter.", key="table.whitelist")
+            missing = _missing(database, self._config, tables)
             plans = [self._table(database, table, size, deadline) for table in tables]
         finally:
             database.close()
@@ -70,7 +72,7 @@ class BulkPlanning:
             splits=[split for plan in plans for split in plan.splits],
             following=[position for plan in plans for position in plan.following],
             statements=[text for plan in plans for text in plan.statements],
-            warnings=[text for plan in plans for text in plan.warnings],
+            warnings=[*missing, *(text for plan in plans for text in plan.warnings)],
         )
 
     def _table(self, database: Database, table: TableName, size: SplitSize, deadline: Deadline) -> BulkPlan:
@@ -82,26 +84,41 @@ class BulkPlanning:
                 raise ConnectError(f"Table {table.full} cannot be read in bulk: {why}.", key="mode") from None
             return BulkPlan((), (), warnings=[f"Table {table.full} is empty: its connector begins at its first row."])
         # After the mark, so that every row before it is in the span.
-        keys = _span(assembly, database) if has_integer_key(assembly) else None
+        keys = _span(assembly, self._config, database)
         size_now = table_size(database, assembly.table, assembly.source.relation)
         splits = cut(table, mark, keys, size_now, size)
         return BulkPlan(
             [split.as_split for split in splits],
             [SourcePosition(offsets.table_partition(table), mark)],
             [_statement(database, assembly, self._config, splits[0])],
-            [*_unordered(database, assembly, self._config), *_unsplit(table, keys)],
+            [*_unordered(database, assembly, self._config), *_unsplit(table, assembly, keys)],
         )
 
 
+def _missing(database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]) -> list[str]:
+    """Names of the filter that no table has, as warnings. ConfigError: none has one."""
+    notes: list[str] = []
+    present = list_tables(database, config)
+    problems = list(unmatched(config, database.border.database, present, chosen, notes))
+    database.end_transaction()
+    if problems:
+        raise ConfigError(problems)
+    if not chosen:
+        raise ConfigError("There is no table to read, or none that this user may see.", key="table.whitelist")
+    return notes
+
+
 def _waited_for(mark: SafeMark, database: Database, table: TableName, deadline: Deadline) -> Offset:
+    what = f"Table {table.full} has no safe mark yet"
+    wait = Wait(what)
     while True:
         found = mark.look(database)
         if found is not None:
             return found
+        wait.goes_on(database)
         if not deadline.wait(_LOOK_S):
             raise RetriableError(
-                f"Table {table.full} has no safe mark yet: a transaction older than its newest row is still open.",
-                fix="End the transaction, or wait longer.",
+                f"{what}: it waits for {those_of(database)}.", fix="End them, or wait longer by handover.settle."
             )
 
 
@@ -113,13 +130,22 @@ def _unordered(database: Database, assembly: Assembly, config: JdbcSourceConfig)
     return [] if why is None else [f"Table {assembly.table.full}: ids do not come in order, so no mark is safe: {why}"]
 
 
-def _span(assembly: Assembly, database: Database) -> range | None:
-    return key_span(database, assembly.source.relation, assembly.key().expressions[0])
+def _span(assembly: Assembly, config: JdbcSourceConfig, database: Database) -> range | None:
+    """From the least to the largest key there is; None: it is no integer, or the table is empty."""
+    key = integer_key(assembly, config)
+    return None if key is None else key_span(database, assembly.source.relation, key.expressions[0])
 
 
-def _unsplit(table: TableName, keys: range | None) -> list[str]:
-    text = f"Table {table.full} has no primary key of one integer column: one lane reads the whole of it."
-    return [text] if keys is None else []
+def _unsplit(table: TableName, assembly: Assembly, keys: range | None) -> list[str]:
+    told = []
+    if not assembly.key().places:
+        told.append(
+            f"Table {table.full} has no key by which reading could go on: rows of one id or timestamp are read and "
+            "written together, and where they are many that takes as much memory."
+        )
+    if keys is None:
+        told.append(f"Table {table.full} has no primary key of one integer column: one lane reads the whole of it.")
+    return told
 
 
 def _statement(database: Database, assembly: Assembly, config: JdbcSourceConfig, split: TableSplit) -> str:
@@ -193,7 +219,7 @@ class JdbcBulkReader:
         self._connections.close()
 
     def _keys_end(self, database: Database, wanted: TableSplit) -> int:
-        keys = _span(assembled(database, wanted.table, self._config), database)
+        keys = _span(assembled(database, wanted.table, self._config), self._config, database)
         return 0 if keys is None else keys.stop
 
     def _reader(self, wanted: TableSplit, after: Offset | None) -> TableReader:

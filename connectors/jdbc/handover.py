@@ -23,8 +23,8 @@ from connectors.jdbc.database import Database
 from connectors.jdbc.first_read import Beginning, FirstRead, NotSplit
 from connectors.jdbc.followed import Followed, Reject, StoredOffset
 from connectors.jdbc.offsets import Offset
+from connectors.jdbc.ranges import TableBase, split_plan
 from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
-from connectors.jdbc.splits import TableBase, split_plan
 from connectors.jdbc.tables import Part
 
 _log = logging.getLogger(__name__)

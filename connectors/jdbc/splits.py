@@ -1,4 +1,4 @@
-"""A table cut into splits, ranges of its key behind a mark, and the plan that reads one of them.
+"""A table cut into splits, ranges of its key behind a mark; `ranges` reads one of them.
 
 A first read by tasks and a bulk read by the lanes of a backfill are both made of these. Nothing is asked of the
 database here but how large a table is.
@@ -13,20 +13,9 @@ from typing import Any, NamedTuple, cast
 import sqlalchemy as sa
 
 from connect.api.bulk import Split, SplitSize
-from connectors.jdbc import offsets
-from connectors.jdbc.assemble import Assembly
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.cursors import has_index
 from connectors.jdbc.database import Database
-from connectors.jdbc.forms import DateTimes, TimestampForm
-from connectors.jdbc.modes import Ordering, key_of, literal
 from connectors.jdbc.offsets import Offset
-from connectors.jdbc.pages import Page
-from connectors.jdbc.query import Edge
-from connectors.jdbc.reading import ReadingPlan
 from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Raw
-from connectors.jdbc.zone import zone
 
 _DOING = "asking for the size of a table"
 _SIZES = {
@@ -152,99 +141,3 @@ def _estimate(database: Database, table: TableName | None) -> TableSize:
     if not rows or rows[0][0] is None:
         return _UNKNOWN
     return TableSize(int(rows[0][0]), int(rows[0][1] or 0))
-
-
-class TableBase(NamedTuple):
-    """What the plans of all splits of a table have in common."""
-
-    assembly: Assembly
-    plan: ReadingPlan
-
-    @classmethod
-    def of(cls, assembly: Assembly, split: TableSplit) -> TableBase:
-        """Asks the catalog. `split`: any one of them."""
-        return cls(assembly, assembly.plan(offsets.table_partition(split.table), split.mark))
-
-
-def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, stored: Offset | None) -> ReadingPlan:
-    """How to read a split, from where its stored offset says. Asks the database nothing."""
-    assembly = base.assembly
-    key = assembly.key()
-    names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
-    return replace(
-        base.plan,
-        label=f"{base.plan.label}, {split.label}",
-        partition=offsets.range_partition(split.table, split.place),
-        mode=Range(key, split.mark, stored),
-        paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),
-        bound=None,
-        guard=Always([*_limits(assembly, config, split.mark), *_keys(key, split)]),
-        blind_spots=(),
-        described=None,
-    )
-
-
-def _keys(key: Ordering, split: TableSplit) -> list[sa.ColumnElement[bool]]:
-    column = key.expressions[0]
-    low = [] if split.begin is None else [column >= literal(split.begin)]
-    return low if split.end is None else [*low, column < literal(split.end)]
-
-
-def _limits(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
-    if config.mode == "incrementing":
-        column, last = assembly.ids().expressions[0], offsets.id_of(mark)
-        assert last is not None
-        return [column > literal(config.incrementing_initial), column <= literal(last)]
-    column, _ = assembly.timestamp()
-    instants = assembly.timestamp_columns()[0].raw is Raw.INSTANT
-    form = DateTimes(None if instants else zone(config.db_timezone))
-    begin, end = form.edge(config.begin_ms * 1000), offsets.instant_us_of(mark)
-    assert end is not None
-    if config.mode == "timestamp":
-        return [column > begin.high, column < form.edge(end + 1).low]
-    # Following goes on with the rows of the mark's own instant, whose ids are above the initial one.
-    id_ = assembly.ids().expressions[0]
-    first = sa.or_(column > begin.high, id_ > literal(config.incrementing_initial))
-    return [column >= begin.low, first, column < form.edge(end).low]
-
-
-class Range:
-    """One range in the order of the key. Implements Mode."""
-
-    def __init__(self, key: Ordering, mark: Offset, stored: Offset | None) -> None:
-        self.order = key.expressions
-        self.keep: tuple[int, ...] = ()
-        self._key = key
-        self._mark = mark
-        self._last = offsets.range_progress_of(stored, mark)
-
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
-        """Behind the last delivered key."""
-        return [Edge.at(literal(value)) for value in self._last or ()]
-
-    def delivered(self, page: Page) -> Offset | None:
-        """How far the range was read, or that it is finished."""
-        if page.following is None:
-            return offsets.range_finished(self._mark)
-        self._last = key_of(page, self._key)
-        return offsets.range_progress(self._mark, self._last)
-
-    def finished(self) -> Offset | None:
-        """A range without further rows is finished, too."""
-        return offsets.range_finished(self._mark)
-
-
-@dataclass(frozen=True, slots=True)
-class Always:
-    """The same conditions on every pass. Implements Guard."""
-
-    conditions: Sequence[sa.ColumnElement[bool]]
-
-    def begin(self, database: Database) -> Sequence[sa.ColumnElement[Any]]:  # noqa: ARG002 - the protocol's
-        """The conditions."""
-        return self.conditions
-
-    @property
-    def is_waiting(self) -> bool:
-        """Nothing is held back."""
-        return False

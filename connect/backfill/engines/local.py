@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
+import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 
+from connect import python_child
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport, Wish
 from connect.backfill.kinds import JobConnectors
@@ -39,7 +40,7 @@ class LocalEngine:
         self._processes = processes or os.cpu_count() or 1
         self._retries = retries
         self._run = run
-        self._context: SpawnContext = multiprocessing.get_context("spawn")
+        self._context: SpawnContext = python_child.spawn_context()
         self._running: list[_Process] = []
 
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
@@ -121,6 +122,8 @@ def _answer(ended: _Process) -> LaneReport | str:
 
 def _main(run: RunLane, lanes: Connection, parent: int) -> None:
     die_with_parent(parent)
+    # A person's Ctrl-C goes to all processes of the terminal; the driver ends these.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         work: LaneTask | JobConnectors = lanes.recv()
         if isinstance(work, JobConnectors):

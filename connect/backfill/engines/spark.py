@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import socket
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
+from connect import python_child
 from connect.api.errors import ConnectError
 from connect.backfill.chunk import LaneReport
 from connect.backfill.engines.spark_errors import (
@@ -24,6 +24,7 @@ from connect.backfill.engines.spark_errors import (
     require_archive,
     require_hadoop_conf,
     require_java,
+    require_pyspark,
 )
 from connect.backfill.kinds import JobConnectors
 from connect.backfill.lane import LaneTask, RunLane, run_lane
@@ -42,6 +43,8 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.dynamicAllocation.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # No Python of an executor runs a module that lies in the folder it works in.
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
 _CONNECT_PORT: Final = 15002
 _ANSWERS_S: Final = 10.0
@@ -63,6 +66,7 @@ class SparkEngine:
         self._run = run
         self._session: SparkSession | None = None
         require_archive(spec.python_env)
+        require_pyspark()
         if spec.remote is None:
             require_java()
             if spec.master == "yarn":
@@ -85,21 +89,15 @@ class SparkEngine:
 
     def session(self) -> SparkSession:
         """The application's session, started where none is there. ConnectError: Spark did not start."""
-        try:
-            from pyspark.errors import PySparkRuntimeError
-            from pyspark.sql import SparkSession
-        except ImportError as error:
-            raise ConnectError(
-                f"PySpark is not installed: {error}.",
-                key="engine.type",
-                fix="pip install 'connect-for-kafka[spark]', or use engine: {type: local}.",
-            ) from error
+        from pyspark.errors import PySparkRuntimeError
+        from pyspark.sql import SparkSession
+
         if self._spec.remote is not None:
             return remote_session(self._spec, self._spec.remote)
         from py4j.protocol import Py4JJavaError
 
         settings = spark_settings(self._spec)
-        os.environ.update(python_variables(settings, os.environ))
+        os.environ.update({**python_variables(settings, os.environ), "PYTHONSAFEPATH": "1"})
         builder = SparkSession.builder.master(self._spec.master).appName(f"backfill {self._job}")
         for key, value in settings.items():
             builder = builder.config(key, value)
@@ -178,8 +176,8 @@ def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]
     """
     named = settings.get("spark.pyspark.python")
     return {
-        "PYSPARK_PYTHON": named or environment.get("PYSPARK_PYTHON", sys.executable),
-        "PYSPARK_DRIVER_PYTHON": environment.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+        "PYSPARK_PYTHON": named or environment.get("PYSPARK_PYTHON", python_child.PYTHON),
+        "PYSPARK_DRIVER_PYTHON": environment.get("PYSPARK_DRIVER_PYTHON", python_child.PYTHON),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +47,16 @@ _REMEDIES: Final = (
 # YARN tells in further lines why its containers failed.
 _JAVA_MESSAGE: Final = re.compile(r"^: (?P<message>.*?)(?=^\s*at |^Caused by: |^\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _JAVA_CAUSE: Final = re.compile(r"^Caused by: .*$", re.MULTILINE)
+
+
+def require_pyspark() -> None:
+    """ConnectError: it is not installed."""
+    if find_spec("pyspark") is None:
+        raise ConnectError(
+            "PySpark is not installed.",
+            key="engine.type",
+            fix="pip install 'connect-for-kafka[spark]', or use engine: {type: local}.",
+        )
 
 
 def require_java() -> None:

@@ -63,12 +63,20 @@ def test_a_request_may_not_choose_what_runs_on_the_worker_and_every_mistake_is_t
     spec = {
         "apiVersion": "backfill/v1", "name": "a b", "source": {"connector": "c", "config": "/etc/passwd"},
         "engine": {"master": "spark://elsewhere:7077", "conf": {"spark.jars": "x.jar"}, "packages": ["a:b:1"]},
-        "chunking": {"lanes": 0},
+        "chunking": {"lanes": 0}, "state": {"jobs_topic": "elsewhere"},
     }  # fmt: skip
     refused = call(worker, "POST", "/backfills", spec)
     assert refused.status_code == 400
     text = refused.json()["message"]
-    for part in ("engine.conf", "engine.packages", "engine.master", "source.config", "name:", "chunking.lanes"):
+    for part in (
+        "engine.conf",
+        "engine.packages",
+        "engine.master",
+        "source.config",
+        "name:",
+        "chunking.lanes",
+        "state.jobs_topic",
+    ):
         assert part in text
     for method, path in (("GET", ""), ("GET", "/chunks"), ("PUT", "/pause"), ("POST", "/verify")):
         assert call(worker, method, f"/backfills/none{path}").status_code == 404
@@ -77,3 +85,4 @@ def test_a_request_may_not_choose_what_runs_on_the_worker_and_every_mistake_is_t
     )
     assert missing.status_code == 400
     assert "no connector c" in missing.json()["message"]
+    assert "source.config" not in missing.json()["message"], "which no request may name"

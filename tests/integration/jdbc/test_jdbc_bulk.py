@@ -12,6 +12,7 @@ from jdbc_drive import OffsetStore
 from jdbc_server import Server
 from jdbc_stress import Committed, Row, Writer
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.bulk import BulkPlan, BulkReader, Split, SplitSize
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column
@@ -82,7 +83,7 @@ def test_what_was_read_in_bulk_and_what_is_followed_have_every_row_once(server: 
     for position in plan.following:
         store.store(Batch("", Column.from_rows([], None), position=position))
     (config,) = planned.task_configs(1)
-    task = planned.task(config)
+    task = planned.task({**config, **EVERYWHERE})
     task.open(store)
     deadline = Deadline.after(60)
     try:

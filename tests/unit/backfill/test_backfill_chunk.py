@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 
 import pytest
-from fake_lane import LETTERS, MARKERS, Broker, Numbers, PickyNumbers, chunks, run
+from fake_lane import LETTERS, MARKERS, Broker, CountedNumbers, Numbers, PickyNumbers, chunks, committed_markers, run
 
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import SourcePosition
 from connect.backfill import chunk as protocol
 from connect.backfill.chunk import Step, Wish
 from connect.backfill.markers import Marker, chunk_states
@@ -53,6 +55,30 @@ def test_a_lane_that_is_killed_at_any_step_and_run_again_has_every_row_once(step
             assert max(seen.values(), default=1) == 1
             run(broker, WORK, max_bytes=max_bytes)
         assert Counter(broker.rows) == EVERY_ROW
+
+
+@pytest.mark.parametrize("step", Step)
+def test_a_part_ends_only_where_reading_can_go_on_and_what_the_source_counted_is_what_was_read(step):
+    for after in range(1, 14):
+        broker = Broker()
+        try:
+            run(broker, WORK, killer(step, after), max_bytes=25, reader=CountedNumbers())
+        except KilledError:
+            run(broker, WORK, max_bytes=25, reader=CountedNumbers())
+        assert Counter(broker.rows) == EVERY_ROW
+        states = chunk_states(committed_markers(broker, 0))
+        assert {state.unread for state in states.values()} == {0}
+        assert all(state.counted is not None for state in states.values())
+
+
+def test_rows_behind_which_reading_can_never_go_on_are_not_collected_for_ever():
+    class Endless(Numbers):
+        def read(self, split, after):
+            for batch in super().read(split, after):
+                yield replace(batch, position=SourcePosition({}, None))
+
+    with pytest.raises(ConnectError, match=r"Chunk c0 has 20 rows.*Give the table a key"):
+        run(Broker(), chunks(1, 100), max_bytes=1, reader=Endless())
 
 
 @pytest.mark.parametrize("step", Step)

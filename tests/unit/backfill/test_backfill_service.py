@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import pytest
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, RetriableError
 from connect.backfill import service
 from connect.backfill.chunk import Wish
-from connect.backfill.job import Job, Jobs, JobState, JobWish
-from connect.backfill.service import BackfillService, checked, runnable
+from connect.backfill.job import Job, Jobs, JobState, JobStateError, JobWish
+from connect.backfill.service import BackfillService
 from connect.backfill.spec import BackfillSpec
+from connect.backfill.stored_spec import checked, runnable
 from connect.runtime.worker_config import WorkerConfig
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders-source"}}
@@ -36,6 +40,7 @@ class Children:
     def __init__(self):
         self.asked = []
         self.running = set()
+        self.failing = {}
 
     def is_running(self, name):
         return name in self.running
@@ -43,8 +48,10 @@ class Children:
     def forget_ended(self):
         pass
 
-    def answer(self, work, spec, timeout_s):
+    def answer(self, work, spec, timeout_s, **_):
         self.asked.append((work, spec))
+        if spec["name"] in self.failing:
+            raise self.failing[spec["name"]]
 
 
 @pytest.fixture
@@ -66,12 +73,19 @@ def service_of(children, monkeypatch):
 
 
 @pytest.mark.parametrize("key", CHOSEN)
-@pytest.mark.parametrize("act", ["resume", "verify"])
-def test_a_stored_job_chooses_no_code_and_no_machine(service_of, children, act, key):
+def test_a_stored_job_chooses_no_code_and_no_machine(service_of, children, key):
     asked = service_of(SPEC | {"engine": {key: CHOSEN[key]}})
-    with pytest.raises(ConfigError, match=rf"engine\.{key} of job orders"):
-        getattr(asked, act)("orders", 1.0)
+    with pytest.raises(ConfigError, match=rf"engine\.{key} of job orders") as caught:
+        asked.resume("orders", 1.0)
+    assert "`connect backfill resume orders` with --engine" in str(caught.value)
     assert children.asked == []
+
+
+@pytest.mark.parametrize("key", CHOSEN)
+def test_what_runs_no_engine_is_done_without_what_the_record_chose(service_of, children, key):
+    service_of(SPEC | {"engine": {key: CHOSEN[key]}}).verify("orders", 1.0)
+    [(_, spec)] = children.asked
+    assert BackfillSpec.model_validate(spec) == BackfillSpec.model_validate(SPEC)
 
 
 @pytest.mark.parametrize("act", ["resume", "verify"])
@@ -83,30 +97,95 @@ def test_a_stored_job_names_no_file(service_of, children, act):
     assert BackfillSpec.model_validate(spec) == BackfillSpec.model_validate(SPEC | {"engine": {"master": "local[2,4]"}})
 
 
-def test_a_worker_adopts_what_the_dead_ran_and_what_a_process_of_its_own_ran_that_died(children, monkeypatch):
-    def job(name, worker, state=JobState.RUNNING, **engine):
-        spec = SPEC | {"name": name, "engine": {"type": "local", **engine}}
-        return Job(spec, state, "r", 1, 1, 1, (), (), (), 0, 0, worker=worker)
+def job(name, worker, state=JobState.RUNNING, group="g", **engine):
+    spec = SPEC | {"name": name, "engine": {"type": "local", **engine}}
+    return Job(spec, state, "r", 1, 1, 1, (), (), (), 0, 0, worker=worker, group=group)
 
+
+@pytest.fixture
+def with_jobs(children, monkeypatch):
+    """The service of a worker of the cluster g whose jobs topic has these records."""
+
+    def made(*records):
+        jobs = Jobs(records)
+        monkeypatch.setattr(service, "JobStore", lambda *_: SimpleNamespace(jobs=lambda deadline: jobs))
+        return BackfillService(WorkerConfig.parse(WORKER), children)
+
+    return made
+
+
+def asked_for(children):
+    return {spec["name"] for _, spec in children.asked}
+
+
+def test_a_worker_adopts_what_the_dead_ran_and_what_a_process_of_its_own_ran_that_died(children, with_jobs):
     found = [
         job("of-the-dead", "gone:1"), job("mine-and-died", "me:1"), job("mine", "me:1"), job("of-a-living", "you:1"),
         job("by-a-command", ""), job("paused", "gone:1", JobState.PAUSED), job("to-be-paused", "gone:1"),
         job("forged", "gone:1", jars=["http://example.org/code.jar"]), job("planned", "gone:1", JobState.PLANNED),
+        job("of-another-cluster", "gone:1", group="other"), job("of-nobody", "gone:1", group=""),
+        job("mine-of-an-older-release", "me:1", group=""),
     ]  # fmt: skip
-    jobs = Jobs([*(one.record for one in found), JobWish("to-be-paused", Wish.PAUSE).record])
-    monkeypatch.setattr(service, "JobStore", lambda *_: SimpleNamespace(jobs=lambda deadline: jobs))
     children.running = {"mine"}
-    backfills = BackfillService(WorkerConfig.parse(WORKER), children)
-    backfills.adopt({"me:1", "you:1"}, 1.0)
-    assert [spec["name"] for _, spec in children.asked] == ["of-the-dead", "mine-and-died", "planned"]
+    backfills = with_jobs(*(one.record for one in found), JobWish("to-be-paused", Wish.PAUSE).record)
+    assert backfills.adopt({"me:1", "you:1"}, 1.0) == {}
+    mine = {"mine-and-died", "mine-of-an-older-release"}
+    assert asked_for(children) == {"of-the-dead", "planned", *mine}
+    shown = {one["name"]: one["not_adopted"] for one in backfills.backfills()}
+    assert "engine.jars of job forged" in shown["forged"]
+    assert "of-another-cluster" not in shown
     children.asked.clear()
     backfills.adopt(None, 1.0)
-    assert [spec["name"] for _, spec in children.asked] == ["mine-and-died"], "others are the leader's to give out"
+    assert asked_for(children) == mine, "others are the leader's to give out"
 
 
-def test_a_handover_is_of_the_same_spec():
-    with pytest.raises(ConfigError, match=r"engine\.jars"):
-        runnable(BackfillSpec.model_validate(SPEC | {"engine": {"jars": CHOSEN["jars"]}}))
+def test_jobs_go_on_behind_one_that_cannot_and_behind_records_that_nobody_can_read(children, with_jobs):
+    newer = asdict(replace(job("newer", "gone:1"), spec=SPEC | {"name": "newer", "warp": 9}))
+    records = [
+        job("fails", "gone:1").record, job("good", "gone:1").record, job("last", "gone:1").record,
+        (b'{"job":"newer"}', json.dumps(newer).encode()), (b'{"job":"bare"}', b"{}"),
+        (b'{"job":"forged"}', job("other", "gone:1").record[1]),
+    ]  # fmt: skip
+    children.failing = {"fails": RetriableError("no broker answers")}
+    backfills = with_jobs(*records)
+    assert backfills.adopt({"me:1"}, 1.0) == {"fails": "no broker answers"}
+    assert asked_for(children) == {"fails", "good", "last"}
+    shown = {one["name"]: one.get("unreadable") or one.get("not_adopted") for one in backfills.backfills()}
+    assert (shown["fails"], shown["good"]) == ("no broker answers", None)
+    assert "warp" in shown["newer"]
+    assert "KeyError" in shown["bare"]
+    assert "tells of job other" in shown["forged"]
+    with pytest.raises(JobStateError, match="newer: a record of it cannot be read"):
+        backfills.resume("newer", 1.0)
+
+
+@pytest.mark.parametrize("act", ["backfill", "chunks", "pause", "cancel"])
+def test_a_job_of_another_cluster_is_refused_with_its_name(with_jobs, act):
+    with pytest.raises(JobStateError, match=r"theirs belongs to the cluster with group\.id=other.*group\.id=g"):
+        getattr(with_jobs(job("theirs", "gone:1", group="other").record), act)("theirs")
+
+
+def test_a_request_names_no_jobs_topic_that_no_worker_looks_at():
+    assert (
+        checked(SPEC | {"state": {"jobs_topic": "connect-backfill-jobs"}}).state.jobs_topic == "connect-backfill-jobs"
+    )
+    with pytest.raises(
+        ConfigError, match=r"state\.jobs_topic: workers see the jobs of topic connect-backfill-jobs alone"
+    ):
+        checked(SPEC | {"state": {"jobs_topic": "elsewhere"}})
+
+
+def test_what_a_stored_engine_chose_is_shown_without_secrets_and_quoted_for_a_shell():
+    conf = {"spark.hadoop.fs.s3a.secret.key": "hunter2", "spark.jars": "'; touch /tmp/x; '"}
+    with pytest.raises(ConfigError) as caught:
+        runnable(BackfillSpec.model_validate(SPEC | {"engine": {"conf": conf}}), by="`connect backfill resume orders`")
+    text = str(caught.value)
+    assert "hunter2" not in text
+    given = shlex.split(text[text.index("--engine") :])
+    assert json.loads(given[1])["conf"] == {
+        "spark.hadoop.fs.s3a.secret.key": "[hidden]",
+        "spark.jars": conf["spark.jars"],
+    }
 
 
 def test_a_request_is_told_every_mistake_of_its_spec_in_the_words_of_a_file():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import pytest
 
@@ -36,16 +36,30 @@ def looked(monkeypatch: pytest.MonkeyPatch):
     """Runs the watch until it has looked so often, and a while longer; whom it took for alive each time it looked."""
     monkeypatch.setattr(backfill_watch, "_LOOK_S", 0.001)
     monkeypatch.setattr(backfill_watch, "_AGAIN_S", 0.001)
+    monkeypatch.setattr(backfill_watch, "_AGAIN_MAX_S", 0.001)
 
-    def run(workers: Workers, times: int, *, has_died: bool = False, fails: int = 0) -> list[Collection[str] | None]:
+    def run(
+        workers: Workers,
+        times: int,
+        *,
+        has_died: bool = False,
+        fails: Sequence[Exception | str] = (),
+        on_first: Callable[[], None] = lambda: None,
+    ) -> list[Collection[str] | None]:
         seen: list[Collection[str] | None] = []
 
-        def adopt(alive: Collection[str] | None) -> None:
+        def adopt(alive: Collection[str] | None) -> Mapping[str, str]:
             seen.append(alive)
-            if len(seen) <= fails:
-                raise ConnectError("no broker answers")
-            if fails < len(seen) < times:
+            if len(seen) == 1:
+                on_first()
+            if len(seen) <= len(fails):
+                failure = fails[len(seen) - 1]
+                if isinstance(failure, str):
+                    return {failure: "it cannot be planned"}
+                raise failure
+            if len(fails) < len(seen) < times:
                 workers.change("a", "c")
+            return {}
 
         async def watched() -> None:
             watch = BackfillWatch(workers, adopt, lambda: has_died and not seen)  # type: ignore[arg-type]
@@ -77,7 +91,16 @@ def test_who_does_not_lead_leaves_the_jobs_of_others_alone(looked):
     assert looked(workers, 1, has_died=True) == [None]
 
 
-def test_what_cannot_go_on_yet_is_tried_again(looked):
+@pytest.mark.parametrize("failure", [ConnectError("no broker answers"), ValueError("a defect"), "orders"], ids=repr)
+def test_what_cannot_go_on_yet_is_tried_again_whatever_it_was(looked, failure):
     workers = Workers()
     workers.change("a")
-    assert looked(workers, 3, fails=2) == [("a",)] * 3
+    assert looked(workers, 3, fails=[failure] * 2) == [("a",)] * 3
+
+
+def test_a_change_of_workers_does_not_wait_for_what_cannot_go_on(monkeypatch, looked):
+    workers = Workers()
+    workers.change("a", "b")
+    monkeypatch.setattr(backfill_watch, "_AGAIN_S", 3600.0)
+
+    assert looked(workers, 2, fails=["orders"], on_first=lambda: workers.change("a")) == [("a", "b"), ("a",)]

@@ -1,0 +1,88 @@
+"""What the record of a job may choose where the job is run by its name. One rule for REST and for commands.
+
+Whoever may write to the jobs topic may have written the record. So it chooses no more than a request over REST does:
+settings that name code, another machine or a file are shown, and whoever runs the job gives them again, in its file or
+on the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any, Final
+
+from connect.api.errors import ConfigError, ConfigProblem
+from connect.api.secrets import HIDDEN, is_suspect, masked
+from connect.backfill.spec import BackfillSpec, Engine
+from connect.backfill.spec_file import spec_mistakes
+from connect.runtime.internal_topics import JOBS_TOPIC
+
+_CODE: Final = "runs code of its author's choice"
+_MACHINE: Final = "names another machine"
+_FILE: Final = "names a file of the worker"
+_ENGINE: Final = {
+    "conf": _CODE, "packages": _CODE, "jars": _CODE, "python_env": _CODE, "master": _MACHINE, "remote": _MACHINE,
+}  # fmt: skip
+
+
+def checked(given: Mapping[str, Any]) -> BackfillSpec:
+    """The spec of a request. ConfigError lists every mistake, and every part that a request may not choose."""
+    problems = []
+    refused = {("engine", key): why for key, why in _ENGINE.items()}
+    for (part, key), why in (refused | {("source", "config"): _FILE, ("target", "config"): _FILE}).items():
+        inner = given.get(part)
+        if isinstance(inner, Mapping) and key in inner:
+            text = f"{part}.{key}: it {why}; give it in a file to `connect backfill run`."
+            problems.append(ConfigProblem(f"{part}.{key}", text))
+    state = given.get("state")
+    if isinstance(state, Mapping) and state.get("jobs_topic", JOBS_TOPIC) != JOBS_TOPIC:
+        text = f"state.jobs_topic: workers see the jobs of topic {JOBS_TOPIC} alone; leave it out."
+        problems.append(ConfigProblem("state.jobs_topic", text))
+    for place, text in spec_mistakes(given):
+        key = ".".join(map(str, place))
+        problems.append(ConfigProblem(key, f"{key}: {text}."))
+    if problems:
+        raise ConfigError(problems)
+    return BackfillSpec.model_validate(given)
+
+
+def without_choices(spec: BackfillSpec) -> BackfillSpec:
+    """A stored spec for what runs no engine: without code, other machines and files."""
+    # The connectors are there since the job began; a file that is named would be read here.
+    parts = {name: getattr(spec, name).model_copy(update={"config": None}) for name in ("source", "target")}
+    safe = {key: value for key, value in spec.engine.model_dump().items() if key not in chosen_engine(spec)}
+    return spec.model_copy(update={**parts, "engine": Engine.model_validate(safe)})
+
+
+def runnable(spec: BackfillSpec, *, by: str) -> BackfillSpec:
+    """A stored spec as it may be run. `by`: what its owner would run it by, where it has to be given an engine.
+
+    ConfigError: its engine has to be given again; what the record says of it is shown, without secrets.
+    """
+    chosen = chosen_engine(spec)
+    if chosen:
+        problems = [
+            ConfigProblem(f"engine.{key}", f"engine.{key} of job {spec.name}: it {_ENGINE[key]}, and a record in Kafka "
+                          f"chooses none: {json.dumps(value)}.")
+            for key, value in chosen.items()
+        ]  # fmt: skip
+        again = shlex.quote(json.dumps({"type": spec.engine.type, **chosen}))
+        raise ConfigError(problems, fix=f"If that is what you want, go on by its file, or by {by} --engine {again}")
+    return without_choices(spec)
+
+
+def chosen_engine(spec: BackfillSpec) -> dict[str, Any]:
+    """What the engine of a stored spec has that no record may choose, without secrets."""
+    chosen = spec.engine.model_dump(mode="json", exclude_defaults=True)
+    if spec.engine.master.startswith("local["):
+        chosen.pop("master", None)  # this machine, on any number of cores
+    return {key: _shown(value) for key, value in chosen.items() if key in _ENGINE}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: HIDDEN if is_suspect(key) else _shown(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shown(inner) for inner in value]
+    return masked(value) if isinstance(value, str) else value

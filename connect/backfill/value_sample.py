@@ -1,0 +1,67 @@
+"""Compares rows of the source with the records of the target value by value, for some chunks of a job.
+
+The rows are read and made into records once more, by the connector's own transforms and converters, and each record
+has to be among those that the topics have of its chunk.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from connect.api.bulk import BulkReader, RejectingReader, Split
+from connect.backfill.markers import ChunkState
+from connect.backfill.topic_records import digests
+from connect.backfill.verdict import ValuesVerdict
+from connect.runtime.connector_settings import ConnectorParts
+from connect.runtime.pipeline import SourcePipeline
+
+ROWS_AT_MOST: Final = 100_000
+BYTES_AT_MOST: Final = 256 * 2**20
+"""About so many rows, and bytes of their records, are compared. They are read and converted once more."""
+
+
+def sampled_chunks(seed: str, chunks: Mapping[str, ChunkState]) -> list[str]:
+    """The ids of as many chunks as may be compared, drawn by the seed; at least one of those that there are."""
+    taken: list[str] = []
+    share = 0.0
+    for chunk in sorted(chunks, key=lambda chunk: zlib.crc32(f"{seed}/{chunk}".encode())):
+        state = chunks[chunk]
+        share += max(state.read / ROWS_AT_MOST, state.size_bytes / BYTES_AT_MOST)
+        if taken and share > 1:
+            break
+        taken.append(chunk)
+    return taken
+
+
+class ValueSample:
+    """The rows of some chunks as records. Owned by one thread."""
+
+    def __init__(self, parts: ConnectorParts, reader: BulkReader) -> None:
+        """`parts`: the source connector's. `reader`: reads what the job read; the caller closes it."""
+        # A row that no record can hold is a letter, or its chunk is not done.
+        self._pipeline: SourcePipeline = parts.source_pipeline(lambda _: None)
+        self._reader = reader
+        if isinstance(reader, RejectingReader):
+            reader.reject_by(lambda _batch, _rows: None)
+
+    def compared(self, seed: str, splits: Sequence[Split], there: Mapping[str, Counter[int]]) -> ValuesVerdict | None:
+        """What differs; None: a row becomes another record each time. `there`: digests of each chunk's records."""
+        compared = differ = 0
+        for split in splits:
+            left = Counter(there[split.id])
+            for batch in self._reader.read(split, None):
+                if not len(batch):
+                    continue
+                made = [digest for raw in self._pipeline.encode(batch).rows for digest in digests(raw)]
+                if not compared and made != [d for raw in self._pipeline.encode(batch).rows for d in digests(raw)]:
+                    return None
+                compared += len(made)
+                for digest in made:
+                    if left[digest] > 0:
+                        left[digest] -= 1
+                    else:
+                        differ += 1
+        return ValuesVerdict(compared, differ, [split.id for split in splits], seed)

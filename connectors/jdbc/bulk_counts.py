@@ -1,0 +1,44 @@
+"""Counts what a bulk read of a table is to have by the table's own conditions, beside the ranges it was cut into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from connect.api.bulk import RowCount, Split
+from connectors.jdbc.assemble import assembled
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.ranges import before_mark, beyond_reach
+from connectors.jdbc.splits import TableSplit
+
+
+def count_all(config: JdbcSourceConfig, splits: Sequence[Split]) -> list[RowCount]:
+    """The rows before the mark of each table that these splits of one plan are of. Connects."""
+    by_table: dict[str, list[tuple[TableSplit, str]]] = {}
+    for split in splits:
+        wanted = TableSplit.of(split)
+        by_table.setdefault(wanted.table.full, []).append((wanted, split.id))
+    database = Database(config, waits=True)
+    try:
+        return [_counted(database, config, own[0][0], [split_id for _, split_id in own]) for own in by_table.values()]
+    finally:
+        database.close()
+
+
+def _counted(database: Database, config: JdbcSourceConfig, split: TableSplit, ids: Sequence[str]) -> RowCount:
+    assembly = assembled(database, split.table, config)
+    name = f"table {split.table.full}"
+    wanted = sa.and_(*before_mark(assembly, config, split.mark))
+    unread, why = beyond_reach(assembly, config)
+    counts: list[sa.ColumnElement[Any]] = [_how_many(wanted), _how_many(unread)]
+    statement = sa.select(*counts).select_from(assembly.source.relation)
+    ((rows, left_out),) = database.rows(statement, f"counting {name}")
+    database.end_transaction()
+    return RowCount(name, ids, int(rows or 0), int(left_out or 0), why)
+
+
+def _how_many(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.sum(sa.case((condition, 1), else_=0))

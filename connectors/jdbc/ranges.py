@@ -1,0 +1,236 @@
+"""Reads one split of a table: its rows in an order in which reading goes on behind any place that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from connectors.jdbc import offsets
+from connectors.jdbc.assemble import Assembly
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.cursors import has_index
+from connectors.jdbc.database import Database
+from connectors.jdbc.forms import DateTimes, TimestampForm
+from connectors.jdbc.modes import Mode, Ordering, key_of, literal, whole_id
+from connectors.jdbc.offsets import Offset
+from connectors.jdbc.pages import Page
+from connectors.jdbc.query import Edge
+from connectors.jdbc.reading import ReadingPlan
+from connectors.jdbc.splits import TableSplit
+from connectors.jdbc.types import Projection, Raw
+from connectors.jdbc.zone import zone
+
+_EARLIEST = "timestamp.initial"
+_LOWEST = "incrementing.initial"
+
+
+class TableBase(NamedTuple):
+    """What the plans of all splits of a table have in common."""
+
+    assembly: Assembly
+    plan: ReadingPlan
+
+    @classmethod
+    def of(cls, assembly: Assembly, split: TableSplit) -> TableBase:
+        """Asks the catalog. `split`: any one of them."""
+        return cls(assembly, assembly.plan(offsets.table_partition(split.table), split.mark))
+
+
+def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, stored: Offset | None) -> ReadingPlan:
+    """How to read a split, from where its stored offset says. Asks the database nothing."""
+    assembly = base.assembly
+    names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
+    return replace(
+        base.plan,
+        label=f"{base.plan.label}, {split.label}",
+        partition=offsets.range_partition(split.table, split.place),
+        mode=_mode(assembly, config, split.mark, stored),
+        paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),
+        bound=None,
+        guard=Always([*before_mark(assembly, config, split.mark), *_within(assembly, config, split)]),
+        blind_spots=(),
+        described=None,
+    )
+
+
+def integer_key(assembly: Assembly, config: JdbcSourceConfig) -> Ordering | None:
+    """The one integer column of which ranges can be cut; None: there is none.
+
+    It names a row, or where nothing does it is the column of ids by which the table is followed.
+    """
+    key = assembly.key()
+    if not key.places and "incrementing" in config.mode:
+        key = assembly.ids()
+    columns = [assembly.shape.columns[place] for place in key.places if place < len(assembly.shape.columns)]
+    is_one = len(key.places) == 1
+    return key if is_one and all(c.raw is Raw.INTEGER and c.projection is Projection.AS_IS for c in columns) else None
+
+
+def before_mark(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
+    """The rows that following leaves to a bulk read: all before the mark, or from where the configuration begins.
+
+    Where it says nothing of a beginning, the rows that following would take for older than any are among them:
+    negative ids, and times before 1970.
+    """
+    given = config.originals
+    if config.mode == "incrementing":
+        column, last = assembly.ids().expressions[0], offsets.id_of(mark)
+        assert last is not None
+        low = [column > literal(config.incrementing_initial)] if _LOWEST in given else []
+        return [*low, column <= literal(last)]
+    column, _ = assembly.timestamp()
+    form = _form(assembly, config)
+    begin, end = form.edge(config.begin_ms * 1000), offsets.instant_us_of(mark)
+    assert end is not None
+    if config.mode == "timestamp":
+        return [*([column > begin.high] if _EARLIEST in given else []), column < form.edge(end + 1).low]
+    conditions = [column < form.edge(end).low]
+    if _EARLIEST in given:
+        conditions.append(column >= begin.low)
+        # Following goes on with the rows of the mark's own instant, whose ids are above the initial one.
+        if _LOWEST in given:
+            id_ = assembly.ids().expressions[0]
+            conditions.append(sa.or_(column > begin.high, id_ > literal(config.incrementing_initial)))
+    return conditions
+
+
+def beyond_reach(assembly: Assembly, config: JdbcSourceConfig) -> tuple[sa.ColumnElement[bool], str]:
+    """The rows that neither a bulk read nor following ever reads, and why: by NULL, or before the beginning."""
+    given = config.originals
+    conditions: list[sa.ColumnElement[bool]] = []
+    why = []
+    if "timestamp" in config.mode:
+        column, _ = assembly.timestamp()
+        conditions.append(column.is_(None))
+        why.append("their timestamp is NULL")
+        if _EARLIEST in given and config.timestamp_initial != -1:
+            begin = _form(assembly, config).edge(config.begin_ms * 1000)
+            conditions.append(column < begin.low)
+            why.append(f"it is before {_EARLIEST}")
+    if "incrementing" in config.mode:
+        id_ = assembly.ids().expressions[0]
+        conditions.append(id_.is_(None))
+        why.append("their id is NULL")
+        if _LOWEST in given and config.mode == "incrementing":
+            conditions.append(id_ <= literal(config.incrementing_initial))
+            why.append(f"it is not above {_LOWEST}")
+    return sa.or_(*conditions), " or ".join(why)
+
+
+def _form(assembly: Assembly, config: JdbcSourceConfig) -> DateTimes:
+    return DateTimes(None if assembly.timestamp_columns()[0].raw is Raw.INSTANT else zone(config.db_timezone))
+
+
+def _within(assembly: Assembly, config: JdbcSourceConfig, split: TableSplit) -> list[sa.ColumnElement[bool]]:
+    if split.begin is None and split.end is None:
+        return []
+    key = integer_key(assembly, config) or assembly.key()
+    column = key.expressions[0]
+    low = [] if split.begin is None else [column >= literal(split.begin)]
+    return low if split.end is None else [*low, column < literal(split.end)]
+
+
+def _mode(assembly: Assembly, config: JdbcSourceConfig, mark: Offset, stored: Offset | None) -> Mode:
+    key = assembly.key()
+    if key.places:
+        return Range(key, mark, stored)
+    if "incrementing" in config.mode:
+        ids = assembly.ids()
+        place = ids.places[0]
+        by_id = Followed(ids.expressions, (), lambda row: whole_id(row[place]), lambda last: Edge.at(literal(last)))
+        return UnnamedRows(by_id, mark, stored)
+    column, times = assembly.timestamp()
+    # As text: a number would pass for a key of which ranges can be cut.
+    by_time = Followed(
+        (column,), times.places, lambda row: str(times.one(row)), lambda last: _form(assembly, config).edge(int(last))
+    )
+    return UnnamedRows(by_time, mark, stored)
+
+
+class Range:
+    """One range in the order of the key. Implements Mode."""
+
+    def __init__(self, key: Ordering, mark: Offset, stored: Offset | None) -> None:
+        self.order = key.expressions
+        self.keep: tuple[int, ...] = ()
+        self._key = key
+        self._mark = mark
+        self._last = offsets.range_progress_of(stored, mark)
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+        """Behind the last delivered key."""
+        return [Edge.at(literal(value)) for value in self._last or ()]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """How far the range was read, or that it is finished."""
+        if page.following is None:
+            return offsets.range_finished(self._mark)
+        self._last = key_of(page, self._key)
+        return offsets.range_progress(self._mark, self._last)
+
+    def finished(self) -> Offset | None:
+        """A range without further rows is finished, too."""
+        return offsets.range_finished(self._mark)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The value by which a table is followed: what orders by it, its columns' places, it in a row, and its edge."""
+
+    order: tuple[sa.ColumnElement[Any], ...]
+    places: tuple[int, ...]
+    value: Callable[[Sequence[Any]], Any]
+    edge: Callable[[Any], Edge]
+
+
+class UnnamedRows:
+    """The rows of a split of a table whose rows nothing names, in the order of what it is followed by. Implements Mode.
+
+    Rows of one value cannot be told apart, so reading goes on behind the last of them only: a page that ends among them
+    has no offset.
+    """
+
+    def __init__(self, followed: Followed, mark: Offset, stored: Offset | None) -> None:
+        self.order = followed.order
+        self.keep = followed.places
+        self._followed = followed
+        self._mark = mark
+        self._last = offsets.range_progress_of(stored, mark)
+
+    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+        """Behind all rows of the last value."""
+        return [] if self._last is None else [self._followed.edge(self._last[0])]
+
+    def delivered(self, page: Page) -> Offset | None:
+        """How far the split was read, or that it is finished; None: other rows of the last value follow."""
+        if page.following is None:
+            return offsets.range_finished(self._mark)
+        assert page.last is not None
+        last = self._followed.value(page.last)
+        if self._followed.value(page.following) == last:
+            return None
+        self._last = (last,)
+        return offsets.range_progress(self._mark, self._last)
+
+    def finished(self) -> Offset | None:
+        """A split without further rows is finished, too."""
+        return offsets.range_finished(self._mark)
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """The same conditions on every pass. Implements Guard."""
+
+    conditions: Sequence[sa.ColumnElement[bool]]
+
+    def begin(self, database: Database) -> Sequence[sa.ColumnElement[Any]]:  # noqa: ARG002 - the protocol's
+        """The conditions."""
+        return self.conditions
+
+    @property
+    def is_waiting(self) -> bool:
+        """Nothing is held back."""
+        return False
