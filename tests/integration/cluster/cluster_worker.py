@@ -34,7 +34,8 @@ class WorkerProcess:
     def __init__(self, file: Path, log: Path, *arguments: str, cold: bool = False) -> None:
         self.log = log
         self._stderr = log.open("ab")
-        environment = {**os.environ, "PYTHONPATH": str(PLUGINS)}
+        paths = [str(PLUGINS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         argv = ["worker", str(file), *arguments]
         reads, writes = os.pipe()
         self._stdout = os.fdopen(reads, encoding="utf-8")

@@ -1,0 +1,98 @@
+"""What goes wrong in a random history of a cluster: a fault begins, and is healed some steps later."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import psutil
+from cluster_bed import Bed, Member
+
+
+@dataclass
+class Fault:
+    """A fault that has begun. `member` is not to be harmed again before it is healed."""
+
+    name: str
+    heal: Callable[[], None]
+    member: Member | None = None
+
+
+def begin(bed: Bed, draw: random.Random, open_faults: Sequence[Fault]) -> Fault | None:
+    """Do some harm; None where nothing is left to be harmed."""
+    kind = draw.choice((*_TO_MEMBERS, *_TO_MEMBERS, *_TO_KAFKA))
+    if kind in _TO_KAFKA:
+        if any(fault.member is None for fault in open_faults):
+            return None
+        return _TO_KAFKA[kind](bed)
+    harmed = [fault.member for fault in open_faults]
+    unharmed = [member for member in bed.members if member not in harmed]
+    if not unharmed:
+        return None
+    leader = bed.leader()
+    member = leader if leader in unharmed and draw.random() < 0.4 else draw.choice(unharmed)
+    assert member is not None
+    return _TO_MEMBERS[kind](member, draw)
+
+
+def _kill_worker(member: Member, draw: random.Random) -> Fault:
+    member.process.process.kill()
+    return Fault(f"worker {member.number} killed", lambda: _start_again(member), member)
+
+
+def _leave(member: Member, draw: random.Random) -> Fault:
+    member.process.process.send_signal(signal.SIGTERM)
+    return Fault(f"worker {member.number} told to end", lambda: _start_again(member), member)
+
+
+def _freeze_worker(member: Member, draw: random.Random) -> Fault:
+    """Freeze the worker alone, or with its hosts like a paused machine."""
+    tree = member.tree()
+    frozen = tree if draw.random() < 0.5 else tree[:1]
+    _signal(frozen, signal.SIGSTOP)
+    return Fault(
+        f"worker {member.number} frozen, {len(frozen)} processes", lambda: _signal(frozen, signal.SIGCONT), member
+    )
+
+
+def _kill_hosts(member: Member, draw: random.Random) -> Fault:
+    hosts = [process for process in member.tree()[1:] if not process.children()] if member.tree() else []
+    _signal(draw.sample(hosts, min(1, len(hosts))), signal.SIGKILL)
+    return Fault(f"a host of worker {member.number} killed", lambda: None, member)
+
+
+def _hold_up_rest(member: Member, draw: random.Random) -> Fault:
+    member.relay.cut()
+    return Fault(f"requests of others to worker {member.number} held up", member.relay.mend, member)
+
+
+def _kill_kafka(bed: Bed) -> Fault:
+    bed.kafka.kill()
+    return Fault("broker killed", lambda: bed.kafka.start() and None)
+
+
+def _freeze_kafka(bed: Bed) -> Fault:
+    assert bed.kafka.pid is not None
+    broker = [psutil.Process(bed.kafka.pid)]
+    _signal(broker, signal.SIGSTOP)
+    return Fault("broker frozen", lambda: _signal(broker, signal.SIGCONT))
+
+
+def _start_again(member: Member) -> None:
+    member.process.stop()
+    member.start()
+
+
+def _signal(processes: Sequence[psutil.Process], number: int) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+
+
+_TO_MEMBERS: dict[str, Callable[[Member, random.Random], Fault]] = {
+    "kill": _kill_worker, "leave": _leave, "freeze": _freeze_worker, "host": _kill_hosts, "rest": _hold_up_rest,
+}  # fmt: skip
+_TO_KAFKA: dict[str, Callable[[Bed], Fault]] = {"kafka killed": _kill_kafka, "kafka frozen": _freeze_kafka}

@@ -1,0 +1,300 @@
+"""One random history of a cluster: clients that change connectors, faults, and looks at whether all is as asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from cluster_bed import TOPICS, Bed, Member
+from cluster_evidence import Row, check_presence, check_sink, check_source, pid_of
+from cluster_faults import Fault, begin
+from cluster_model import ABSENT, Answer, Asked, Connector, Operation, PromiseError, Truth
+from histories import History
+from topic_reader import TopicReader
+
+CONVERGES_S: Final = 120.0
+"""After the last fault, on a machine that is busy with other things, too."""
+_MOVES_S: Final = 60.0
+_KINDS: Final = {
+    "create": 2, "save": 4, "pause": 3, "resume": 4, "stop": 3, "restart": 2, "delete": 1, "delete_all": 1,
+    "reset_offsets": 2, "set_offsets": 2,
+}  # fmt: skip
+_SINK: Final = "sink"
+_SOURCES: Final = {"once": TOPICS[0], "often": TOPICS[1]}
+
+
+class ClusterHistory:
+    """Drives a cluster and the model beside it."""
+
+    def __init__(self, bed: Bed, history: History) -> None:
+        self._bed, self._history, self._draw = bed, history, history.draw
+        self._connectors = {name: Connector(name) for name in (*_SOURCES, _SINK)}
+        self._faults: list[Fault] = []
+        self._healed_ns = 0
+        self._revision = 0
+        self._readers = {topic: TopicReader(bed.bootstrap_servers, topic) for topic in TOPICS}
+
+    def run(self, rounds: int) -> None:
+        """Do all of it. PromiseError."""
+        try:
+            for name in self._connectors:
+                self._do([(name, self._new("create", name), self._bed.members[0])])
+            self._look()
+            for _ in range(rounds):
+                self._round()
+            self._heal(len(self._faults))
+            self._finish()
+        finally:
+            self._heal(len(self._faults))
+
+    # Steps.
+
+    def _round(self) -> None:
+        draw = self._draw
+        if draw.random() < 0.6 and len(self._faults) < 2:
+            fault = begin(self._bed, draw, self._faults)
+            if fault is not None:
+                self._history.note("fault", fault=fault.name)
+                self._faults.append(fault)
+        names = draw.choices(list(self._connectors), k=draw.choice((1, 1, 2, 3)))
+        kinds = draw.choices(list(_KINDS), weights=list(_KINDS.values()), k=len(names))
+        asked = [
+            (name, self._new(kind, name), draw.choice(self._bed.members))
+            for name, kind in zip(names, kinds, strict=True)
+        ]
+        self._do(asked)
+        threading.Event().wait(draw.choice((0.0, 0.5, 2.0)))
+        if self._faults and draw.random() < 0.5:
+            self._heal(1)
+        if draw.random() < 0.15:
+            self._heal(len(self._faults))
+            self._look()
+
+    def _new(self, kind: str, name: str) -> Operation:
+        if kind in {"create", "save"}:
+            self._revision += 1
+            return Operation(kind, self._revision, self._draw.choice((1, 2, 3)))
+        if kind == "set_offsets":
+            if name == _SINK:
+                return Operation("reset_offsets")
+            return Operation(kind, start=self._draw.randrange(0, 100_000))
+        return Operation(kind)
+
+    def _do(self, together: Sequence[tuple[str, Operation, Member]]) -> None:
+        """Ask for all at one time, by as many clients."""
+        for name, operation, member in together:
+            self._history.note("ask", connector=name, operation=str(operation), worker=member.number)
+        with ThreadPoolExecutor(len(together)) as clients:
+            asking = [clients.submit(self._ask, *one) for one in together]
+            answered = [(name, one.result(), member) for (name, _, member), one in zip(together, asking, strict=True)]
+        for name in {name for name, _, _ in answered}:
+            its = [asked for other, asked, _ in answered if other == name]
+            for asked in its:
+                self._history.note(
+                    "answer", connector=name, operation=asked.operation.kind, answer=str(asked.answer)[:200]
+                )
+            self._connectors[name].take(its)
+        if len(together) == 1 and not self._faults:
+            self._read_own_write(*answered[0])
+
+    def _ask(self, name: str, operation: Operation, member: Member) -> Asked:
+        sent_ns = time.time_ns()
+        answer = member.ask(*self._request(name, operation))
+        return Asked(operation, answer, sent_ns, time.time_ns())
+
+    def _request(self, name: str, operation: Operation) -> tuple[str, str, Any]:
+        path = f"/connectors/{name}"
+        match operation.kind:
+            case "create":
+                return "POST", "/connectors", {"name": name, "config": self._config(name, operation)}
+            case "save":
+                return "PUT", f"{path}/config", self._config(name, operation)
+            case "pause" | "resume" | "stop":
+                return "PUT", f"{path}/{operation.kind}", None
+            case "restart":
+                return "POST", f"{path}/restart?includeTasks=true", None
+            case "delete":
+                return "DELETE", path, None
+            case "delete_all":
+                return "DELETE", f"{path}?reset_offsets=true", None
+            case "reset_offsets":
+                return "DELETE", f"{path}/offsets", None
+        positions = [{"partition": {"share": str(share)}, "offset": {"next": operation.start}} for share in range(3)]
+        return "PATCH", f"{path}/offsets", {"offsets": positions}
+
+    def _config(self, name: str, operation: Operation) -> dict[str, str]:
+        own = {
+            "presence": str(self._bed.presence),
+            "revision": str(operation.revision),
+            "tasks.max": str(operation.tasks),
+        }
+        if name == _SINK:
+            return {"connector.class": "NumberedSink", "topics": ",".join(TOPICS), "folder": str(self._bed.sunk), **own}
+        support = {"exactly.once.support": "required"} if name == "once" else {}
+        return {"connector.class": "NumberedSource", "topic": _SOURCES[name], **own, **support}
+
+    def _heal(self, count: int) -> None:
+        for fault in self._faults[:count]:
+            self._history.note("heal", fault=fault.name)
+            fault.heal()
+            self._healed_ns = time.time_ns()
+        del self._faults[:count]
+
+    # Looks.
+
+    def _read_own_write(self, name: str, asked: Asked, member: Member) -> None:
+        """Who has changed a connector by way of a worker reads it from this worker."""
+        if asked.answer.is_known:
+            seen = _config_of(member.ask("GET", f"/connectors/{name}/config"))
+            allowed = {(truth.revision, truth.tasks) for truth in self._connectors[name].allowed()}
+            if seen not in allowed:
+                raise PromiseError(
+                    f"{name}: {asked} was answered, and the same worker then shows {seen}, not {allowed}."
+                )
+
+    def _look(self) -> None:
+        """No fault is open: everything becomes as it was asked, and statuses tell the truth. PromiseError."""
+        while True:
+            seen = self._converged()
+            self._history.note("look", seen={name: tuple(truth) for name, truth in seen.items()})
+            try:
+                for name, truth in seen.items():
+                    self._connectors[name].settle(truth, self._healed_ns)
+                    self._check_truth(name, truth)
+                break
+            except PromiseError:
+                # A late request may be done between the look at a status and that at the task.
+                if not any(connector.late for connector in self._connectors.values()) or self._seen() == seen:
+                    raise
+        check_presence(self._bed.presence)
+
+    def _converged(self) -> Mapping[str, Truth]:
+        until_s = time.monotonic() + CONVERGES_S
+        while True:
+            seen = self._seen()
+            wrong = {name: one for name, one in seen.items() if isinstance(one, str)}
+            truths = {name: one for name, one in seen.items() if isinstance(one, Truth)}
+            for name, truth in truths.items():
+                if truth not in self._connectors[name].allowed():
+                    wrong[name] = f"{truth}, and may be only {sorted(self._connectors[name].allowed())}"
+            if not wrong:
+                return truths
+            if time.monotonic() > until_s:
+                raise PromiseError(f"After {CONVERGES_S} s without a fault: {json.dumps(wrong, indent=1)}")
+            threading.Event().wait(0.5)
+
+    def _seen(self) -> Mapping[str, Truth | str]:
+        """What all workers agree on, for each connector; else what is wrong."""
+        answers = [member.ask("GET", "/connectors?expand=status&expand=info") for member in self._bed.members]
+        if any(answer.status != 200 for answer in answers):
+            return dict.fromkeys(self._connectors, f"workers answer {[answer.status for answer in answers]}")
+        told = [json.loads(answer.text) for answer in answers]
+        return {name: self._agreed([one.get(name) for one in told]) for name in self._connectors}
+
+    def _agreed(self, told: Sequence[Any]) -> Truth | str:
+        if any(one != told[0] for one in told):
+            return f"workers differ: {told}"
+        if told[0] is None:
+            return ABSENT
+        status, config = told[0]["status"], told[0]["info"]["config"]
+        state, tasks = status["connector"]["state"], status["tasks"]
+        most = 0 if state == "STOPPED" else int(config["tasks.max"])
+        # A paused connector has the tasks of its last run, and none after a stop: it is not asked for others.
+        is_right = len(tasks) == most or state == "PAUSED"
+        if not is_right or {task["state"] for task in tasks} - {state}:
+            return f"{most} tasks should be {state}: {status}"
+        strangers = {task["worker_id"] for task in tasks} - {member.id for member in self._bed.members}
+        if strangers:
+            return f"nobody is {strangers}: {status}"
+        return Truth(int(config["revision"]), int(config["tasks.max"]), state)
+
+    def _check_truth(self, name: str, truth: Truth) -> None:
+        """What should run does, where its status says and by the newest configuration; what should not, does not."""
+        if truth.state == "RUNNING":
+            for share in range(truth.tasks):
+                self._wait_for(
+                    f"{name}-{share} runs where its status says", lambda share=share: self._runs(name, share)
+                )
+            if name in _SOURCES:
+                self._wait_for(f"rows of {name} of {truth}", lambda: self._newest_revision(name) == truth.revision)
+        elif truth.state == "PAUSED" and name in _SOURCES and not self._is_still(name):
+            raise PromiseError(f"{name} is PAUSED by its status, and a task of it took a step.")
+        elif truth.state != "PAUSED":
+            # Neither a deletion nor a stop waits for the tasks, which have their time to end.
+            self._wait_for(f"no task of {name} takes a step any more", lambda: self._is_still(name))
+
+    def _is_still(self, name: str) -> bool:
+        before = self._steps(name)
+        threading.Event().wait(0.7)
+        return self._steps(name) == before
+
+    def _runs(self, name: str, share: int) -> bool:
+        file = self._bed.presence / f"{name}-{share}"
+        if not file.exists():
+            return False
+        size, mark = file.stat().st_size, file.read_text().splitlines()[-1]
+        threading.Event().wait(0.3)
+        status = self._bed.members[0].ask("GET", f"/connectors/{name}/status")
+        where = {task["id"]: task["worker_id"] for task in json.loads(status.text).get("tasks", ())}
+        owner = next((member for member in self._bed.members if member.id == where.get(share)), None)
+        is_there = owner is not None and pid_of(mark) in {process.pid for process in owner.tree()}
+        return is_there and (name == _SINK or file.stat().st_size > size)
+
+    def _newest_revision(self, name: str) -> int:
+        rows = self._readers[_SOURCES[name]].read()
+        return Row.parse(rows[-1][1]).revision if rows else 0
+
+    def _steps(self, name: str) -> Mapping[str, int]:
+        return {file.name: file.stat().st_size for file in self._bed.presence.glob(f"{name}-*")}
+
+    def _wait_for(self, what: str, condition: Any) -> None:
+        until_s = time.monotonic() + _MOVES_S
+        while not condition():
+            if time.monotonic() > until_s:
+                raise PromiseError(f"Not within {_MOVES_S} s: {what}. {self._seen()}")
+            threading.Event().wait(0.2)
+
+    def _finish(self) -> None:
+        """Let everything run once more, stop the sources, and count the rows at both ends."""
+        self._look()
+        self._let_run(_SINK)
+        for name in _SOURCES:
+            self._let_run(name)
+        self._look()
+        for name in _SOURCES:
+            self._do([(name, Operation("stop"), self._bed.members[0])])
+        self._look()
+        written = {topic: reader.read() for topic, reader in self._readers.items()}
+        for name, topic in _SOURCES.items():
+            rows = [Row.parse(text) for _, text in written[topic]]
+            self._history.note("rows", connector=name, rows=len(rows))
+            check_source(name, rows, self._connectors[name].asked, once=name == "once")
+        offsets = {topic: [offset for offset, _ in rows] for topic, rows in written.items()}
+        until_s = time.monotonic() + _MOVES_S
+        while True:
+            try:
+                check_sink(self._bed.sunk, _SINK, offsets)
+                break
+            except PromiseError:
+                if time.monotonic() > until_s:
+                    raise
+                threading.Event().wait(0.5)
+        check_presence(self._bed.presence)
+
+    def _let_run(self, name: str) -> None:
+        self._do([(name, Operation("resume"), self._bed.members[0])])
+        if self._connectors[name].asked[-1].answer.status == 404:
+            self._do([(name, self._new("create", name), self._bed.members[0])])
+
+
+def _config_of(answer: Answer) -> tuple[int, int]:
+    if answer.status == 404:
+        return 0, 0
+    if answer.status != 200:
+        raise PromiseError(f"A worker of a sound cluster answers {answer}.")
+    config = json.loads(answer.text)
+    return int(config["revision"]), int(config["tasks.max"])
