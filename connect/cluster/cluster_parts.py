@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Literal, Protocol
 
+from connect.api.placeholders import placeholder_spans
 from connect.cluster.auto_restart import RestartPolicy
 from connect.cluster.config_state import ConfigSnapshot
 from connect.cluster.config_store import ConfigStore
@@ -20,8 +20,6 @@ from connect.runtime.condition import Condition
 from connect.runtime.messages import State, TaskId
 
 Kind = Literal["source", "sink", "unknown"]
-
-_PLACEHOLDER: Final = re.compile(r"\$\{[^}]*\}")
 
 
 class ConnectorCatalog(Protocol):
@@ -110,5 +108,5 @@ def with_placeholders(
     task_configs: Sequence[Mapping[str, str]], connector: Mapping[str, str]
 ) -> list[Mapping[str, str]]:
     """Task configurations in which no value of a config provider is written out: the connector's `${…}` stands."""
-    raw = {key: value for key, value in connector.items() if _PLACEHOLDER.search(value)}
+    raw = {key: value for key, value in connector.items() if next(placeholder_spans(value), None)}
     return [{k: raw.get(k, v) for k, v in config.items()} for config in task_configs]

@@ -114,6 +114,12 @@ class Herder:
         return self._cluster_id
 
     @property
+    def session_key(self) -> str:
+        """What only workers of the cluster know; empty while there is none."""
+        record = self._parts.configs.snapshot.session_key
+        return record.key if record is not None else ""
+
+    @property
     def stage(self) -> Stage:
         """What the herder thread is doing."""
         return self._parts.loop.stage

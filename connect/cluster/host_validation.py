@@ -6,6 +6,7 @@ A configuration without placeholders is validated by the worker itself, which is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from connect.cluster.operations import RequestError
@@ -21,7 +22,14 @@ def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, A
         infos = Validator(clients.catalog, clients.worker, clients.resolve).validate(config)
     except RequestError as error:
         return {"status": error.status, "message": SECRET_TEXTS.hide(error.message)}
-    return {"infos": infos.as_json()}
+    return {"infos": _without_secrets(infos).as_json()}
+
+
+def _without_secrets(infos: ConfigInfos) -> ConfigInfos:
+    """The answer without what a provider gave for a part of a value, whichever key an error is about."""
+    hide = SECRET_TEXTS.hide
+    configs = [replace(i, value=replace(i.value, errors=tuple(map(hide, i.value.errors)))) for i in infos.configs]
+    return replace(infos, configs=tuple(configs), notes=tuple(map(hide, infos.notes)))
 
 
 def validated(said: Mapping[str, Any]) -> ConfigInfos:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from connect.kafka.topics import InternalTopic, TopicSpec
+from connect.runtime.internal_topics import slots_topic
 from connect.runtime.offset_topics import compacted, explicit, workers_topic
 from connect.runtime.worker_config import WorkerConfig
-
-
-def slots_topic(worker: WorkerConfig) -> str:
-    """The topic whose partitions are the slots; it holds no records."""
-    return f"{worker.group_id}-slots"
 
 
 def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:

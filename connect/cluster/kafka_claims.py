@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from connect.api.deadline import Deadline
 from connect.cluster.claiming import SeenClaim
 from connect.cluster.cluster_claim import KEY, SUFFIX, ClusterClaim
-from connect.cluster.internal_topics import slots_topic
 from connect.kafka.last_value import KeptValue, read_values, write_value
 from connect.kafka.settings import consumer_settings, producer_settings
 from connect.kafka.topics import TopicAdmin
+from connect.runtime.internal_topics import slots_topic
 from connect.runtime.worker_config import WorkerConfig
 
 

@@ -186,6 +186,10 @@ class Operations(Protocol):
         """The id of the Kafka cluster; empty before the first contact."""
 
     @property
+    def session_key(self) -> str:
+        """What only workers of the cluster know, from the config topic; empty while there is none."""
+
+    @property
     def stage(self) -> Stage:
         """What the herder thread is doing, for time-out messages."""
 

@@ -6,14 +6,13 @@ all of them at once. What only the outside world can tell is `Operations.check`'
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
-from connect.api.secrets import HIDDEN, hidden_in
+from connect.api.secrets import HIDDEN, KnownSecrets
 from connect.cluster.operations import RequestError
 from connect.cluster.validation_clients import OverrideValueError, client_overrides
 from connect.cluster.validation_definitions import framework_config, framework_definitions, plugin_definitions
@@ -34,6 +33,7 @@ from connect.cluster.validation_plugins import (
 )
 from connect.cluster.validation_rules import broken_rules, comma_separated
 from connect.plugins import Catalog
+from connect.runtime.config_providers import placeholders
 from connect.runtime.connector_config import (
     COMMON,
     EXACTLY_ONCE,
@@ -187,7 +187,9 @@ class Validator:
         trusted = frozenset(self._unresolved(raw)) if self.resolve is None else frozenset()
         if not resolved and not trusted:
             return found
-        secrets = [given[key] for key in resolved if given.get(key)]
+        secrets = KnownSecrets()
+        for key in resolved:
+            secrets.add(given.get(key, ""), as_word=True)
         configs = []
         for info in found.configs:
             key, value = info.value.name, info.value
@@ -197,14 +199,13 @@ class Validator:
             elif key in trusted:
                 value = replace(value, value=raw[key], errors=())
             else:
-                value = replace(value, errors=tuple(hidden_in(error, secrets) for error in value.errors))
+                value = replace(value, errors=tuple(map(secrets.hide, value.errors)))
             configs.append(replace(info, value=value))
-        return replace(found, configs=tuple(configs), notes=tuple(hidden_in(note, secrets) for note in found.notes))
+        return replace(found, configs=tuple(configs), notes=tuple(map(secrets.hide, found.notes)))
 
     def _unresolved(self, raw: Mapping[str, str]) -> Iterable[str]:
-        names = "|".join(re.escape(name) for name in self.worker.config_providers)
-        pattern = re.compile(rf"\$\{{(?:{names}):[^}}]*\}}") if names else None
-        return [key for key, value in raw.items() if pattern and pattern.search(value)]
+        known = set(self.worker.config_providers)
+        return [key for key, value in raw.items() if any(found.provider in known for found in placeholders(value))]
 
 
 def _with_named_aliases(

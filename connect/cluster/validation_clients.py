@@ -11,11 +11,13 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from connect.api.allowed_paths import allowed_by
 from connect.api.config import Boolean, ConfigType, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
 from connect.api.secrets import HIDDEN
 from connect.cluster.validation_infos import Definition, Info, Value
 from connect.cluster.validation_rules import DLQ
+from connect.kafka.client_reaches import override_problems
 from connect.kafka.settings import WORKERS_ALONE
 from connect.runtime.worker_config import WorkerConfig
 
@@ -69,7 +71,9 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
         for key in sorted(key for key in given if key.startswith(prefix)):
             setting = key.removeprefix(prefix)
             refused = not _allowed(policy, setting, worker.connector_client_config_override_allowlist)
-            errors = (REFUSED.format(policy_name(policy), setting),) if refused else ()
+            errors: tuple[str, ...] = (REFUSED.format(policy_name(policy), setting),) if refused else ()
+            found = override_problems({setting: given[key]}, prefix, allowed_by(worker.originals))
+            errors += tuple(problem.message for problem in found)
             if setting in WORKERS_ALONE:
                 errors = (f"{key} loads a library: only the worker's own file may set {setting}.",)
             yield _info(key, setting, given[key], errors)

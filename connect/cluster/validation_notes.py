@@ -5,7 +5,7 @@ Pure. Kafka Connect ignores unknown keys without a word, so a misspelt one shows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from connect.api.config import Config
@@ -13,20 +13,26 @@ from connect.api.errors import ConfigError
 from connect.api.nearest import nearest
 from connect.api.plugin import Plugin
 from connect.cluster.validation_definitions import framework_config
-from connect.cluster.validation_plugins import CONVERTERS, PREDICATES, TRANSFORMS
+from connect.cluster.validation_plugins import CONVERTERS, PREDICATES, TRANSFORMS, EmbeddedKind
 from connect.cluster.validation_rules import comma_separated
 
 _OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 """What clients and topics take is theirs to know."""
 _OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
 
+UNKNOWN_MAX: Final = 50
+"""So many unknown keys are named one by one."""
+
 
 def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Iterator[str]:
     """Sentences; `shown`: the names of all keys that validation shows. None holds a value of a key."""
     known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config)}
     unknown = [key for key in given if key not in known and not key.startswith((*_OF_CLIENTS, *_OF_CONVERTERS))]
-    for key, _ in plugin.config.unknown_keys(unknown):
-        yield _without_effect(key, given, known)
+    listed = {kind: set(comma_separated(given.get(kind.key))) for kind in (TRANSFORMS, PREDICATES)}
+    for key in unknown[:UNKNOWN_MAX]:
+        yield _without_effect(key, listed, known)
+    if len(unknown) > UNKNOWN_MAX:
+        yield f"{len(unknown) - UNKNOWN_MAX} more keys have no effect: nobody knows them."
     for side in CONVERTERS:
         own = sorted(key for key in given if key.startswith(f"{side}.converter."))
         if own and f"{side}.converter" not in given:
@@ -34,10 +40,10 @@ def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Ite
     yield from _of_plugin(plugin, given)
 
 
-def _without_effect(key: str, given: Mapping[str, str], known: Iterable[str]) -> str:
-    for kind in (TRANSFORMS, PREDICATES):
+def _without_effect(key: str, listed: Mapping[EmbeddedKind, Collection[str]], known: Iterable[str]) -> str:
+    for kind, aliases in listed.items():
         alias = key.removeprefix(f"{kind.key}.").partition(".")[0]
-        if key.startswith(f"{kind.key}.") and alias not in comma_separated(given.get(kind.key)):
+        if key.startswith(f"{kind.key}.") and alias not in aliases:
             return f"{key}: no effect, as {kind.key} does not list {alias}."
     near = nearest(key, known)
     meant = f" Is {near} meant?" if near else ""

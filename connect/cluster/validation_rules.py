@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Final
 
-from connect.api.config import text_of
 from connect.api.errors import ConfigProblem
 from connect.api.javatext.regex import JavaPatternError, compile_pattern
 from connect.api.plugin import Capability, Plugin, PluginKind
+from connect.api.setting_text import text_of
+from connect.runtime.internal_topics import Holds, ReservedTopics
 from connect.runtime.worker_config import WorkerConfig
 
 Properties = Mapping[str, str]
@@ -26,6 +27,7 @@ _CREATION_DEFAULTS: Final = ("replication.factor", "partitions")
 def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
     """What is wrong between keys."""
     yield from _aliases(given)
+    yield from _reserved_topics(given, worker)
     yield from _sink(given, worker) if plugin.kind is PluginKind.SINK else _source(plugin, given, worker)
 
 
@@ -40,6 +42,15 @@ def _aliases(given: Properties) -> Iterator[ConfigProblem]:
         if len(set(aliases)) != len(aliases):
             text = f"Invalid value [{', '.join(aliases)}] for configuration {key}: Duplicate alias provided."
             yield ConfigProblem(key, text)
+
+
+def _reserved_topics(given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
+    """Those that a task would refuse, too, as it has more ways to come to a topic than these keys."""
+    reserved = ReservedTopics(worker)
+    for key, own in ((DLQ, ()), ("offsets.storage.topic", (Holds.OFFSETS,))):
+        refusal = reserved.refusal(given.get(key, "").strip(), key, but=own)
+        if refusal is not None:
+            yield from refusal.problems
 
 
 def _sink(given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:

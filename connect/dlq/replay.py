@@ -18,6 +18,7 @@ from connect.dlq.letters import LetterTopic
 from connect.dlq.selection import Selection
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
+from connect.runtime.internal_topics import ReservedTopics
 
 LETTERS_AT_ONCE: Final = 500
 """Letters in one transaction."""
@@ -63,7 +64,11 @@ class _Ready:
 class Replay:
     """One replay. Owned by the thread that runs it."""
 
-    def __init__(self, topic: LetterTopic, selection: Selection, connectors: Connectors) -> None:
+    def __init__(
+        self, topic: LetterTopic, selection: Selection, connectors: Connectors, reserved: ReservedTopics
+    ) -> None:
+        """`reserved`: topics that no letter goes to, whatever it says of where it came from."""
+        self._reserved = reserved
         self._topic = topic
         self._selection = selection
         self._connectors = connectors
@@ -111,6 +116,8 @@ class Replay:
                 continue
             try:
                 records = self._connectors.convert(letter, deadline)
+                for raw in records:
+                    self._reserved.require_free(raw.topic, "topic")
             except RetriableError:
                 raise
             except ConnectError as error:

@@ -7,7 +7,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-_STATE: Final = re.compile(r" \(after \d+ms in state \w+\)[,.]?.*$", re.DOTALL)
+_STATE: Final = re.compile(r" \(after \d+ms in state \w+[^)]*(?:\(s\)[^)]*)?\)[,.]?.*$", re.DOTALL)
 _NODE: Final = re.compile(r"^(?:\w+://)?[^ ]*?/(?:bootstrap|\d+): ")
 _SIZE_ADVICE: Final = ": increase receive.message.max.bytes"
 """librdkafka's advice about an answer that is no Kafka at all."""

@@ -1,4 +1,5 @@
-"""Client settings from a worker's Java property names, for librdkafka. Pure: reads nothing but its arguments.
+"""Client settings from a worker's Java property names, for librdkafka. Reads nothing but its arguments, and where links
+among the paths that they name lead.
 
 Precedence, lowest first: our default, un-prefixed worker keys (bootstrap.servers, security.*, sasl.*, ssl.*), worker
 keys with `producer.`, `consumer.` or `admin.`, the connector's overrides (given without `producer.override.` etc.).
@@ -11,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
+from connect.api.allowed_paths import allowed_by
+from connect.api.errors import ConfigError
 from connect.api.secrets import HIDDEN
+from connect.kafka.client_reaches import override_problems
 from connect.kafka.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
 
 Value = str | int | float | bool
@@ -152,6 +156,9 @@ def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]
     prefixed = {k.removeprefix(prefix): v for k, v in worker.items() if k.startswith(prefix)}
     prefixed = {k: v for k, v in prefixed.items() if not k.startswith("override.")}
     wanted = {k: v for k, v in overrides.items() if k not in WORKERS_ALONE}
+    problems = [*override_problems(wanted, f"{prefix}override.", allowed_by(worker))]
+    if problems:
+        raise ConfigError(problems)
     return {**inherited, **prefixed, **wanted}
 
 

@@ -123,18 +123,21 @@ class TopicAdmin:
         """The number of partitions of the topics that exist among these."""
         return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
 
-    def configs(self, name: str, deadline: Deadline) -> dict[str, str | None]:
-        """A topic's configs, broker defaults included. RetriableError also for a topic that does not exist."""
+    def configs(self, name: str, deadline: Deadline, *, is_there: bool = True) -> dict[str, str | None]:
+        """A topic's configs, broker defaults included. One that does not exist: RetriableError, or none if not
+        `is_there`.
+        """
         resource = ConfigResource(ResourceType.TOPIC, name)
 
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.describe_configs([resource], request_timeout=timeout_s)[resource]
 
         # A topic that was made a moment ago is not known to every broker yet.
-        again = {KafkaError.UNKNOWN_TOPIC_OR_PART}
+        unknown = {KafkaError.UNKNOWN_TOPIC_OR_PART}
+        again, ignore = (unknown, set[int]()) if is_there else (set[int](), unknown)
         soon = deadline.sooner(_PROPAGATION_S)
-        entries = self._admin.call(ask, soon, f"describing the configs of topic {name}", again=again)
-        return {key: entry.value for key, entry in entries.items()}
+        entries = self._admin.call(ask, soon, f"describing the configs of topic {name}", again=again, ignore=ignore)
+        return {key: entry.value for key, entry in (entries or {}).items()}
 
     def create(
         self,

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.plugin import Plugin, PluginKind
@@ -23,7 +24,8 @@ from connect.plugins import Catalog
 from connect.runtime.agent_metrics import AgentFigures
 from connect.runtime.backoff import delays_s
 from connect.runtime.clients import Clients
-from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, ToWorker
+from connect.runtime.condition import Condition
+from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskCondition, TaskState, ToWorker
 from connect.runtime.offset_topics import workers_topic
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
@@ -62,7 +64,9 @@ class Agent:
     def __init__(self, plugin: Plugin, worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) -> None:
         """`config`: with `name`. ConfigError names every broken key."""
         self._config = {**config, "connector.class": plugin.name}
-        plugin.config.parse(self._config)
+        # Who runs it wrote its file: it reaches what that person may.
+        worker = worker.changed(EVERYWHERE)
+        plugin.config.parse(plugin.config.with_leave(self._config, worker.originals))
         self._worker = worker
         # To the task it is a source; workers, which look for sources, do not see it.
         sources = (replace(p, kind=PluginKind.SOURCE) if p is plugin else p for p in catalog.plugins())
@@ -70,11 +74,13 @@ class Agent:
         self._events: queue.SimpleQueue[TaskState | None] = queue.SimpleQueue()
         self._stopping = False
         self._state = "restarting"
+        self._condition: Condition | None = None
         self._figures: Callable[[], Mapping[str, float]] = dict
 
     def now(self) -> AgentFigures:
         """State and figures now; from any thread."""
-        return AgentFigures(self._config["name"], self._state, self._figures())
+        held_up = {"held_up": float(self._condition is not None)}
+        return AgentFigures(self._config["name"], self._state, {**self._figures(), **held_up})
 
     def stop(self) -> None:
         """Ask the agent to end."""
@@ -122,6 +128,8 @@ class Agent:
                 case AsksToWrite():
                     # By its name alone an agent takes the transactional id: whoever had it before is shut out.
                     run.may_write(MayWrite(name, 0, number))
+                case TaskCondition():
+                    self._say(message.condition)
 
         run = TaskRun(StartTask(name, 0, number, "source", self._config, self._config), self._clients, take)
         self._figures = run.figures.snapshot
@@ -146,6 +154,13 @@ class Agent:
             log.warning(
                 "The task did not end within %g s; what it had in flight is sent again by the next run.", STOP_S
             )
+
+    def _say(self, condition: Condition | None) -> None:
+        """Log why rows do not move; what is tried again the loop itself logs."""
+        before, self._condition = self._condition, condition
+        is_new = condition is not None and (before is None or before.reason != condition.reason)
+        if condition is not None and is_new and condition.retrying_since_ms is None:
+            log.warning("The agent is held up: %s", condition.reason)
 
     def _next(self, timeout_s: float) -> TaskState | None:
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.codec import Converter, HeaderConverter
 from connect.api.config import ConnectorConfig
 from connect.api.connector import Connector
@@ -32,18 +34,18 @@ def build_connector(catalog: Catalog, config: Mapping[str, str], worker: Mapping
 
 def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Mapping[str, str]) -> Converters:
     """The converters of a task: the connector's where it names one, else the worker's."""
-    key_name, key_config = _converter_settings("key.converter", connector, worker)
-    value_name, value_config = _converter_settings("value.converter", connector, worker)
-    header_name, header_config = _converter_settings("header.converter", connector, worker)
-    key_plugin = _find(catalog, PluginKind.CONVERTER, "key.converter", key_name)
-    value_plugin = _find(catalog, PluginKind.CONVERTER, "value.converter", value_name)
-    header_plugin = _find(catalog, PluginKind.HEADER_CONVERTER, "header.converter", header_name)
+    key = _converter("key.converter", connector, worker)
+    value = _converter("value.converter", connector, worker)
+    header = _converter("header.converter", connector, worker)
+    key_plugin = _find(catalog, PluginKind.CONVERTER, key.key, key.name)
+    value_plugin = _find(catalog, PluginKind.CONVERTER, value.key, value.name)
+    header_plugin = _find(catalog, PluginKind.HEADER_CONVERTER, header.key, header.name)
     return Converters(
-        key=cast("Converter", _build(catalog, key_plugin, "key.converter", key_config, worker, is_key=True)),
-        value=cast("Converter", _build(catalog, value_plugin, "value.converter", value_config, worker, is_key=False)),
+        key=cast("Converter", _build(catalog, key_plugin, key.key, key.settings, key.leave, is_key=True)),
+        value=cast("Converter", _build(catalog, value_plugin, value.key, value.settings, value.leave, is_key=False)),
         header=cast(
             "HeaderConverter",
-            _build(catalog, header_plugin, "header.converter", header_config, worker, is_key=False),
+            _build(catalog, header_plugin, header.key, header.settings, header.leave, is_key=False),
         ),
         key_name=key_plugin.name,
         value_name=value_plugin.name,
@@ -84,15 +86,25 @@ def _find(catalog: Catalog, kind: PluginKind, key: str, name: str) -> Plugin:
     return plugin
 
 
-def _converter_settings(
-    key: str, connector: Mapping[str, str], worker: Mapping[str, str]
-) -> tuple[str, dict[str, str]]:
+@dataclass(frozen=True, slots=True, repr=False)
+class _NamedConverter:
+    """A converter as a configuration names it by `key`. `settings` may hold secrets."""
+
+    key: str
+    name: str
+    settings: Mapping[str, str]
+    leave: Mapping[str, str]
+
+
+def _converter(key: str, connector: Mapping[str, str], worker: Mapping[str, str]) -> _NamedConverter:
     """The class and its sub-keys, both from the level that names the class (Kafka Connect's rule)."""
-    level = connector if connector.get(key) else worker
+    is_connectors = bool(connector.get(key))
+    level = connector if is_connectors else worker
     prefix = f"{key}."
     own = {k.removeprefix(prefix): v for k, v in level.items() if k.startswith(prefix)}
     default = "org.apache.kafka.connect.storage.SimpleHeaderConverter" if key == "header.converter" else ""
-    return level.get(key, default), own
+    # The worker's own file may name any file for the worker's own converter.
+    return _NamedConverter(key, level.get(key, default), own, worker if is_connectors else {**worker, **EVERYWHERE})
 
 
 def _build(

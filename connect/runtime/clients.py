@@ -25,14 +25,16 @@ from connect.kafka.settings import (
     producer_settings,
     shares_client,
 )
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.topics import InternalTopic, TopicAdmin
 from connect.plugins import Catalog
 from connect.runtime.config_providers import ConfigProviders, config_providers
 from connect.runtime.config_secrets import secret_texts
 from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.dead_letter import DeadLetters
+from connect.runtime.dead_letter_topic import make_dead_letter_topic
 from connect.runtime.exactly_once import uses_transactions
 from connect.runtime.figures import TaskFigures
+from connect.runtime.internal_topics import Holds
 from connect.runtime.messages import TaskId
 from connect.runtime.offset_store import SourceOffsets
 from connect.runtime.offset_topics import OpenOffsets, connectors_topic, own_topic, state_topic, without_group
@@ -42,6 +44,7 @@ from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.source_topics import KafkaTopics, Refuse
 from connect.runtime.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.runtime.topic_groups import topic_groups
+from connect.runtime.topic_look import reserved_topics
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.secret_texts import SECRET_TEXTS
 from connect.telemetry.tracing import is_switched_on, tracer_provider
@@ -181,6 +184,8 @@ class Clients:
     ) -> OpenOffsets:
         worker = self.worker_properties
         client_id = f"connector-offsets-{label}"
+        reserved = reserved_topics(self.worker, config.originals)
+        reserved.require_free(topic, "offsets.storage.topic", but={Holds.OFFSETS})
         admin = TopicAdmin(admin_settings(worker, config.with_prefix("admin.override."), client_id).properties)
         admin.ensure_internal([connectors_topic(self.worker, topic)], deadline)
         consumer = without_group(config.with_prefix("consumer.override."))
@@ -263,8 +268,12 @@ class Clients:
             client_id=f"connector-consumer-{task}",
         )
         admin = admin_settings(worker, config.with_prefix("admin.override."), f"connector-adminclient-{task}")
-        make = partial(state_topic, self.worker) if self.exactly_once(config) else None
+        make = partial(self._memory_topic, config.originals) if self.exactly_once(config) else None
         return KafkaTopics(reading, admin, converters, refuse, make)
+
+    def _memory_topic(self, connector: Mapping[str, str], name: str, partitions: int) -> InternalTopic:
+        reserved_topics(self.worker, connector).require_free(name, "state.topic", but={Holds.MEMORY})
+        return state_topic(self.worker, name, partitions)
 
     def topic_id(self, task: TaskId, config: Mapping[str, str], topic: str, deadline: Deadline) -> str | None:
         """The id of a topic that a sink reads, asked with its consumer's rights; None where it is refused."""
@@ -290,7 +299,7 @@ class Clients:
         """
         if not config.errors_dlq_topic:
             return None
-        self._make_dead_letter_topic(task, config, raw)
+        make_dead_letter_topic(self.worker, task, config, raw)
         reading = consumer_settings(
             self.worker_properties,
             without_group(_prefixed(raw, "consumer.override.")),
@@ -316,7 +325,7 @@ class Clients:
         """The maker of a source's dead letters, their topic made; None where no dead-letter topic is set."""
         if not config.errors_dlq_topic:
             return None
-        self._make_dead_letter_topic(task, config, raw)
+        make_dead_letter_topic(self.worker, task, config, raw)
         return SourceDeadLetters(
             config.errors_dlq_topic, task, headers, context_headers=config.errors_dlq_headers, sizes=sizes
         )
@@ -341,19 +350,6 @@ class Clients:
         """Send what is traced so far: a host ends without notice."""
         if self._tracing is not None:
             self._tracing.force_flush(SEND_SPANS_MS)
-
-    def _make_dead_letter_topic(self, task: TaskId, config: CommonConnectorConfig, raw: Mapping[str, str]) -> None:
-        admin = TopicAdmin(
-            admin_settings(
-                self.worker_properties, _prefixed(raw, "admin.override."), f"connector-dlq-adminclient-{task}"
-            ).properties
-        )
-        admin.create(
-            config.errors_dlq_topic,
-            partitions=1,
-            replication_factor=config.errors_dlq_replication_factor,
-            deadline=Deadline.after(30.0),
-        )
 
     def subscription(self, config: SinkConnectorConfig) -> list[str] | str:
         """The topics of a sink: names, or one regular expression that must match whole names."""

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, Protocol, cast
@@ -18,17 +19,19 @@ from typing import Annotated, Any, Final, NamedTuple, Protocol, cast
 from pydantic import AfterValidator
 
 from connect import __version__
+from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.config import Config, ListOf, String, key
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connect.api.placeholders import placeholder_spans
 from connect.api.plugin import Plugin, PluginKind
-from connect.api.secrets import hidden_in
+from connect.api.secret_parts import is_suspect, secret_spans
 from connect.plugins import Catalog
 from connect.runtime.java_properties import parse_properties
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)
 
-PLACEHOLDER: Final = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_OF_WORKER: Final = "worker.allowed.paths"
 
 
 class Placeholder(NamedTuple):
@@ -48,16 +51,16 @@ class ConfigProvider(Protocol):
 
 def placeholders(text: str) -> Iterator[Placeholder]:
     """The placeholders of a value in order, those of unknown providers included."""
-    return (_placeholder(match) for match in PLACEHOLDER.finditer(text))
+    return (found for _, _, found in _found(text))
 
 
 def replaced(text: str, values: Mapping[Placeholder, str]) -> str:
     """The text with every placeholder that has a value replaced by it; values are not looked into again."""
-
-    def value(match: re.Match[str]) -> str:
-        return values.get(_placeholder(match), match.group())
-
-    return PLACEHOLDER.sub(value, text)
+    made, at = [], 0
+    for start, end, placeholder in _found(text):
+        made += [text[at:start], values.get(placeholder, text[start:end])]
+        at = end
+    return "".join([*made, text[at:]])
 
 
 class ConfigProviders:
@@ -67,7 +70,6 @@ class ConfigProviders:
         self._makers = makers
         self._built: dict[str, ConfigProvider] = {}
         self._building = threading.Lock()  # tasks look up values on their own threads
-        self._given: set[str] = set()
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
         """The configuration with placeholders replaced; ConfigError names every key whose provider failed."""
@@ -90,8 +92,10 @@ class ConfigProviders:
         ]
         if problems:
             raise ConfigError(problems)
-        self._given.update(values.values())
         SECRET_TEXTS.add(values.values())
+        # What stands where no secret is expected may be shown as any word is.
+        words = {values[p] for name, text in config.items() for p in _in_the_open(name, text) if p in values}
+        SECRET_TEXTS.add(words, as_words=True)
         return {name: replaced(text, values) for name, text in config.items()}
 
     def _provider(self, name: str) -> ConfigProvider:
@@ -99,10 +103,6 @@ class ConfigProviders:
             if name not in self._built:
                 self._built[name] = self._makers[name]()
             return self._built[name]
-
-    def hide(self, text: str) -> str:
-        """A text for people to read, in which no value that a provider gave is shown."""
-        return hidden_in(text, self._given)
 
 
 def config_providers(worker: Mapping[str, str], catalog: Catalog) -> ConfigProviders:
@@ -137,14 +137,29 @@ def _maker(name: str, worker: Mapping[str, str], known: Catalog) -> Callable[[],
         )
     parameters = {k.removeprefix(prefix): v for k, v in worker.items() if k.startswith(prefix)}
     try:
-        config = plugin.config.parse(parameters)
+        config = plugin.config.parse(plugin.config.with_leave(parameters, worker))
     except ConfigError as error:
         raise ConfigError([ConfigProblem(prefix + p.key, p.message) for p in error.problems]) from error
     return lambda: cast("ConfigProvider", known.load(plugin)(config))
 
 
-def _placeholder(match: re.Match[str]) -> Placeholder:
-    return Placeholder(match.group(1), match.group(2) or "", match.group(3))
+def _found(text: str) -> Iterator[tuple[int, int, Placeholder]]:
+    """Where each placeholder starts and ends, and what it holds."""
+    for start, end in placeholder_spans(text):
+        provider, *rest = text[start + 2 : end - 1].split(":", 2)
+        if rest:
+            yield start, end, Placeholder(provider, rest[0] if len(rest) > 1 else "", rest[-1])
+
+
+def _in_the_open(name: str, text: str) -> Iterator[Placeholder]:
+    """The placeholders of a setting that stand where no secret does, by what its name and the text around them say."""
+    if is_suspect(name) or "${" not in text:
+        return
+    spans = secret_spans(text)
+    for start, _, placeholder in _found(text):
+        before = bisect_right(spans, start, key=lambda span: span[0]) - 1
+        if before < 0 or start >= spans[before][1]:
+            yield placeholder
 
 
 def _grouped(found: Iterable[Placeholder]) -> Iterable[tuple[tuple[str, str], set[str]]]:
@@ -176,18 +191,37 @@ class PathsConfig(Config):
     """What the providers over files are told."""
 
     allowed_paths: Annotated[ListOf, AfterValidator(_check_paths)] = key(
-        "allowed.paths", (), doc="Directories or files that may be read; none given: all.", importance="medium"
+        ALLOWED_PATHS,
+        (),
+        harmless="of the worker's own file",
+        doc="Directories or files that may be read; none given: those of the worker's allowed.paths.",
+        importance="medium",
     )
+    worker_paths: ListOf = key(_OF_WORKER, (), doc="The worker's allowed.paths.", from_worker=True)
 
-    def allowed(self, path: str) -> Path | None:
-        """The path with `..` taken out by its text, None when it is outside of what may be read."""
-        if not self.allowed_paths:
-            return Path(path)
-        normal = Path(os.path.normpath(path))
-        if any(normal.is_relative_to(os.path.normpath(root)) for root in self.allowed_paths):
-            return normal
-        log.warning("The path %s is not allowed to be accessed.", path)
-        return None
+    @classmethod
+    def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
+        """The parameters, which are the worker's own, with the paths that its connectors may name."""
+        return {**properties, _OF_WORKER: worker.get(ALLOWED_PATHS, "")}
+
+    @property
+    def allowed(self) -> AllowedPaths:
+        """What may be read: the provider's own list, or else the worker's."""
+        return AllowedPaths(self.allowed_paths or self.worker_paths)
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether a placeholder of this path stays as it is: Kafka Connect's answer outside of a provider's own list.
+
+        ConfigError: the provider has no list, and the worker's does not have the path.
+        """
+        if not path:
+            return True
+        if self.allowed_paths and not self.allowed.allow(path):
+            log.warning("The path %s is not allowed to be accessed.", path)
+            return True
+        if not self.allowed.allow(path):
+            raise ConfigError(f"{path} is not read: {self.allowed.refusal(path)}", key=ALLOWED_PATHS)
+        return False
 
 
 class EnvConfig(Config):
@@ -207,11 +241,10 @@ class FileConfigProvider:
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
         """The values of these keys. ConnectError when the file cannot be read or its syntax is broken."""
-        file = self._config.allowed(path) if path else None
-        if file is None:
+        if self._config.leaves_out(path):
             return {}
         doing = f"Could not read properties from file {path}"
-        text = _read(file, doing)
+        text = _read(self._config.allowed, path, doing)
         try:
             properties = parse_properties(text)
         except ValueError as error:
@@ -227,15 +260,15 @@ class DirectoryConfigProvider:
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
         """The texts of those files that exist. ConnectError when one cannot be read."""
-        folder = self._config.allowed(path) if path else None
-        if folder is None:
+        if self._config.leaves_out(path):
             return {}
+        folder = Path(path)
         if not folder.is_dir():
             log.warning("The path %s is not a directory.", path)
             return {}
         # A name with a separator in it would lead out of the directory.
         files = {k: folder / k for k in keys if k and "/" not in k and (folder / k).is_file()}
-        return {k: _read(file, f"Could not read file {file}") for k, file in files.items()}
+        return {k: _read(self._config.allowed, str(file), f"Could not read file {file}") for k, file in files.items()}
 
 
 class EnvVarConfigProvider:
@@ -255,9 +288,9 @@ class EnvVarConfigProvider:
         return {k: variables[k] for k in keys if k in variables and self._allowed.fullmatch(k)}
 
 
-def _read(file: Path, doing: str) -> str:
+def _read(allowed: AllowedPaths, file: str, doing: str) -> str:
     try:
-        return file.read_bytes().decode("utf-8")
+        return allowed.read_bytes(ALLOWED_PATHS, file).decode("utf-8")
     except OSError as error:
         raise ConnectError(
             f"{doing}: {error.strerror}.", fix="Mend the path in the placeholder, or the file's rights."

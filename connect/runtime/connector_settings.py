@@ -13,14 +13,16 @@ from functools import cached_property
 from connect.api.connector import Connector
 from connect.kafka.settings import producer_settings
 from connect.plugins import Catalog
-from connect.runtime.build import build_chain, build_connector, build_converters
+from connect.runtime.build import build_chain, build_connector, build_converters, connector_plugin
 from connect.runtime.chain import Link
 from connect.runtime.clients import Clients
 from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.figures import TaskFigures
+from connect.runtime.internal_topics import ReservedTopics
 from connect.runtime.pipeline import Converters, GiveUp, SinkPipeline, SourcePipeline
 from connect.runtime.record_sizes import RecordSizes
 from connect.runtime.source_letters import SourceDeadLetters
+from connect.runtime.topic_look import reserved_topics
 from connect.runtime.worker_config import WorkerConfig
 
 _OVERRIDE = "producer.override."
@@ -58,6 +60,11 @@ class ConnectorParts:
         """The connector itself; it has not connected to anything yet."""
         return build_connector(self.clients.catalog, self.resolved, self.clients.worker_properties)
 
+    def task_config(self, config: Mapping[str, str]) -> dict[str, str]:
+        """A task's configuration, as its connector made it, with the leave that the worker gives."""
+        plugin = connector_plugin(self.clients.catalog, self.resolved)
+        return plugin.config.with_leave(config, self.clients.worker_properties)
+
     @cached_property
     def converters(self) -> Converters:
         """Its converters, or the worker's."""
@@ -79,10 +86,16 @@ class ConnectorParts:
         *,
         figures: TaskFigures | None = None,
         sizes: RecordSizes | None = None,
+        reserved: ReservedTopics | None = None,
     ) -> SourcePipeline:
-        """Rows of a source into records; see `SourcePipeline`."""
+        """Rows of a source into records; see `SourcePipeline`. `reserved` None: known by their names alone."""
         chain = self.chain(self.source_config)
-        return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes)
+        own = reserved or ReservedTopics(self.clients.worker)
+        return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes, reserved=own)
+
+    def reserved_topics(self) -> ReservedTopics:
+        """The topics that hold a cluster's state, also those of other clusters on the brokers that are written to."""
+        return reserved_topics(self.clients.worker, self.resolved)
 
     def sink_pipeline(self, give_up: GiveUp, figures: TaskFigures | None = None) -> SinkPipeline:
         """Records into rows for a sink."""

@@ -35,6 +35,8 @@ class AtLeastOnceDelivery:
         self._producer = producer
         self._offsets = offsets
         self._ledger = OffsetLedger()
+        self._receipt = Receipt()
+        """For the rows of the next position: batches without one may belong to it."""
         self._unstored: dict[str, SourcePosition] = {}
         self._is_behind = False
         self.held_up: str | None = None
@@ -42,16 +44,17 @@ class AtLeastOnceDelivery:
     def send(
         self,
         batches: Sequence[RawBatch],
-        position: SourcePosition | None,
+        positions: Sequence[SourcePosition],
         deadline: Deadline,
         meanwhile: Callable[[], None],
     ) -> None:
         """Enqueue all rows. They stay tracked until acknowledged."""
-        receipt = Receipt()
         for batch in batches:
-            send_all(self._producer, batch, deadline, receipt, meanwhile)
-        if position is not None:
-            self._ledger.track(position, receipt)
+            send_all(self._producer, batch, deadline, self._receipt, meanwhile)
+        for position in positions:
+            self._ledger.track(position, self._receipt)
+        if positions:
+            self._receipt = Receipt()
 
     def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
         """Store the offsets behind rows that are acknowledged by now. What could not be stored is kept."""

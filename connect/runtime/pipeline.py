@@ -13,6 +13,7 @@ from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.kafka.raw import RawBatch
 from connect.runtime.chain import Link, apply_chain
 from connect.runtime.figures import TaskFigures
+from connect.runtime.internal_topics import ReservedTopics
 from connect.runtime.isolate import isolate
 from connect.runtime.origins import OriginLostError, marked, origins, unmarked
 from connect.runtime.record_sizes import RecordSizes
@@ -94,9 +95,14 @@ class SourcePipeline:
         *,
         figures: TaskFigures | None = None,
         sizes: RecordSizes | None = None,
+        reserved: ReservedTopics,
     ) -> None:
-        """`letters`: makes the dead letters of what `give_up` tolerates. `sizes`: refuses what is too large."""
+        """`letters`: makes the dead letters of what `give_up` tolerates. `sizes`: refuses what is too large.
+
+        `reserved`: refuses rows for topics that hold a cluster's state.
+        """
         self._sizes = sizes
+        self._reserved = reserved
         self._figures = figures or TaskFigures()
         self._links = links
         self._converters = converters
@@ -171,6 +177,8 @@ class SourcePipeline:
 
     def _encode_good(self, batch: Batch) -> RawBatch:
         c = self._converters
+        # After the transforms, which may have chosen the topic.
+        _staged(Stage.KAFKA_PRODUCE, _PRODUCER, lambda: self._reserved.check(batch.topic, len(batch)))
         headers = _staged(Stage.HEADER_CONVERTER, c.header_name, lambda: _encode_headers(c.header, batch))
         keys = batch.keys
         raw_keys = None

@@ -7,6 +7,7 @@ task; a put gets a deadline well inside `max.poll.interval.ms`.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -81,6 +82,7 @@ class SinkLoop:
         self._assigned: set[TopicPartition] = set()
         self._revoked_since_poll: set[TopicPartition] = set()
         self._next_flush_s = 0.0
+        self._asked_within_s = math.inf
         self._ended = False
 
     def run(self, control: Control, on_paused: Callable[[bool], None], subscription: Sequence[str] | str) -> None:
@@ -111,6 +113,7 @@ class SinkLoop:
 
     def request_flush(self, within_s: float = 0.0) -> None:
         """The sink asks for a flush in at most so many seconds."""
+        self._asked_within_s = min(self._asked_within_s, within_s)
         self._next_flush_s = min(self._next_flush_s, time.monotonic() + within_s)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
@@ -250,6 +253,7 @@ class SinkLoop:
 
     def _flush(self, deadline: Deadline) -> None:
         self._next_flush_s = time.monotonic() + self._flush_interval_s
+        self._asked_within_s = math.inf
         waiting_for = "sink"
         with self._figures.timed("flush_s_total"):
             try:
@@ -284,13 +288,16 @@ class SinkLoop:
             self._conditions.over(Step.POLL)
 
     def _tell_lag(self) -> None:
-        """Lag is what is not committed; what the sink keeps back while nothing more comes is said in words."""
+        """Lag is what is not committed; what the sink keeps back while nothing more comes is said in words.
+
+        A sink that soon wants to be asked again writes what it has without more rows.
+        """
         ends = self._consumer.end_offsets()
         self._figures.set("lag_rows", self._lag.rows(ends, self._consumer.position(ends)))
         oldest_ms = self._lag.oldest_ms()
         self._figures.set("lag_s", 0.0 if oldest_ms is None else max(0.0, time.time() - oldest_ms / 1000))
         kept = self._lag.uncommitted()
-        if kept and not self._read_since_flush:
+        if kept and not self._read_since_flush and self._asked_within_s > self._flush_interval_s:
             first = min(kept)
             more = f" and {len(kept) - 1} more partitions" if len(kept) > 1 else ""
             self._conditions.waiting(

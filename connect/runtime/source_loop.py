@@ -16,7 +16,7 @@ from typing import Protocol
 from connect.api.connector import SourceTask
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.api.records import Batch, SourcePosition
+from connect.api.records import Batch, SourcePosition, batches_of
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
 from connect.runtime.condition import Conditions, Step
@@ -50,11 +50,11 @@ class Delivery(Protocol):
     def send(
         self,
         batches: Sequence[RawBatch],
-        position: SourcePosition | None,
+        positions: Sequence[SourcePosition],
         deadline: Deadline,
         meanwhile: Callable[[], None],
     ) -> None:
-        """Take the rows of one polled batch. They may be in flight when this returns.
+        """Take the rows of one poll, a unit, and the positions behind them. They may be in flight when this returns.
 
         `meanwhile` is called from time to time as long as there is no room for them; it may flush.
         """
@@ -62,7 +62,7 @@ class Delivery(Protocol):
     def flush(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
         """Store what is safe; the positions stored since the last call. RetriableError: call again.
 
-        `pending`: the batch that was polled last has yet to be sent.
+        `pending`: what was polled last has yet to be sent.
         """
 
     def drain(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
@@ -120,7 +120,10 @@ class SourceLoop:
         self._retries = retries
         self._conditions = conditions or Conditions(lambda _: None)
         self._doing = (Step.POLL, "source")
-        self._pending: Batch | None = None
+        self._pending: Sequence[Batch] = ()
+        """The batches of the last poll, until they are sent."""
+        self._encoded: list[Encoded] = []
+        """What the first of these became."""
         self._rejected: list[RawBatch] = []
         self._next_flush_s = 0.0
 
@@ -172,28 +175,28 @@ class SourceLoop:
     def _step(self, control: Control) -> None:
         if control.stopping:
             return
-        batch = self._pending if self._pending is not None else self._poll(control.bell)
-        if batch is not None:
-            # A batch that cannot be converted for now is not polled again: no later one may be sent before it.
-            self._pending = batch
-            with self._figures.batch(batch.topic, len(batch), ()):
-                self._deliver(batch, control.stop)
-            self._pending = None
-        self._flush_if_due(polled=batch is not None)
+        # A batch that cannot be converted for now is not polled again: no later one may be sent before it.
+        unit = self._pending = self._pending or self._poll(control.bell)
+        if unit:
+            with self._figures.batch(unit[0].topic, sum(map(len, unit)), ()):
+                self._deliver(unit, control.stop)
+            self._pending, self._encoded = (), []
+        self._flush_if_due(polled=bool(unit))
 
     def _flush_if_due(self, *, polled: bool) -> None:
         if self._delivery.due(polled=polled, interval_over=time.monotonic() >= self._next_flush_s):
             self._flush(self._delivery.flush)
 
-    def _poll(self, bell: threading.Event) -> Batch | None:
+    def _poll(self, bell: threading.Event) -> Sequence[Batch]:
         self._doing = (Step.POLL, "source")
         with self._figures.timed("poll_s_total"):
             timeout_s = MORE_TIMEOUT_S if self._delivery.expects_more else POLL_TIMEOUT_S
-            batch = self._task.poll(Deadline.after(timeout_s, bell))
-        if batch is not None:
-            self._figures.add("polled_rows_total", len(batch))
-            self._tolerance.saw(len(batch))
-        return batch
+            unit = batches_of(self._task.poll(Deadline.after(timeout_s, bell)))
+        if unit:
+            rows = sum(map(len, unit))
+            self._figures.add("polled_rows_total", rows)
+            self._tolerance.saw(rows)
+        return unit
 
     def _encode(self, batch: Batch) -> Encoded:
         self._doing = (Step.CONVERT, "converter")
@@ -206,21 +209,25 @@ class SourceLoop:
         self._retries.succeeded()
         return encoded
 
-    def _deliver(self, batch: Batch, stop: threading.Event) -> None:
-        encoded = self._encode(batch)
+    def _deliver(self, unit: Sequence[Batch], stop: threading.Event) -> None:
+        for batch in unit[len(self._encoded) :]:
+            self._encoded.append(self._encode(batch))
         self._doing = (Step.PUT, "kafka")
         unbounded = Deadline(float("inf"), stop)
-        for raw in encoded.rows:
+        made = [raw for encoded in self._encoded for raw in encoded.rows]
+        for raw in made:
             self._topics.ensure(raw.topic, unbounded)
         with self._figures.timed("send_s_total"):
             # Dead letters go with the rows: acknowledged before the offset is stored, or in the same transaction.
-            rows = [self._figures.stamped(raw) for raw in encoded.rows]
+            letters = [letter for encoded in self._encoded for letter in encoded.letters]
+            states = [state for batch in unit for state in state_records(batch)]
+            rows = [self._figures.stamped(raw) for raw in made]
+            positions = [batch.position for batch in unit if batch.position is not None]
             meanwhile = partial(self._flush_if_due, polled=False)
-            with_them = [*self._rejected, *encoded.letters, *state_records(batch)]
-            self._delivery.send([*rows, *with_them], batch.position, unbounded, meanwhile)
+            self._delivery.send([*rows, *self._rejected, *letters, *states], positions, unbounded, meanwhile)
         self._rejected = []
-        self._figures.add("batches_total")
-        for raw in encoded.rows:
+        self._figures.add("batches_total", len(unit))
+        for raw in made:
             self._used_topics.add(raw.topic)
             self._figures.add("rows_total", len(raw))
             self._figures.add("bytes_total", raw.size_bytes)
@@ -230,7 +237,7 @@ class SourceLoop:
         self._next_flush_s = time.monotonic() + self._flush_interval_s
         with self._figures.timed("flush_s_total"):
             try:
-                stored = flush(deadline, pending=self._pending is not None)
+                stored = flush(deadline, pending=bool(self._pending))
             except RetriableError as error:
                 self._figures.add("flush_failures_total")
                 log.warning("Offsets were not stored this time: %s", error)

@@ -209,7 +209,8 @@ class TaskRun:
         sizes = self._clients.record_sizes(self.id, resolved)
         letters = self._clients.source_letters(self.id, config, resolved, parts.converters.header, sizes)
         tolerance = Tolerance(config, self.figures, letters.add if letters is not None else None, str(self.id))
-        pipeline = parts.source_pipeline(tolerance.give_up, letters, figures=self.figures, sizes=sizes)
+        kept, give_up = parts.reserved_topics(), tolerance.give_up
+        pipeline = parts.source_pipeline(give_up, letters, figures=self.figures, sizes=sizes, reserved=kept)
         exactly_once = self._clients.exactly_once(config)
         boundary = Boundary(config.transaction_boundary.lower())
         transactions = ConnectorTransactions() if exactly_once and boundary is Boundary.CONNECTOR else None

@@ -79,7 +79,7 @@ class ExactlyOnceDelivery:
     def send(
         self,
         batches: Sequence[RawBatch],
-        position: SourcePosition | None,
+        positions: Sequence[SourcePosition],
         deadline: Deadline,
         meanwhile: Callable[[], None],
     ) -> None:
@@ -96,8 +96,9 @@ class ExactlyOnceDelivery:
         self._begin()
         for batch in batches:
             self._send(batch, deadline)
-        if position is not None and position.offset is not None:
-            self._positions[self._offsets.key(position)] = position
+        for position in positions:
+            if position.offset is not None:
+                self._positions[self._offsets.key(position)] = position
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
         """The boundary is reached, or a commit is done."""

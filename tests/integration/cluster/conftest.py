@@ -1,5 +1,7 @@
 """Workers as real processes, asked over HTTP."""
 
+import tempfile
+
 import pytest
 import yaml
 from cluster_worker import JSON_CONVERTER, WorkerProcess
@@ -17,6 +19,7 @@ def worker_keys(kafka, unique):
         "value.converter.schemas.enable": "false",
         "offset.flush.interval.ms": "500",
         "task.shutdown.graceful.timeout.ms": "2000",
+        "allowed.paths": tempfile.gettempdir(),
         **FEW_PARTITIONS,
     }
     for name in ("config", "offset", "status"):

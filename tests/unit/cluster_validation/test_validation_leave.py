@@ -26,21 +26,21 @@ DUCKDB = {
     [
         (SOURCE | SHELL, "transforms.a.function", {"python.function.modules": "os"}),
         (DUCKDB, "connection.url", {"jdbc.sqlalchemy.drivers": "duckdb"}),
-        (SOURCE, "file", {"file.stream.paths": "/data"}),
+        (SOURCE, "file", {"allowed.paths": "/data"}),
     ],
     ids=["function", "driver", "file"],
 )
 def test_the_workers_file_alone_gives_leave(config: dict[str, str], broken: str, leave: dict[str, str]) -> None:
     (key,) = leave
-    closed = {"file.stream.paths": "/elsewhere"} if broken == "file" else {}
+    others = {} if broken == "file" else {"allowed.paths": "/data"}
     prefix = broken.rpartition(".")[0] + "." if broken.startswith("transforms.") else ""
     own = {**config, **leave, prefix + key: leave[key]}
     for given in (config, own):
-        infos = Validator(Catalog.installed(), worker_config(**closed)).validate(dict(given))
+        infos = Validator(Catalog.installed(), worker_config(**others)).validate(dict(given))
         errors = {i.value.name: i.value.errors for i in infos.configs if i.value.errors}
         assert list(errors) == [broken]
         assert key in errors[broken][0]
-    infos = Validator(Catalog.installed(), worker_config(**leave)).validate(dict(config))
+    infos = Validator(Catalog.installed(), worker_config(**others, **leave)).validate(dict(config))
     assert infos.error_count == 0
     assert key not in {i.value.name for i in infos.configs}
 
@@ -52,14 +52,15 @@ def test_a_task_is_built_under_the_same_leave() -> None:
     assert (
         len(build_chain(catalog, SourceConnectorConfig.parse(SOURCE | SHELL), {"python.function.modules": "os"})) == 1
     )
-    with pytest.raises(Exception, match=r"file\.stream\.paths"):
-        build_connector(catalog, SOURCE, {"file.stream.paths": "/elsewhere"})
-    tasks = build_connector(catalog, SOURCE, {"file.stream.paths": "/data"}).task_configs(1)
-    assert "file.stream.paths" not in tasks[0]
+    for worker in ({}, {"allowed.paths": "/elsewhere"}):
+        with pytest.raises(Exception, match=r"allowed\.paths"):
+            build_connector(catalog, SOURCE | {"allowed.paths": "/"}, worker)
+    tasks = build_connector(catalog, SOURCE, {"allowed.paths": "/data"}).task_configs(1)
+    assert "allowed.paths" not in tasks[0]
 
 
 def test_an_override_that_loads_a_library_is_refused() -> None:
     given = SOURCE | {"producer.override.ssl.providers": "/tmp/evil"}
-    infos = Validator(Catalog.installed(), worker_config()).validate(dict(given))
+    infos = Validator(Catalog.installed(), worker_config(**{"allowed.paths": "/data"})).validate(dict(given))
     errors = {i.value.name: i.value.errors for i in infos.configs if i.value.errors}
     assert list(errors) == ["producer.override.ssl.providers"]

@@ -61,6 +61,15 @@ def test_a_port_where_nothing_listens(closed_port):
     assert refusal(f"127.0.0.1:{closed_port}", wanted).startswith(wanted)
 
 
+def test_errors_that_librdkafka_counts_are_told_as_one():
+    counted = (
+        "Connect to ipv4#h:1 failed: Connection refused (after 0ms in state CONNECT, 12 identical error(s) suppressed)"
+    )
+    assert explained(f"h:1/bootstrap: {counted}").startswith(
+        "Connect to ipv4#h:1 failed: Connection refused. Nothing listens there"
+    )
+
+
 def test_a_host_nobody_knows():
     text = refusal("no-such-host.invalid:9092", "name right in bootstrap.servers")
     assert text.startswith("Failed to resolve 'no-such-host.invalid:9092': ")

@@ -15,13 +15,19 @@ from connect.runtime.build import build_converters
 from connect.runtime.chain import Link
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.figures import TaskFigures
+from connect.runtime.internal_topics import ReservedTopics
 from connect.runtime.messages import TaskId
 from connect.runtime.pipeline import SinkPipeline, SourcePipeline
 from connect.runtime.record_sizes import RecordSizes, RecordTooLargeError
 from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.tolerance import Tolerance, ToleranceExceededError
+from connect.runtime.worker_config import WorkerConfig
 
 JSON, STRING = "org.apache.kafka.connect.json.JsonConverter", "org.apache.kafka.connect.storage.StringConverter"
+WORKER = WorkerConfig.parse({
+    "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+    "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
+})  # fmt: skip
 SCHEMALESS = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
 ENVELOPED = {"value.converter": JSON}
 
@@ -115,7 +121,7 @@ def source(limit_bytes, **settings):
     sizes = RecordSizes(limit_bytes, {"orders": "2000"}.get)
     letters = SourceDeadLetters("dlq", TaskId("n", 0), converters.header, context_headers=True, sizes=sizes)
     tolerance = Tolerance(SourceConnectorConfig.parse(raw), TaskFigures(), letters.add)
-    return SourcePipeline([], converters, tolerance.give_up, letters, sizes=sizes)
+    return SourcePipeline([], converters, tolerance.give_up, letters, sizes=sizes, reserved=ReservedTopics(WORKER))
 
 
 def texts(*sizes):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import Config
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
@@ -22,6 +24,7 @@ from connect.runtime.config_providers import (
     placeholders,
     replaced,
 )
+from connect.telemetry.secret_texts import SecretTexts
 
 NAMES = "org.apache.kafka.common.config.provider."
 ALL = {
@@ -33,9 +36,11 @@ ALL = {
 
 
 def providers(**params: str) -> ConfigProviders:
-    """All three providers; `file__allowed_paths` is the parameter `allowed.paths` of `file`."""
+    """All three providers of a worker that lets connectors name any file; `file__allowed_paths` is the parameter
+    `allowed.paths` of `file`.
+    """
     given = {f"config.providers.{k.replace('__', '.param.').replace('_', '.')}": v for k, v in params.items()}
-    return config_providers({**ALL, **given}, Catalog([]))
+    return config_providers({**EVERYWHERE, **ALL, **given}, Catalog([]))
 
 
 def one(resolver: ConfigProviders, text: str) -> str:
@@ -122,6 +127,34 @@ def test_only_allowed_paths_are_read(secrets: Path, tmp_path: Path) -> None:
         assert one(resolver, text) == text
 
 
+def test_without_a_list_of_its_own_a_provider_reads_what_the_worker_allows_alone(secrets: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "allowed"
+    inside.mkdir()
+    (inside / "f").write_text("k=v")
+    (inside / "link").symlink_to(secrets)
+    resolver = config_providers({**ALL, "allowed.paths": str(inside)}, Catalog([]))
+    assert one(resolver, f"${{file:{inside}/f:k}}${{dir:{inside}:f}}") == "vk=v"
+    for path in (str(secrets), f"{inside}/link", f"{inside}/../secrets.properties"):
+        with pytest.raises(ConfigError) as refused:
+            one(resolver, f"${{file:{path}:user}}")
+        assert f"add to the worker's own file: allowed.paths=…,{path} " in str(refused.value)
+    with pytest.raises(ConfigError, match=r"allowed\.paths"):
+        one(resolver, f"${{dir:{tmp_path}:secrets.properties}}")
+    with pytest.raises(ConfigError, match=f"Configuration k: .*allowed.paths={secrets} "):
+        one(config_providers(ALL, Catalog([])), f"${{file:{secrets}:user}}")
+
+
+def test_a_link_in_a_providers_own_list_leads_to_what_is_listed_alone(secrets: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "allowed"
+    inside.mkdir()
+    (inside / "link").symlink_to(secrets)
+    resolver = providers(file__allowed_paths=str(inside), dir__allowed_paths=str(inside))
+    text = f"${{file:{inside}/link:user}}"
+    assert one(resolver, text) == text
+    with pytest.raises(ConfigError, match=r"allowed\.paths"):
+        one(resolver, f"${{dir:{inside}:link}}")
+
+
 def test_what_cannot_be_read_names_every_key_that_needs_it(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_text("a=1\nword=s3cret\\uzzzz\n")
@@ -155,11 +188,15 @@ def test_wrong_settings_of_providers_are_named_all_at_once(tmp_path: Path) -> No
     ]
 
 
-def test_a_value_given_is_hidden_in_texts_and_never_logged(secrets: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_value_given_is_hidden_in_texts_and_never_logged(
+    secrets: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = SecretTexts()
+    monkeypatch.setattr("connect.runtime.config_providers.SECRET_TEXTS", known)
     caplog.set_level(logging.DEBUG)
-    resolver = providers()
-    resolver.resolve({"a": f"${{file:{secrets}:word}}", "b": f"${{file:{secrets}:user}}"})
-    assert resolver.hide("password=tïger s3cret , user scott!") == f"password={HIDDEN}, user {HIDDEN}!"
+    providers().resolve({"a": f"${{file:{secrets}:word}}", "b": f"${{file:{secrets}:user}}"})
+    assert known.hide("password=tïger s3cret , user scott!") == f"password={HIDDEN}, user {HIDDEN}!"
+    assert known.hide("io.scott, scott.yaml, scott-1") == "io.scott, scott.yaml, scott-1"
     assert "s3cret" not in caplog.text
 
 
@@ -184,3 +221,29 @@ def test_a_plugin_may_bring_a_provider() -> None:
     assert one(resolver, "${up:a}${up:p:b}") == "AB"
     with pytest.raises(ConfigError, match="Configuration k: The vault is sealed"):
         one(resolver, "${up:broken:a}")
+
+
+@pytest.mark.parametrize("text", ["${" + ":" * 2000, "${a:" * 100_000, "${" * 200_000, "${a:b" * 50_000 + "}"])
+def test_no_text_takes_long_to_look_for_placeholders_in(text: str) -> None:
+    began_s = time.process_time()
+    assert len(list(placeholders(text))) <= 1
+    assert replaced(text, {}) == text
+    assert time.process_time() - began_s < 2
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("connection.password", "${file:{}:user}"), ("connection.url", "postgresql://u:${file:{}:user}@h/d"),
+        ("connection.properties", "ssl=true;password=${file:{}:user}"),
+    ],
+)  # fmt: skip
+def test_a_poor_password_that_stands_where_passwords_do_rewrites_no_other_word(
+    key: str, text: str, secrets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = SecretTexts()
+    monkeypatch.setattr("connect.runtime.config_providers.SECRET_TEXTS", known)
+    providers().resolve({key: text.replace("{}", str(secrets), 1)})
+    assert known.hide("the connector scott of io.scott; password=scott") == (
+        f"the connector scott of io.scott; password={HIDDEN}"
+    )

@@ -29,7 +29,7 @@ def in_s(seconds=1):
 
 def send(delivery, partition, n, topic="t"):
     rows = [RawBatch(topic, pa.array([b"row"], pa.binary()))]
-    delivery.send(rows, SourcePosition({"p": partition}, {"n": n}), in_s(), meanwhile=lambda: None)
+    delivery.send(rows, [SourcePosition({"p": partition}, {"n": n})], in_s(), meanwhile=lambda: None)
 
 
 def numbers(positions):

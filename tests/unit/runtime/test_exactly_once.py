@@ -72,7 +72,7 @@ def in_s(seconds=5):
 def send(delivery, n):
     position = SourcePosition({"p": 1}, {"n": n + 1})
     rows = [RawBatch("t", pa.array([str(n).encode()], pa.binary()))]
-    delivery.send(rows, position, in_s(), meanwhile=lambda: None)
+    delivery.send(rows, [position], in_s(), meanwhile=lambda: None)
 
 
 def test_a_boundary_is_every_poll_or_every_interval(producer, offsets):
@@ -183,7 +183,7 @@ def test_a_transaction_that_does_not_end_in_time_is_given_up(kafka, producer, of
 def test_rows_for_the_offsets_topic_are_refused(kafka, producer, offsets):
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL)
     with pytest.raises(ConnectError, match="may not produce to their own offsets topics"):
-        delivery.send([RawBatch("offsets", pa.array([b"x"], pa.binary()))], None, in_s(), meanwhile=lambda: None)
+        delivery.send([RawBatch("offsets", pa.array([b"x"], pa.binary()))], [], in_s(), meanwhile=lambda: None)
     assert kafka.steps == []
 
 
@@ -222,7 +222,7 @@ def test_a_task_that_is_stopped_waits_for_no_commit_to_send_more(kafka, producer
     stopped = Deadline.after(60)
     stopped.stop.set()
     with pytest.raises(AbortableError, match="known to be committed"):
-        delivery.send([RawBatch("t", pa.array([b"1"], pa.binary()))], None, stopped, meanwhile=lambda: None)
+        delivery.send([RawBatch("t", pa.array([b"1"], pa.binary()))], [], stopped, meanwhile=lambda: None)
     delivery.close()
     assert kafka.records["t"] == []
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from itertools import chain, repeat
 
+import pytest
 from fake_kafka import FakeConsumer, FakeKafka
 from test_sink_loop_retries import CONFIG, GOOD, LOG
 
 from connect.plugins import Catalog
 from connect.runtime.build import build_converters
+from connect.runtime.condition import Conditions
 from connect.runtime.connector_config import SinkConnectorConfig
 from connect.runtime.control import Control
 from connect.runtime.figures import TaskFigures
@@ -44,17 +46,50 @@ class AskingTask:
         return {GOOD: 5}
 
 
-def test_a_sink_is_flushed_when_it_asked_for_it():
-    kafka, control = FakeKafka(), Control()
-    consumer = FakeConsumer(kafka, control, LOG, reads=chain([5], repeat(0)))
-    task = AskingTask(control)
+def loop_of(task, kafka, *, flush_interval_s=60.0, conditions=None):
+    consumer = FakeConsumer(kafka, task.control, LOG, reads=chain([5], repeat(0)))
     tolerance = Tolerance(SinkConnectorConfig.parse(CONFIG), TaskFigures(), None)
-    task.loop = SinkLoop(
+    return SinkLoop(
         task, consumer, task_class="Sink", dead_letters=None, tolerance=tolerance,
         pipeline=SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up),
-        figures=TaskFigures(), max_records=100, put_timeout_s=1, flush_interval_s=60, flush_timeout_s=1,
-        retry_delay_max_s=0.01, used_topics=UsedTopics(), retries=RetryBudget(0),
+        figures=TaskFigures(), max_records=100, put_timeout_s=1, flush_interval_s=flush_interval_s, flush_timeout_s=1,
+        retry_delay_max_s=0.01, used_topics=UsedTopics(), retries=RetryBudget(0), conditions=conditions,
     )  # fmt: skip
+
+
+class KeepingTask(AskingTask):
+    """Keeps its rows, and asks for another flush within so many seconds, None: not at all. The fifth ends the run."""
+
+    def __init__(self, control, asks_within_s):
+        super().__init__(control)
+        self.asks_within_s = asks_within_s
+
+    def put(self, batch, deadline):
+        pass
+
+    def flush(self, deadline):
+        self.flushes.append(time.monotonic())
+        if len(self.flushes) == 5:
+            self.control.ask_to_stop()
+        if self.asks_within_s is not None:
+            self.loop.request_flush(within_s=self.asks_within_s)
+        return {}
+
+
+@pytest.mark.parametrize(("asks_within_s", "told"), [(None, True), (3600.0, True), (0.01, False)])
+def test_rows_wait_for_more_rows_only_where_the_sink_does_not_ask_to_write_them(asks_within_s, told):
+    control, heard = Control(), []
+    task = KeepingTask(control, asks_within_s)
+    task.loop = loop_of(task, FakeKafka(), flush_interval_s=0.02, conditions=Conditions(heard.append))
+    task.loop.run(control, lambda paused: None, ["t"])
+    reasons = [condition.reason for condition in heard if condition is not None]
+    assert any("keeps 10 rows" in reason for reason in reasons) == told
+
+
+def test_a_sink_is_flushed_when_it_asked_for_it():
+    kafka, control = FakeKafka(), Control()
+    task = AskingTask(control)
+    task.loop = loop_of(task, kafka)
     started_s = time.monotonic()
     task.loop.run(control, lambda paused: None, ["t"])
     assert len(task.flushes) == 4  # the last as it stops

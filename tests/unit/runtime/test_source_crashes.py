@@ -59,6 +59,58 @@ class Rows:
             assert stored["n"] >= position.offset["n"], "the next transaction may be committed by now"
 
 
+UNITS = 4
+
+
+class Units:
+    """Gives units of rows for two topics. The position is that of the last batch, or of a poll of its own."""
+
+    def __init__(self, kafka, offsets, control):
+        self.kafka = kafka
+        self.control = control
+        self.next = int((offsets.get({"p": "u"}) or {"n": 0})["n"])
+
+    def poll(self, deadline):
+        self.kafka.step("poll")
+        number = self.next
+        if number == UNITS:
+            self.control.ask_to_stop()
+            return None
+        self.next += 1
+        return [
+            Batch("a", Column.from_rows([f"a{2 * number}", f"a{2 * number + 1}"], s.STRING)),
+            Batch(
+                "b", Column.from_rows([f"b{number}"], s.STRING), position=SourcePosition({"p": "u"}, {"n": number + 1})
+            ),
+        ]
+
+    def stored(self, positions):
+        self.kafka.step("heard")
+
+
+class InPolls(Units):
+    """The same batches by polls of their own."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.left = []
+
+    def poll(self, deadline):
+        self.left = self.left or super().poll(deadline) or []
+        return self.left.pop(0) if self.left else None
+
+
+def no_unit_is_ahead(kafka):
+    stored = kafka.offsets.get('{"p":"u"}', {"n": 0})["n"]
+    assert set(expected("a", 2 * stored)) <= set(kafka.records["a"]), (stored, kafka.steps)
+    assert set(expected("b", stored)) <= set(kafka.records["b"]), (stored, kafka.steps)
+
+
+def no_unit_is_seen_in_part(kafka):
+    no_unit_is_ahead(kafka)
+    assert len(kafka.records["a"]) == 2 * len(kafka.records["b"]), kafka.steps
+
+
 class Texts:
     """The converter."""
 
@@ -92,13 +144,13 @@ def in_intervals(producer, offsets):
     return ExactlyOnceDelivery(producer, offsets, Boundary.INTERVAL)
 
 
-def live(kafka, new_delivery, pace=(), room=2):
+def live(kafka, new_delivery, pace=(), room=2, new_task=Rows):
     """One life of the task, until everything is read or it is killed. `room`: in the producer's queue, for rows."""
     control, offsets = Control(), FakeOffsets(kafka)
     delivery = new_delivery(FakeProducer(kafka, pace, room), offsets)
     config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
     loop = SourceLoop(
-        Rows(kafka, offsets, control), Texts(), delivery, TaskFigures(),
+        new_task(kafka, offsets, control), Texts(), delivery, TaskFigures(),
         flush_interval_s=0, flush_timeout_s=5, retry_delay_max_s=0.001, topics=BrokersTopics(),
         used_topics=UsedTopics(), tolerance=Tolerance(config, TaskFigures(), None), retries=RetryBudget(0),
     )  # fmt: skip
@@ -106,9 +158,9 @@ def live(kafka, new_delivery, pace=(), room=2):
     delivery.close()
 
 
-def steps_of_a_life(new_delivery, pace):
+def steps_of_a_life(new_delivery, pace, new_task=Rows):
     kafka = FakeKafka()
-    live(kafka, new_delivery, pace)
+    live(kafka, new_delivery, pace, new_task=new_task)
     return len(kafka.steps)
 
 
@@ -142,6 +194,50 @@ def test_exactly_once_every_row_is_there_once_whenever_the_task_dies(new_deliver
         for name, count in ROWS.items():
             assert kafka.records[name] == expected(name, count), (dies_at, kafka.steps)
             assert kafka.offsets[f'{{"p":"{name}"}}'] == {"n": count}
+
+
+@pytest.mark.parametrize("pace", PACES, ids=["at once", "row by row", "late"])
+@pytest.mark.parametrize("new_delivery", [exactly_once, in_shared_transactions, in_intervals])
+def test_exactly_once_a_unit_is_there_once_and_never_in_part_whenever_the_task_dies(new_delivery, pace):
+    steps = steps_of_a_life(new_delivery, pace, Units)
+    assert steps > 30
+    for dies_at in range(steps):
+        kafka = FakeKafka(dies_at, after_step=no_unit_is_seen_in_part)
+        try:
+            live(kafka, new_delivery, pace, new_task=Units)
+        except KilledError:
+            kafka = kafka.after_death()
+            live(kafka, new_delivery, new_task=Units)
+        assert kafka.records["a"] == expected("a", 2 * UNITS), (dies_at, kafka.steps)
+        assert kafka.records["b"] == expected("b", UNITS), (dies_at, kafka.steps)
+        assert kafka.offsets['{"p":"u"}'] == {"n": UNITS}
+
+
+@pytest.mark.parametrize("pace", PACES, ids=["at once", "row by row", "late"])
+@pytest.mark.parametrize("new_task", [Units, InPolls])
+def test_at_least_once_no_position_is_ahead_of_any_batch_before_it_whenever_the_task_dies(new_task, pace):
+    steps = steps_of_a_life(at_least_once, pace, new_task)
+    assert steps > 30
+    for dies_at in range(steps):
+        kafka = FakeKafka(dies_at, after_step=no_unit_is_ahead)
+        try:
+            live(kafka, at_least_once, pace, new_task=new_task)
+        except KilledError:
+            kafka = kafka.after_death()
+            live(kafka, at_least_once, new_task=new_task)
+        assert list(dict.fromkeys(kafka.records["a"])) == expected("a", 2 * UNITS), (dies_at, kafka.steps)
+        assert list(dict.fromkeys(kafka.records["b"])) == expected("b", UNITS), (dies_at, kafka.steps)
+
+
+@pytest.mark.parametrize("new_task", [Units, InPolls])
+def test_rows_of_a_stuck_topic_hold_back_a_position_that_another_topics_batch_carries(new_task):
+    kafka = FakeKafka(after_step=no_unit_is_ahead)
+    kafka.stuck = {"a"}
+    live(kafka, at_least_once, room=1000, new_task=new_task)
+    assert kafka.offsets == {}
+    kafka.stuck.clear()
+    live(kafka, at_least_once, new_task=new_task)
+    assert kafka.offsets['{"p":"u"}'] == {"n": UNITS}
 
 
 def test_a_stuck_topic_holds_back_its_own_source_partition_alone():

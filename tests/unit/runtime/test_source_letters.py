@@ -13,10 +13,12 @@ from connect.runtime.build import build_chain, build_converters
 from connect.runtime.chain import Link
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.figures import TaskFigures
+from connect.runtime.internal_topics import ReservedTopics
 from connect.runtime.messages import TaskId
 from connect.runtime.pipeline import SourcePipeline
 from connect.runtime.source_letters import SourceDeadLetters
 from connect.runtime.tolerance import Tolerance, ToleranceExceededError
+from connect.runtime.worker_config import WorkerConfig
 
 JSON = {"key.converter": "JsonConverter", "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 CHAIN = {
@@ -29,6 +31,10 @@ CHAIN = {
     "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value",
     "transforms.cast.spec": "n:int8",
 }
+WORKER = WorkerConfig.parse({
+    "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "new-configs",
+    "offset.storage.topic": "o", "status.storage.topic": "s", **JSON,
+})  # fmt: skip
 ROW = s.struct({"n": s.STRING, "secret": s.STRING})
 
 
@@ -39,7 +45,8 @@ def pipeline(links=None, **settings):
     converters = build_converters(catalog, raw, {})
     letters = SourceDeadLetters("dlq", TaskId("orders", 3), converters.header, context_headers=True)
     tolerance = Tolerance(config, TaskFigures(), letters.add)
-    return SourcePipeline(links or build_chain(catalog, config, {}), converters, tolerance.give_up, letters)
+    chain = links or build_chain(catalog, config, {})
+    return SourcePipeline(chain, converters, tolerance.give_up, letters, reserved=ReservedTopics(WORKER))
 
 
 def batch(*texts, headers=None, arrow=True):
@@ -83,6 +90,19 @@ def test_a_bad_row_is_set_aside_as_it_was_polled(arrow):
         "__connect.errors.source.partition": b'{"f": "x"}',
         "__connect.errors.source.offset": b'{"at": 9}',
     }
+
+
+def test_rows_that_a_transform_sends_to_a_topic_of_the_clusters_state_are_bad_rows():
+    polled = batch("1", "2")
+    encoded = pipeline().encode(Batch("configs", polled.values, polled.keys, position=polled.position))
+    assert encoded.rows == []
+    (letters,) = encoded.letters
+    told = [dict(headers) for headers in letters.headers]
+    assert [headers["__connect.errors.stage"] for headers in told] == [b"KAFKA_PRODUCE"] * 2
+    assert b"Topic new-configs holds this cluster's own state" in told[0]["__connect.errors.exception.message"]
+    strict = pipeline(**{"errors.tolerance": "none"})
+    with pytest.raises(ToleranceExceededError, match="new-configs holds this cluster's own state"):
+        strict.encode(Batch("configs", polled.values, polled.keys, position=polled.position))
 
 
 def test_headers_of_good_rows_are_as_they_were():

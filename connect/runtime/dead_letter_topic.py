@@ -1,0 +1,33 @@
+"""Makes a connector's dead-letter topic before its first letter. Never one that holds a cluster's state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.kafka.settings import admin_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.connector_config import CommonConnectorConfig
+from connect.runtime.messages import TaskId
+from connect.runtime.topic_look import reserved_topics
+from connect.runtime.worker_config import WorkerConfig
+
+_KEY: Final = "errors.deadletterqueue.topic.name"
+_OVERRIDE: Final = "admin.override."
+_MADE_S: Final = 30.0
+
+
+def make_dead_letter_topic(
+    worker: WorkerConfig, task: TaskId, config: CommonConnectorConfig, raw: Mapping[str, str]
+) -> None:
+    """Make the topic unless it is there. `raw`: the whole configuration, for its client settings.
+
+    ReservedTopicError: it holds a cluster's state. RetriableError: no broker answers.
+    """
+    topic = config.errors_dlq_topic
+    reserved_topics(worker, raw).require_free(topic, _KEY)
+    own = {key.removeprefix(_OVERRIDE): value for key, value in raw.items() if key.startswith(_OVERRIDE)}
+    admin = TopicAdmin(admin_settings(worker.originals, own, f"connector-dlq-adminclient-{task}").properties)
+    factor = config.errors_dlq_replication_factor
+    admin.create(topic, partitions=1, replication_factor=factor, deadline=Deadline.after(_MADE_S))

@@ -1,0 +1,180 @@
+"""Topics that hold the state of Connect clusters, told by name and by their records. No row of a connector goes there.
+
+Pure. A row in one of them is an order to a cluster: in a config topic it starts a connector, in an offsets topic it
+moves one, among a backfill's markers it makes rows count as written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from connect.api.errors import ConfigError, RejectedRowsError
+from connect.runtime.worker_config import WorkerConfig
+
+JOBS_TOPIC: Final = "connect-backfill-jobs"
+MARKERS_PREFIX: Final = "connect-backfill-"
+REPLAYED_SUFFIX: Final = ".replayed"
+SLOTS_SUFFIX: Final = "-slots"
+
+
+class Holds(StrEnum):
+    """What a topic of a cluster's state holds."""
+
+    CONFIGS = "connector configurations"
+    OFFSETS = "source offsets"
+    STATUSES = "statuses"
+    SLOTS = "the workers' slots"
+    JOBS = "backfill jobs"
+    MARKERS = "markers of a backfill"
+    MEMORY = "what a source task remembers"
+    REPLAYED = "marks of replayed dead letters"
+
+
+class ReservedTopicError(ConfigError):
+    """A topic holds a cluster's state, and something else was about to write there."""
+
+
+class Look(Protocol):
+    """Says by a topic's records what state it holds."""
+
+    def __call__(self, topic: str) -> Holds | None:
+        """What it holds; None: no state that is known. RetriableError: no broker answers."""
+
+    def rest(self) -> None:
+        """Hold nothing open until the next topic comes."""
+
+
+def slots_topic(worker: WorkerConfig) -> str:
+    """The topic whose partitions are the workers' slots; it holds no records."""
+    return f"{worker.group_id}{SLOTS_SUFFIX}"
+
+
+def held_by_name(worker: WorkerConfig, topic: str) -> Holds | None:
+    """What this cluster keeps in a topic of this name; None: nothing."""
+    own = {
+        worker.config_storage_topic: Holds.CONFIGS,
+        worker.offset_storage_topic: Holds.OFFSETS,
+        worker.status_storage_topic: Holds.STATUSES,
+        slots_topic(worker): Holds.SLOTS,
+        JOBS_TOPIC: Holds.JOBS,
+    }
+    return own.get(topic) or (Holds.MARKERS if topic.startswith(MARKERS_PREFIX) else None)
+
+
+class ReservedTopics:
+    """Keeps rows out of the topics of cluster state. Each topic is judged once. Owned by one thread."""
+
+    def __init__(self, worker: WorkerConfig, look: Look | None = None) -> None:
+        """`look`: asked of topics whose names tell nothing, as another cluster may keep its state there."""
+        self._worker = worker
+        self._look = look
+        self._free: set[str] = set()
+
+    def check(self, topic: str, rows: int) -> None:
+        """RejectedRowsError names all rows of a batch whose topic holds a cluster's state.
+
+        They are bad rows and no failure of the task at once: a transform may take the topic from the row itself, and
+        `errors.tolerance` then says whether one such row stops the others. RetriableError: no broker answers.
+        """
+        if topic in self._free:
+            if self._look is not None:
+                self._look.rest()
+        elif (refusal := self.refusal(topic)) is not None:
+            raise RejectedRowsError(dict.fromkeys(range(rows), refusal))
+
+    def require_free(self, topic: str, key: str, *, but: Collection[Holds] = ()) -> None:
+        """ReservedTopicError: the topic holds a cluster's state, other than that of `but`. `key` names the setting."""
+        refusal = self.refusal(topic, key, but=but)
+        if refusal is not None:
+            raise refusal
+
+    def refusal(self, topic: str, key: str = "", *, but: Collection[Holds] = ()) -> ReservedTopicError | None:
+        """Why nothing may be written to a topic beside the state of `but`; None: it may."""
+        if topic in self._free:
+            return None
+        own = held_by_name(self._worker, topic)
+        if own is not None and own not in but:
+            return ReservedTopicError(
+                f"Topic {topic} holds this cluster's own state ({own}): no connector and no job writes there.",
+                key=key,
+                fix="Name another topic.",
+            )
+        if own is None and self._look is not None and topic not in self._worker.internal_topics_writable:
+            other = self._look(topic)
+            if other is not None and other not in but:
+                return ReservedTopicError(
+                    f"Topic {topic} holds {other}, which Connect clusters go by: no connector and no job writes there.",
+                    key=key,
+                    fix=f"Name another topic; or, where it is a copy, list it in the worker's own file: "
+                    f"internal.topics.writable={topic}",
+                )
+        if not but:
+            self._free.add(topic)
+        return None
+
+
+_CONFIG_MEMBERS: Final = {
+    b"connector-": {"properties"}, b"task-": {"properties"}, b"commit-": {"tasks"}, b"target-state-": {"state"},
+    b"tasks-fencing-": {"task-count"}, b"restart-connector-": {"include-tasks", "only-failed"},
+    b"logger-cluster-": {"level"}, b"session-key": {"key", "algorithm"}, b"placement-": {"slots"},
+    b"worker-": {"slots", "url"}, b"history-config-": {"properties"},
+}  # fmt: skip
+"""How keys of config topics begin, and members of their values (KafkaConfigBackingStore of Kafka 4.1, and ours)."""
+_STATUS_KEY: Final = re.compile(rb"status-(connector|task|topic)-.+", re.DOTALL)
+# The keys of what the Cassandra copies' source remembers.
+_MEMORY_KEY: Final = re.compile(rb'(ids \S+ \d+ .*|\["rows",".*)', re.DOTALL)
+
+
+def held_by_record(key: bytes | None, value: bytes | None) -> Holds | None:
+    """What state a record with this key and value is; None: none, or a tombstone that tells nothing."""
+    if key is None or value is None:
+        return None
+    if _MEMORY_KEY.fullmatch(key):
+        return Holds.MEMORY
+    told = _json(value)
+    if not isinstance(told, dict):
+        return None
+    if key == b"cluster" and {"group.id", "config.storage.topic"} <= told.keys():
+        return Holds.SLOTS
+    if any(key.startswith(kind) and members <= told.keys() for kind, members in _CONFIG_MEMBERS.items()):
+        return Holds.CONFIGS
+    if _STATUS_KEY.fullmatch(key):
+        return Holds.STATUSES
+    named = _json(key)
+    if isinstance(named, list):
+        return _by_array(named, told)
+    return _by_object(named, told) if isinstance(named, dict) else None
+
+
+def _by_array(named: list[Any], told: Mapping[str, Any]) -> Holds | None:
+    match named:
+        case [str(), dict()]:
+            return Holds.OFFSETS
+        case [int(), int()] if {"connector", "from", "timestamp_ms"} <= told.keys():
+            return Holds.REPLAYED
+        case _:
+            return None
+
+
+def _by_object(named: Mapping[str, Any], told: Mapping[str, Any]) -> Holds | None:
+    spec = told.get("spec")
+    if named.keys() == {"job"} and isinstance(spec, dict) and str(spec.get("apiVersion", "")).startswith("backfill/"):
+        return Holds.JOBS
+    if named.keys() in ({"job", "wish"}, {"job", "pace"}):
+        return Holds.JOBS
+    if named.keys() == {"chunk", "part"} and "checksum" in told:
+        return Holds.MARKERS
+    if named.keys() == {"plan"} and "splits" in told:
+        return Holds.MARKERS
+    return None
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

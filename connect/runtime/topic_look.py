@@ -1,0 +1,73 @@
+"""Looks at a topic's records to see whether a Connect cluster keeps its state there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from connect.api.deadline import Deadline
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import TopicPartition
+from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.settings import admin_part, consumer_settings
+from connect.kafka.topics import TopicAdmin
+from connect.runtime.internal_topics import Holds, ReservedTopics, held_by_record
+from connect.runtime.worker_config import WorkerConfig
+
+log = logging.getLogger(__name__)
+_LOOK_S: Final = 20.0
+_RECORDS: Final = 20
+"""Of each partition: its first records, as compaction leaves them."""
+_OVERRIDE: Final = "producer.override."
+_ADDRESSES: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
+
+
+def reserved_topics(worker: WorkerConfig, connector: Mapping[str, str]) -> ReservedTopics:
+    """The topics that a connector may not write to, on the brokers that its producer writes to. Connects to nothing."""
+    overrides = {k.removeprefix(_OVERRIDE): v for k, v in connector.items() if k.startswith(_OVERRIDE)}
+    client_id = f"connector-topics-{connector.get('name', '')}"
+    return ReservedTopics(worker, TopicLook(worker.originals, overrides, client_id))
+
+
+class TopicLook:
+    """Asks the brokers that a connector's producer writes to. Owned by one thread."""
+
+    def __init__(self, worker: Mapping[str, str], producer: Mapping[str, str], client_id: str) -> None:
+        """`producer`: the connector's `producer.override.` settings without that prefix. Connects to nothing."""
+        addresses = {key: value for key, value in producer.items() if key.startswith(_ADDRESSES)}
+        self._settings = consumer_settings(worker, addresses, client_id=client_id).properties
+        self._admin: TopicAdmin | None = None
+
+    def __call__(self, topic: str) -> Holds | None:
+        """What state the topic's records are; None: none, or the principal may not look. RetriableError: no answer.
+
+        Every topic of cluster state is compacted, so that no other one is read.
+        """
+        try:
+            return self._found(topic, Deadline.after(_LOOK_S))
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            log.info("What topic %s holds is not known: %s", topic, error)
+            return None
+
+    def rest(self) -> None:
+        """Let the admin client go: no new topic came."""
+        self._admin = None
+
+    def _found(self, topic: str, deadline: Deadline) -> Holds | None:
+        if self._admin is None:
+            self._admin = TopicAdmin(admin_part(self._settings))
+        if "compact" not in (self._admin.configs(topic, deadline, is_there=False).get("cleanup.policy") or ""):
+            return None
+        count = self._admin.partition_counts([topic], deadline).get(topic, 0)
+        places = [TopicPartition(topic, number) for number in range(count)]
+        begins, ends = self._admin.beginning_offsets(places, deadline), self._admin.end_offsets(places, deadline)
+        spans = {place: Span(begins[place], min(ends[place], begins[place] + _RECORDS)) for place in places}
+        for raw in read_spans(self._settings, spans, deadline):
+            keys = [] if raw.keys is None else raw.keys.to_pylist()
+            for key, value in zip(keys, raw.values.to_pylist(), strict=False):
+                if (held := held_by_record(key, value)) is not None:
+                    return held
+        return None

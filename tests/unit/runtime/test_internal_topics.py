@@ -1,0 +1,139 @@
+"""Which topics hold the state of Connect clusters, by their names and by their records."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from connect.api.errors import RejectedRowsError
+from connect.cluster.cluster_claim import KEY, ClusterClaim
+from connect.cluster.config_records import (
+    CommitRecord,
+    ConfigHistoryRecord,
+    ConnectorRecord,
+    FencingRecord,
+    LoggerRecord,
+    PlacementRecord,
+    RestartRecord,
+    SessionKeyRecord,
+    TargetRecord,
+    TaskRecord,
+    WorkerRecord,
+    encode,
+)
+from connect.cluster.operations import ConfigVersion, TargetState
+from connect.runtime.internal_topics import Holds, ReservedTopicError, ReservedTopics, held_by_name, held_by_record
+from connect.runtime.messages import TaskId
+from connect.runtime.worker_config import WorkerConfig
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+KEYS = {
+    "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "my-configs",
+    "offset.storage.topic": "my-offsets", "status.storage.topic": "my-status", "key.converter": JSON,
+    "value.converter": JSON,
+}  # fmt: skip
+WORKER = WorkerConfig.parse(KEYS)
+NAMES = {
+    "my-configs": Holds.CONFIGS, "my-offsets": Holds.OFFSETS, "my-status": Holds.STATUSES, "g-slots": Holds.SLOTS,
+    "connect-backfill-jobs": Holds.JOBS, "connect-backfill-orders": Holds.MARKERS,
+}  # fmt: skip
+CONFIG_RECORDS = [
+    ConnectorRecord("c", {"connector.class": "x"}), TaskRecord(TaskId("c", 0), {}), CommitRecord("c", 1),
+    TargetRecord("c", TargetState.STARTED), FencingRecord("c", 1), RestartRecord("c", True, True),
+    LoggerRecord("root", "INFO"), SessionKeyRecord("k", "HmacSHA256", 1), PlacementRecord("c", [1]),
+    WorkerRecord("host:1", "http://host:1", [1]), ConfigHistoryRecord("c", 1, ConfigVersion(1, {"a": "b"})),
+]  # fmt: skip
+
+
+class Looked:
+    """Says of some topics what they hold, and remembers which it was asked about."""
+
+    def __init__(self, **found: Holds) -> None:
+        self._found = found
+        self.asked: list[str] = []
+        self.rests = 0
+
+    def __call__(self, topic: str) -> Holds | None:
+        self.asked.append(topic)
+        return self._found.get(topic)
+
+    def rest(self) -> None:
+        self.rests += 1
+
+
+@pytest.mark.parametrize("topic", NAMES)
+def test_no_row_goes_to_a_topic_of_this_cluster_whatever_allows_it(topic):
+    worker = WorkerConfig.parse({**KEYS, "internal.topics.writable": topic})
+    assert held_by_name(worker, topic) is NAMES[topic]
+    with pytest.raises(RejectedRowsError, match=f"Topic {topic} holds this cluster's own state") as caught:
+        ReservedTopics(worker).check(topic, 3)
+    assert set(caught.value.rows) == {0, 1, 2}
+
+
+def test_a_topic_of_another_cluster_is_told_by_its_records_and_may_be_allowed_by_the_worker():
+    look = Looked(theirs=Holds.CONFIGS)
+    with pytest.raises(
+        RejectedRowsError, match=r"Topic theirs holds connector conf.*internal\.topics\.writable=theirs"
+    ):
+        ReservedTopics(WORKER, look).check("theirs", 1)
+    ReservedTopics(WorkerConfig.parse({**KEYS, "internal.topics.writable": "theirs"}), look).check("theirs", 1)
+
+
+def test_a_topic_is_looked_at_once_and_nothing_is_held_open_between_new_ones():
+    look = Looked()
+    reserved = ReservedTopics(WORKER, look)
+    for topic in ("a", "b", "a", "a"):
+        reserved.check(topic, 1)
+    assert (look.asked, look.rests) == (["a", "b"], 2)
+
+
+def test_a_task_may_keep_the_kind_of_state_that_is_its_own_and_no_other():
+    reserved = ReservedTopics(WORKER, Looked(mine=Holds.OFFSETS, theirs=Holds.MARKERS))
+    reserved.require_free("mine", "offsets.storage.topic", but={Holds.OFFSETS})
+    with pytest.raises(ReservedTopicError, match="theirs holds markers") as caught:
+        reserved.require_free("theirs", "offsets.storage.topic", but={Holds.OFFSETS})
+    assert caught.value.key == "offsets.storage.topic"
+    with pytest.raises(ReservedTopicError, match="mine"):
+        reserved.require_free("mine", "state.topic", but={Holds.MEMORY})
+
+
+@pytest.mark.parametrize("record", CONFIG_RECORDS, ids=lambda record: type(record).__name__)
+def test_every_kind_of_record_of_a_config_topic_is_known(record):
+    assert held_by_record(*encode(record)) is Holds.CONFIGS
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "held"),
+    [
+        (b"status-connector-c", b'{"state":"RUNNING","trace":null,"worker_id":"h:1","generation":1}', Holds.STATUSES),
+        (b'["c",{"table":"t"}]', b'{"incrementing":5}', Holds.OFFSETS),
+        (KEY, ClusterClaim.of(WORKER).as_bytes(), Holds.SLOTS),
+        (b'{"job":"j"}', b'{"spec":{"apiVersion":"backfill/v1"},"state":"RUNNING"}', Holds.JOBS),
+        (b'{"job":"j","wish":true}', b'{"wish":"pause"}', Holds.JOBS),
+        (b'{"chunk":"c","part":0}', b'{"checksum":1,"rows":2}', Holds.MARKERS),
+        (b'{"plan":0}', b'{"splits":[]}', Holds.MARKERS),
+        (b"ids raw.ks.t 0 7", b"\x00", Holds.MEMORY),
+        (b'["rows","raw.ks.t",0,1]', b"{}", Holds.MEMORY),
+        (b"[0,7]", b'{"connector":"c","from":"t-0@1","timestamp_ms":5}', Holds.REPLAYED),
+    ],
+)
+def test_records_of_cluster_state_are_known(key, value, held):
+    assert held_by_record(key, value) is held
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, b"{}"), (b"connector-7", None), (b"connector-7", b'{"name":"plug","volts":5}'), (b"7", b'{"id":7}'),
+        (b'{"id":7}', b'{"id":7}'), (b"task-list-1", b"milk"), (b'{"job":"baker"}', b'{"salary":5}'),
+        (b"[1,2]", b'{"a":1}'), (b"\xff", b"\xff"), (b'["a","b"]', b'{"a":1}'),
+    ],
+)  # fmt: skip
+def test_rows_of_users_are_no_cluster_state(key, value):
+    assert held_by_record(key, value) is None
+
+
+def test_an_offset_is_told_from_a_row_also_without_spaces_or_with_them():
+    for text in (json.dumps(["c", {"t": 1}]), '["c",{"t":1}]'):
+        assert held_by_record(text.encode(), b"{}") is Holds.OFFSETS
