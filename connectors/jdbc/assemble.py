@@ -143,7 +143,7 @@ class Assembly:
             topic=topic_of(self.table, config) if self.table else config.topic_prefix,
             key=self._record_key(),
             names_row=self._names_row(),
-            blind_spots=self._blind_spots(mode),
+            blind_spots=self._blind_spots(mode, is_first=stored is None),
             partition=partition,
             source=self.source,
             format=RowFormat(
@@ -164,19 +164,32 @@ class Assembly:
             described=self._described,
         )
 
-    def _blind_spots(self, mode: Mode) -> tuple[BlindSpot, ...]:
-        config, scans, disorder = self._config, None, None
+    def _blind_spots(self, mode: Mode, *, is_first: bool) -> tuple[BlindSpot, ...]:
+        config, scans, disorder, least = self._config, None, None, None
         if config.mode == "incrementing" and self.table is not None:
             disorder = out_of_order(self._database, self.table, self._order[0])
+            least = self._least_id(mode.order[0]) if is_first else None
         if config.mode != "bulk":
             names = [c.name for c in self.timestamp_columns()] if "timestamp" in config.mode else self._order
             first = self.shape.find(names[0])
             scans = None if first is None else reads_all(self._database, self.source, mode.order, first)
         offset_s = self._server_offset_s()
         spots = blind_spots(
-            self._label, self.shape, self._order, config, offset_s, reads_all=scans, out_of_order=disorder
+            self._label,
+            self.shape,
+            self._order,
+            config,
+            offset_s,
+            reads_all=scans,
+            out_of_order=disorder,
+            least_id=least,
         )
         return tuple(spots)
+
+    def _least_id(self, column: sa.ColumnElement[Any]) -> int | None:
+        least = sa.select(sa.func.min(column)).select_from(self.source.relation)
+        value = self._database.scalar(least, f"looking at {self._label}")
+        return None if value is None else int(value)
 
     def _server_offset_s(self) -> int | None:
         asked = _SERVER_OFFSET_S.get(self._database.dialect_name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.mysql import SET
 from sqlalchemy.dialects.postgresql import DOMAIN
 
 from connect.api.errors import ConnectError
@@ -155,7 +156,9 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
         return _sqlite_shape(database, table, shape, primary, columns)
     if database.dialect_name == "postgresql":
         shape = replace(shape, has_xmin=_has_xmin(database, table))
-    return _with_key(shape, primary)
+    # Their order is another one than that of the texts they are compared with.
+    listed = frozenset(str(c["name"]) for c in columns if isinstance(c["type"], (sa.Enum, SET)))
+    return _with_key(shape, () if listed & set(primary) else primary)
 
 
 def _without_escapes(name: str) -> str:

@@ -15,6 +15,7 @@ from connectors.jdbc.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.database import Database
 from connectors.jdbc.engine import CONNECT_S, REACH_S, reach
 from connectors.jdbc.log import mysql_reader, pg_slot, repeats
+from connectors.jdbc.log.mysql_history import metadata_note, metadata_of
 from connectors.jdbc.log.pg_unlogged import without_log
 from connectors.jdbc.query import select, table_source
 from connectors.jdbc.query_shape import describe_query
@@ -76,7 +77,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         )
     present = list_tables(database, config)
     chosen = choose_tables(database, config, present)
-    yield from _unmatched(config, database.border.database, present, chosen, notes)
+    yield from unmatched(config, database.border.database, present, chosen, notes)
     yield from topic_problems(chosen, config)
     if config.mode == "log":
         chosen, problems = _logged(database, chosen, notes)
@@ -94,7 +95,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         else:
             yield from _cursor_problems(table, shape, config, database.dialect_name)
     if config.mode == "log":
-        yield from _log_problems(database, config, list(shapes))
+        yield from _log_problems(database, config, list(shapes), notes)
         notes += repeats.notes(database, config, shapes)
     if len(refused) == len(chosen):
         yield from (ConfigProblem("table.whitelist", text) for text in refused.values())
@@ -113,7 +114,7 @@ def topic_problems(chosen: Sequence[TableName], config: JdbcSourceConfig) -> Ite
         )
 
 
-def _unmatched(
+def unmatched(
     config: JdbcSourceConfig, where: str, present: Sequence[TableName], chosen: Sequence[TableName], notes: list[str]
 ) -> Iterator[ConfigProblem]:
     """Names of tables that are not there. As in Java others are read meanwhile, if there are others."""
@@ -139,11 +140,15 @@ def _logged(
     return [table for table in chosen if table not in aside], []
 
 
-def _log_problems(database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]) -> Iterator[ConfigProblem]:
+def _log_problems(
+    database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName], notes: list[str]
+) -> Iterator[ConfigProblem]:
     if database.dialect_name == "postgresql":
         yield from pg_slot.problems(database, config, chosen)
-    else:
-        yield from mysql_reader.problems(database)
+        return
+    yield from mysql_reader.problems(database)
+    if note := metadata_note(metadata_of(database)):
+        notes.append(note)
 
 
 def _readable(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:

@@ -28,6 +28,7 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.key_role import KeyRole
+from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connectors.jdbc import rules
 from connectors.jdbc.connection_keys import DATABASE
@@ -121,11 +122,12 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     )  # fmt: skip
     query: String = key(
         "query", "", group=MODE, display_name="Query", width="short",
+        reach=Reach.SQL,
         doc="Read this SELECT in place of tables. It is wrapped as SELECT * FROM (query) x: joins and WHERE are fine.",
     )  # fmt: skip
     query_masked: Password = key(
         "query.masked", SecretStr(""), group=MODE, display_name="Query (Masked)", width="short",
-        doc="The same, hidden wherever configurations are shown.",
+        reach=Reach.SQL, doc="The same, hidden wherever configurations are shown.",
     )  # fmt: skip
     quote_sql_identifiers: Annotated[String, one_of("ALWAYS", "NEVER", ignore_case=True)] = key(
         "quote.sql.identifiers", "ALWAYS", group=MODE, display_name="Quote Identifiers",
@@ -133,6 +135,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     )  # fmt: skip
     query_suffix: String = key(
         "query.suffix", "", importance="low", group=MODE, display_name="Query suffix",
+        reach=Reach.SQL,
         doc="Text at the end of every reading statement. A LIMIT here can cut rows that are never read.",
     )  # fmt: skip
     isolation_mode: Annotated[String, one_of(*ISOLATION_MODES, ignore_case=True), AfterValidator(str.upper)] = key(

@@ -17,7 +17,7 @@ from connectors.jdbc.mysql_arrow import MySqlArrow
 from connectors.jdbc.native import libpq_module
 from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.postgres_arrow import PostgresArrow, columns_told, is_installed
-from connectors.jdbc.sessions import session_statements
+from connectors.jdbc.sessions import closed_session, session_statements
 from connectors.jdbc.types import Raw
 from connectors.jdbc.url import OTHER_SERVERS
 
@@ -44,7 +44,10 @@ class Database:
         self.dialect_name = url.get_backend_name()
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         # Statements that prepare each session.
-        self.session = session_statements(self.dialect_name, config.statement_timeout_ms)
+        self.session = (
+            *closed_session(self.dialect_name, config.allowed),
+            *session_statements(self.dialect_name, config.statement_timeout_ms),
+        )
         url, self._tls = tls.take_tls(url)
         level = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
         self._engine = engine_of(url, self.session, self._tls, isolation=None if level == "DEFAULT" else level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -14,8 +15,9 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.secrets import is_suspect, secrets_in
 from connectors.jdbc import tls
 from connectors.jdbc.connection_keys import ConnectionKeys
+from connectors.jdbc.drivers import files_of
 from connectors.jdbc.errors import Border
-from connectors.jdbc.url import is_jdbc, translate
+from connectors.jdbc.url import parse
 
 CONNECT_S = 4
 """How long a server may take to answer who is asking; whole seconds, as drivers take them."""
@@ -30,19 +32,22 @@ _TIMED = {"postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql"}
 
 
 def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, creates_file: bool = False) -> sa.URL:
-    """Where to connect. ConfigError: no usable URL.
+    """Where to connect. ConfigError: no usable URL, or one that names a file that the worker does not allow.
 
     `connect_timeout_s`: how long a server may take to answer, unless the URL says so; None: the driver's own.
     `creates_file`: whether a SQLite file that is missing is made.
     """
-    properties = config.driver_properties
-    if is_jdbc(config.connection_url):
-        url = sa.URL.create(**_parts(config.connection_url, properties))
-    else:
-        try:
-            url = sa.make_url(config.connection_url).update_query_dict(properties)
-        except sa.exc.ArgumentError:
-            raise ConfigError("connection.url is not a SQLAlchemy URL.", key="connection.url") from None
+    try:
+        parts = parse(config.connection_url, config.driver_properties)
+        files = dict(files_of(parts))
+    except ValueError as error:
+        raise ConfigError(f"connection.url: {error}", key="connection.url") from None
+    # As they are now: a link may lead elsewhere than when the configuration was checked.
+    real = {parameter: str(config.allowed.require("connection.url", path)) for parameter, path in files.items()}
+    url = sa.URL.create(**{name: getattr(parts, name) for name in parts.__dataclass_fields__})
+    url = url.update_query_dict({parameter: path for parameter, path in real.items() if parameter})
+    if "" in real:
+        url = url.set(database=real[""])
     if config.connection_user is not None:
         url = url.set(username=config.connection_user)
     if config.connection_password is not None:
@@ -54,17 +59,12 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
     return url
 
 
-def _parts(text: str, properties: dict[str, str]) -> dict[str, Any]:
-    parts = translate(text, properties)
-    return {name: getattr(parts, name) for name in parts.__dataclass_fields__}
-
-
 def _file(url: sa.URL, mode: str) -> sa.URL:
     # mode=rw never creates a file; mode=ro could not read a WAL database that nobody has open.
     path = url.database or ":memory:"
-    if path == ":memory:" or path.startswith("file:"):
+    if path in {":memory:", "file::memory:"}:
         return url
-    return url.set(database=f"file:{quote(path)}", query={"mode": mode, "uri": "true", **url.query})
+    return url.set(database=f"file:{quote(path)}", query={"mode": mode, **url.query, "uri": "true"})
 
 
 def engine_of(
@@ -102,6 +102,9 @@ def engine_of(
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            # No statement opens another file.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         cursor = connection.cursor()
         for statement in session:
             cursor.execute(statement)

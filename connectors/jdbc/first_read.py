@@ -19,10 +19,11 @@ from connectors.jdbc.assemble import Assembly, assembled
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.offsets import Offset
+from connectors.jdbc.ranges import integer_key
 from connectors.jdbc.safe import HeldIds
 from connectors.jdbc.splits import TableSplit, cuts_of, len_of, split_at
 from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Projection, Raw
+from connectors.jdbc.types import Raw
 from connectors.jdbc.zone import unrepeated_us, zone
 
 _log = logging.getLogger(__name__)
@@ -121,7 +122,8 @@ class Beginning:
         """NotSplit; ConnectError: the table cannot be read."""
         self._parallelism = config.initial_read_parallelism
         self._assembly = assembled(database, table, config)
-        if not has_integer_key(self._assembly):
+        self._key = integer_key(self._assembly, config) if self._assembly.key().places else None
+        if self._key is None:
             raise NotSplit("it has no primary key of one integer column")
         self._mark = SafeMark(self._assembly, config)
 
@@ -131,7 +133,8 @@ class Beginning:
         if mark is None:
             return None
         # After the mark was found every row before it can be seen.
-        span = key_span(database, self._assembly.source.relation, self._assembly.key().expressions[0])
+        assert self._key is not None
+        span = key_span(database, self._assembly.source.relation, self._key.expressions[0])
         if span is None:
             raise NotSplit("it is empty")
         return FirstRead(mark, bounds(span.start, span.stop - 1, self._parallelism))
@@ -143,13 +146,6 @@ def key_span(database: Database, relation: sa.FromClause, key: sa.ColumnElement[
     least, most = database.rows(span, "looking at the keys of a table")[0]
     database.end_transaction()
     return None if least is None else range(int(least), int(most) + 1)
-
-
-def has_integer_key(assembly: Assembly) -> bool:
-    """Whether one integer column names a row, so that ranges of it can be cut."""
-    key = assembly.key()
-    columns = [assembly.shape.columns[place] for place in key.places if place < len(assembly.shape.columns)]
-    return len(key.places) == 1 and all(c.raw is Raw.INTEGER and c.projection is Projection.AS_IS for c in columns)
 
 
 def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:

@@ -114,7 +114,8 @@ class Incrementing:
 
     def delivered(self, page: Page) -> Offset | None:
         """The id of the last row."""
-        self._last = whole_id(page, self._place)
+        assert page.last is not None
+        self._last = whole_id(page.last[self._place])
         return offsets.incrementing(self._last)
 
     def finished(self) -> Offset | None:
@@ -238,7 +239,8 @@ class TimestampIncrementing:
     def delivered(self, page: Page) -> Offset | None:
         """Timestamp and id of the last row."""
         self._instant_us = int(self._times.of(page)[-1].as_py())
-        self._last = whole_id(page, self._place)
+        assert page.last is not None
+        self._last = whole_id(page.last[self._place])
         return offsets.timestamp_incrementing(self._instant_us, self._last)
 
     def finished(self) -> Offset | None:
@@ -260,10 +262,8 @@ def key_of(page: Page, key: Ordering) -> tuple[object, ...]:
     return tuple(page.last[i] for i in key.places)
 
 
-def whole_id(page: Page, place: int) -> int:
-    """The id of a page's last row; SchemaError for what an offset cannot hold."""
-    assert page.last is not None
-    value = page.last[place]
+def whole_id(value: Any) -> int:
+    """An id as a driver gives it; SchemaError for what an offset cannot hold."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         # Readers that fetch Arrow give decimals as text.
         value = Decimal(value)

@@ -63,7 +63,7 @@ def _regex_problems(name: str, patterns: tuple[str, ...]) -> Iterator[ConfigProb
     for pattern in patterns:
         try:
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             yield ConfigProblem(
                 name, f"Invalid value {pattern} for configuration {name}: not a regular expression: {error}"
             )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from connect.api.allowed_paths import AllowedPaths
+
 
 def session_statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
     """The statements; `timeout_ms`: how long a statement may take on the server, 0: as long as it likes."""
@@ -10,6 +12,21 @@ def session_statements(dialect: str, timeout_ms: int) -> tuple[str, ...]:
         "mysql": ("SET time_zone='+00:00'",), "mariadb": ("SET time_zone='+00:00'",),
     }.get(dialect, ())  # fmt: skip
     return (*prepared, *_TIMEOUTS[dialect](timeout_ms)) if timeout_ms and dialect in _TIMEOUTS else prepared
+
+
+def closed_session(dialect: str, allowed: AllowedPaths) -> tuple[str, ...]:
+    """The statements that keep a database in this process from files that the worker does not allow."""
+    if dialect != "duckdb":
+        return ()
+    folders, files = ([_literal(f"{path}/") for path in allowed.folders], [_literal(path) for path in allowed.files])
+    return (
+        f"SET allowed_directories=[{', '.join(folders)}]", f"SET allowed_paths=[{', '.join(files)}]",
+        "SET python_enable_replacements=false", "SET enable_external_access=false", "SET lock_configuration=true",
+    )  # fmt: skip
+
+
+def _literal(path: str) -> str:
+    return "'" + path.replace("'", "''") + "'"
 
 
 def writing_session(dialect: str) -> tuple[str, ...]:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from connect.api.bulk import BulkPlan, BulkReader, HeldSnapshot, ReadSplit, SourceLoad, SplitSize
+from connect.api.bulk import BulkPlan, BulkReader, HeldSnapshot, ReadSplit, RowCount, SourceLoad, Split, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.findings import Finding
+from connect.api.origins import OriginColumn
 from connect.api.records import SourcePosition
 from connectors.jdbc.bulk import BulkPlanning, JdbcBulkReader
+from connectors.jdbc.bulk_counts import count_all
 from connectors.jdbc.catalog import choose_tables, list_tables
 from connectors.jdbc.check import check, topic_problems
 from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.database import Database
 from connectors.jdbc.examination import findings
 from connectors.jdbc.load import load
+from connectors.jdbc.origins import origin_columns
 from connectors.jdbc.tables import parts_to_text, share_out, to_text
 from connectors.jdbc.task import JdbcSourceTask
 from connectors.jdbc.url import family
@@ -74,6 +77,11 @@ class JdbcSourceConnector:
         if self._config.mode == "log":
             return self._log_bulk.plan(size, deadline)
         return BulkPlanning(self._config).plan(size, deadline)
+
+    def count_all(self, splits: Sequence[Split], deadline: Deadline) -> Sequence[RowCount]:
+        """The rows before each table's mark; none with mode=log, whose ranges have all keys and are counted as read."""
+        del deadline
+        return [] if self._config.mode == "log" else count_all(self._config, splits)
 
     def begin_bulk(self, plan: BulkPlan, deadline: Deadline) -> Sequence[SourcePosition]:
         """Where the log begins, which the server keeps from now on."""
@@ -134,6 +142,10 @@ class JdbcSourceConnector:
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
         """Rights that lack, with their GRANTs, and rows that the cursor does not see."""
         return findings(self._config, deadline)
+
+    def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
+        """What the catalog calls the columns' types, and what of their values the rows keep."""
+        return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
         """A task over the tables of one of `task_configs`."""

@@ -200,7 +200,7 @@ def parse_mapping(entry: str) -> ColumnMapping:
         raise ValueError("must be regex:column or regex:[column|column]")
     try:
         return ColumnMapping(re.compile(pattern), names)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(f"not a regular expression: {error}") from None
 
 

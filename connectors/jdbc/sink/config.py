@@ -15,7 +15,7 @@ from connect.api.config import Boolean, Int, ListOf, String, at_least, key, non_
 from connect.api.errors import ConfigProblem
 from connect.api.key_role import KeyRole
 from connect.api.url import Url, UrlText
-from connectors.jdbc.connection_keys import DATABASE, DIALECTS, ConnectionKeys
+from connectors.jdbc.connection_keys import DATABASE, DIALECTS, URL_BOUNDS, URL_REACH, ConnectionKeys
 from connectors.jdbc.sink import config_rules
 from connectors.jdbc.sink.retries import WITHOUT_END
 from connectors.jdbc.zone import zone
@@ -36,6 +36,7 @@ class JdbcSinkConfig(ConnectionKeys):
 
     connection_url: Url = key(
         "connection.url", UrlText(""), importance="high", group=DATABASE, display_name="JDBC URL", width="long",
+        reach=URL_REACH, bounds=URL_BOUNDS,
         doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or a "
         "SQLAlchemy URL of one of these databases. Keep the password in connection.password.",
     )  # fmt: skip

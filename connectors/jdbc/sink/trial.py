@@ -55,7 +55,7 @@ class TrialTables:
     def make(self, deadline: Deadline) -> None:
         """Make a table as each of those that are there. ConfigError: a right on one lacks; SQLite has no copies."""
         check(self._config, deadline)
-        trial = JdbcSinkConfig.parse({**self._config.originals, **self.settings})
+        trial = self._config.changed(self.settings)
         database = TargetDatabase(self._config)
         try:
             for topic in self._config.named_topics:
@@ -82,6 +82,21 @@ class TrialTables:
         finally:
             database.close()
 
+    def column_types(self, deadline: Deadline) -> Mapping[str, str]:
+        """As reflection tells them."""
+        del deadline
+        found: dict[str, str] = {}
+        database = TargetDatabase(self._config)
+        try:
+            for table in self._tables(database):
+                with database.catalog(f"reading the columns of {table.full}") as inspector:
+                    columns = inspector.get_columns(table.name, table.schema)
+                name = table.name[len(self._prefix) :]
+                found |= {f"{name}.{column['name']}": str(column["type"]).lower() for column in columns}
+        finally:
+            database.close()
+        return {path: kind for path, kind in found.items() if not path.startswith("offsets.")}
+
     def remove(self, deadline: Deadline) -> None:
         """Drop them."""
         del deadline
@@ -101,7 +116,7 @@ class TrialTables:
 
     def _tables(self, database: TargetDatabase) -> list[TableName]:
         """Those that are there, in the schemas that the settings name."""
-        trial = JdbcSinkConfig.parse({**self._config.originals, **self.settings})
+        trial = self._config.changed(self.settings)
         schemas = {table_name(trial, topic, database.dialect_name).schema for topic in self._config.named_topics} | {
             None
         }

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.records import Batch
 from connectors.jdbc.config import JdbcSourceConfig
@@ -67,7 +68,7 @@ def run_sql(path: Path, *statements: str) -> None:
 
 def connector(path: Path, **settings: object) -> JdbcSourceConnector:
     """A connector over a SQLite file; `__` in a name stands for a dot."""
-    return JdbcSourceConnector(JdbcSourceConfig.parse(properties(path, **settings)))
+    return JdbcSourceConnector(JdbcSourceConfig.parse({**properties(path, **settings), **EVERYWHERE}))
 
 
 def properties(path: Path, **settings: object) -> dict[str, str]:
@@ -79,7 +80,7 @@ def opened(path: Path, store: OffsetStore, **settings: object) -> JdbcSourceTask
     """The connector's only task, open."""
     planned = connector(path, **settings)
     (config,) = planned.task_configs(1)
-    task = planned.task(config)
+    task = planned.task({**config, **EVERYWHERE})
     task.open(store)
     return task
 

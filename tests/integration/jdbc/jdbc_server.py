@@ -8,6 +8,7 @@ import psutil
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.services.sql import SqlEndpoint
 from connectors.jdbc.config import JdbcSourceConfig
@@ -51,12 +52,14 @@ class Server:
             "settle.time.ms": "0",
         }
         given |= {name.replace("__", "."): str(value) for name, value in settings.items()}
-        return JdbcSourceConnector(JdbcSourceConfig.parse({k: v for k, v in given.items() if v != "None"}))
+        return JdbcSourceConnector(
+            JdbcSourceConfig.parse({**EVERYWHERE, **{k: v for k, v in given.items() if v != "None"}})
+        )
 
     def opened(self, store: OffsetStore, **settings: object) -> JdbcSourceTask:
         planned = self.connector(**settings)
         planned.check(Deadline.after(60))
         (config,) = planned.task_configs(1)
-        task = planned.task(config)
+        task = planned.task({**config, **EVERYWHERE})
         task.open(store)
         return task

@@ -16,8 +16,8 @@ TABLE = "CREATE TABLE {t} (id BIGINT NOT NULL, ts TIMESTAMP(3) NOT NULL, made TI
 ROW = "INSERT INTO {t} VALUES (1, '2024-01-01 00:00:00', '2024-01-01 00:00:00', 'x')"
 
 
-def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
-    found = [r.getMessage() for r in caplog.records if "no index" in r.getMessage() and r.levelno == logging.WARNING]
+def warned(caplog: pytest.LogCaptureFixture, about: str = "no index") -> list[str]:
+    found = [r.getMessage() for r in caplog.records if about in r.getMessage() and r.levelno == logging.WARNING]
     caplog.clear()
     return found
 
@@ -61,6 +61,39 @@ def test_ids_that_are_not_given_out_in_order_are_told(server: Server, change: st
     told = [r.getMessage() for r in caplog.records if "smaller id" in r.getMessage() and r.levelno == logging.WARNING]
     assert len(told) == bool(change)
     assert all("_id_seq" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    ("server", "change", "is_told"),
+    [
+        ("postgres", "CACHE 20", True), ("postgres", "INCREMENT -1 MINVALUE -9 MAXVALUE 9", True),
+        ("postgres", "CYCLE", True), ("postgres", "", False), ("mariadb", "INCREMENT -1 MINVALUE -9 MAXVALUE 9", True),
+        ("mariadb", "MAXVALUE 9 CYCLE", True), ("mariadb", "CACHE 20", False),
+    ],
+    indirect=["server"],
+)  # fmt: skip
+def test_a_sequence_that_the_default_names_is_told_like_the_columns_own(
+    server: Server, change: str, is_told: bool, caplog: pytest.LogCaptureFixture
+):
+    schema = "public" if server.name == "postgres" else "connect"
+    default = f"nextval('public.{server.table}_other')" if server.name == "postgres" else "NEXT VALUE FOR {t}_other"
+    server.run(
+        f"CREATE SEQUENCE {schema}.{{t}}_other {change}",
+        f"CREATE TABLE {{t}} (id BIGINT PRIMARY KEY DEFAULT {default})",
+    )
+    server.opened(OffsetStore(), **BY_ID).close()
+    told = warned(caplog, "smaller id")
+    assert len(told) == is_told
+    assert all(f"{server.table}_other" in text for text in told)
+
+
+def test_ids_that_no_poll_reads_are_told_where_reading_begins(server: Server, caplog: pytest.LogCaptureFixture):
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY)", "INSERT INTO {t} VALUES (-7), (5)")
+    server.opened(OffsetStore(), **BY_ID).close()
+    (told,) = warned(caplog, "ids up to -1 are never read")
+    assert "incrementing.initial=-8" in told
+    server.opened(OffsetStore(), **BY_ID, incrementing__initial=-8).close()
+    assert warned(caplog, "never read, as") == []
 
 
 def test_a_missing_index_of_sqlite_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture):

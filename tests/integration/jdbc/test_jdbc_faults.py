@@ -11,6 +11,7 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import LogRun, log_run
 from jdbc_server import DRIVERS, FULL, Server
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 
@@ -55,7 +56,7 @@ def test_a_server_that_has_no_connection_left_is_tried_again(server: Server):
     store, opened = OffsetStore(), []
 
     def read() -> list[dict]:
-        task = planned.task(config)
+        task = planned.task({**config, **EVERYWHERE})
         try:
             task.open(store)
             opened.append(1)
@@ -306,7 +307,7 @@ def test_a_table_that_is_dropped_leaves_the_log_of_the_others(server: Server, ca
         (config,) = planned.task_configs(1)
 
         def start() -> None:
-            run.task = planned.task(config)
+            run.task = planned.task({**config, **EVERYWHERE})
             run.task.open(run.store)
 
         start()
@@ -346,7 +347,7 @@ def test_a_table_that_may_not_be_read_is_left_aside_and_the_others_follow_the_lo
         "connection__user": user, "connection__password": "canary-4711", "publication__autocreate__mode": "disabled",
     }  # fmt: skip
     with log_run(server, server.table, closed, **settings) as run:
-        (note,) = server.connector(**run.settings).check(Deadline.after(60))
+        *_, note = server.connector(**run.settings).check(Deadline.after(60))
         assert "left aside" in note
         assert closed in note
         run.open()

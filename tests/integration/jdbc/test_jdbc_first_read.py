@@ -12,6 +12,7 @@ from jdbc_drive import OffsetStore
 from jdbc_server import FULL, Server
 from jdbc_stress import Committed, Reader, Row, Writer
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connectors.jdbc import first_read, offsets
 from connectors.jdbc.tables import TableName
@@ -111,7 +112,7 @@ class Run:
             state = offsets.initial_read_of(self.stored)
             if state is not None:
                 self.begun.append(state[1])
-            task = self._planned.task(self.configs[number])
+            task = self._planned.task({**self.configs[number], **EVERYWHERE})
             task.open(store)
             return task
 

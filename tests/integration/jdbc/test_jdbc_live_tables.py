@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, opened, rows, run_sql
 from jdbc_server import FULL, Server
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
@@ -187,7 +188,7 @@ def test_names_and_offsets_are_never_sql(server: Server):
     )
     (config,) = planned.task_configs(1)
     assert table in config["tables"]
-    task = planned.task(config)
+    task = planned.task({**config, **EVERYWHERE})
     task.open(store)
     read = rows(batches(task, store))
     task.close()

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_server import Server
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
@@ -72,7 +73,7 @@ def test_a_lock_is_waited_for_as_long_as_the_user_says(server: Server, url: str,
         "connection.url": url.format(plain=plain), "connection.user": end.user, "connection.password": end.password,
         "mode": "bulk", "topic.prefix": "db-", "table.whitelist": server.table,
     }  # fmt: skip
-    database = Database(JdbcSourceConfig.parse(given))
+    database = Database(JdbcSourceConfig.parse({**given, **EVERYWHERE}))
     try:
         assert database.scalar(sa.text("SHOW lock_timeout"), "asking") == limit
     finally:

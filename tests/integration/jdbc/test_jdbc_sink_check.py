@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from jdbc_server import JDBC, Server
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
 from connectors.jdbc.sink.check import check
@@ -24,7 +25,9 @@ def parsed(server: Server, user: str = "", **settings: str) -> JdbcSinkConfig:
         "connection.url": f"jdbc:{JDBC[server.name]}://{e.host}:{e.port}/{e.database}", "topics": server.table,
         "connection.user": user or e.user, "connection.password": PASSWORD if user else e.password,
     }  # fmt: skip
-    return JdbcSinkConfig.parse(given | {name.replace("__", "."): value for name, value in settings.items()})
+    return JdbcSinkConfig.parse(
+        {**given, **EVERYWHERE, **{name.replace("__", "."): value for name, value in settings.items()}}
+    )
 
 
 @pytest.fixture
@@ -94,11 +97,15 @@ def test_a_trial_has_tables_like_the_real_ones_and_leaves_nothing(server: Server
     config = parsed(server, **UPSERT, exactly__once="true")
     trial = JdbcSinkConnector(config).trial_target(f"trial-{server.table[-6:]}")
     trial.make(Deadline.after(20))
-    apart = JdbcSinkConfig.parse({**config.originals, **trial.settings})
+    apart = JdbcSinkConfig.parse({**EVERYWHERE, **config.originals, **trial.settings})
     assert check(apart, Deadline.after(20)) == [], "with the key that an upsert needs"
     (name,) = [apart.table_name_format.strip('"').replace("${topic}", server.table)]
     server.run(f"INSERT INTO {name} VALUES (7, 'trial')", f"CREATE TABLE {apart.offsets_table} (base BIGINT)")
     assert list(trial.rows(Deadline.after(20))) == [repr((server.table, (7, "trial"))).encode()]
+    types = trial.column_types(Deadline.after(20))
+    assert {name: kind.partition("(")[0] for name, kind in types.items()} == {
+        f"{server.table}.id": "bigint", f"{server.table}.name": "varchar",
+    }  # fmt: skip
     for _ in range(2):
         trial.remove(Deadline.after(20))
     assert list(trial.rows(Deadline.after(20))) == []

@@ -16,6 +16,7 @@ import pytest
 from jdbc_server import JDBC, Server
 
 from connect.api import schema as s
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.arrow import arrow_type
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError
@@ -41,7 +42,7 @@ def opened(server: Server, **settings: str) -> Iterator[JdbcSinkTask]:
         "pk.fields": "id",
     }  # fmt: skip
     given |= {name.replace("__", "."): value for name, value in settings.items()}
-    task = JdbcSinkConnector(JdbcSinkConfig.parse(given)).task(given)
+    task = JdbcSinkConnector(JdbcSinkConfig.parse({**given, **EVERYWHERE})).task({**given, **EVERYWHERE})
     task.open(FakeSinkContext())
     try:
         yield task
@@ -160,9 +161,8 @@ def test_the_type_of_a_column_that_is_there_decides(server: Server, column, sche
         assert values_of(server) == [found]
 
 
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
 def test_postgres_has_types_of_its_own(server: Server):
-    if server.name != "postgres":
-        pytest.skip("PostgreSQL's own types")
     server.run(
         "CREATE TABLE {t} (id BIGINT PRIMARY KEY, v UUID, at TIMESTAMPTZ, tags TEXT[], body JSONB, ip INET)",
     )

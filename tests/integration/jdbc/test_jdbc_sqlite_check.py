@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from jdbc_drive import OffsetStore, connector, opened, run_sql
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 
@@ -176,7 +177,7 @@ def test_a_query_is_one_task(file):
 def test_without_a_table_there_is_one_task_and_it_says_so(file):
     planned = connector(file, mode="bulk", table__whitelist="gone")
     (config,) = planned.task_configs(3)
-    task = planned.task(config)
+    task = planned.task({**config, **EVERYWHERE})
     with pytest.raises(ConnectError, match="No table"):
         task.open(OffsetStore())
     task.close()
@@ -186,7 +187,7 @@ def test_a_table_that_went_away_is_an_error_at_open(file):
     planned = connector(file, mode="bulk", table__whitelist="good")
     (config,) = planned.task_configs(1)
     run_sql(file, "DROP TABLE good")
-    task = planned.task(config)
+    task = planned.task({**config, **EVERYWHERE})
     with pytest.raises(ConnectError, match="good does not exist"):
         task.open(OffsetStore())
     task.close()

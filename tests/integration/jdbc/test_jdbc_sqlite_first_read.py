@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jdbc_drive import OffsetStore, batches, connector, rows, run_sql
 
+from connect.api.allowed_paths import EVERYWHERE
 from connectors.jdbc import first_read, offsets
 from connectors.jdbc.tables import TableName
 
@@ -28,7 +29,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def ids(path: Path, store: OffsetStore, config: Mapping[str, str], at_most: int = 10_000) -> list[int]:
     """What a task of this configuration reads before it is quiet or killed."""
     planned = connector(path, **SHARED)
-    task = planned.task(config)
+    task = planned.task({**config, **EVERYWHERE})
     task.open(store)
     try:
         return [row["id"] for row in rows(batches(task, store, at_most))]
@@ -85,7 +86,7 @@ def test_a_table_that_cannot_be_cut_or_is_small_is_read_in_one(path: Path, table
     planned = connector(path, **{**SHARED, "table__whitelist": "u", "validate__non__null": "false"})
     read = []
     for config in planned.task_configs(2):
-        task = planned.task(config)
+        task = planned.task({**config, **EVERYWHERE})
         task.open(store)
         read.append([row["id"] for row in rows(batches(task, store))])
         task.close()

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from connect.api import schema as s
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import SinkTask
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError
@@ -53,9 +54,9 @@ def put(task: SinkTask, given: Batch) -> dict[int, str]:
 @contextmanager
 def opened(config: Mapping[str, str]) -> Iterator[SinkTask]:
     """A task of this configuration."""
-    connector = JdbcSinkConnector(JdbcSinkConfig.parse(config))
+    connector = JdbcSinkConnector(JdbcSinkConfig.parse({**config, **EVERYWHERE}))
     (given,) = connector.task_configs(1)
-    task = connector.task(given)
+    task = connector.task({**given, **EVERYWHERE})
     task.open(FakeSinkContext())
     try:
         yield task
@@ -72,7 +73,7 @@ class SqliteTable:
     def config(self, **settings: str) -> dict[str, str]:
         """settings: keys with `__` for each dot."""
         given = {name.replace("__", "."): value for name, value in settings.items()}
-        return {"connection.url": f"jdbc:sqlite:{self.path}", **given}
+        return {"connection.url": f"jdbc:sqlite:{self.path}", **EVERYWHERE, **given}
 
     def run(self, statement: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.path)) as connection, connection:

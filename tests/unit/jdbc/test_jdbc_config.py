@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
 from connect.api.plugin import PluginKind
 from connectors.jdbc import config_table, plugin
@@ -16,12 +17,12 @@ GOOD = {"connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist"
 def broken_keys(**changes: str | None) -> set[str]:
     given = {k: v for k, v in (GOOD | {k.replace("__", "."): v for k, v in changes.items()}).items() if v is not None}
     with pytest.raises(ConfigError) as error:
-        JdbcSourceConfig.parse(given)
+        JdbcSourceConfig.parse({**given, **EVERYWHERE})
     return {problem.key for problem in error.value.problems}
 
 
 def test_the_defaults_are_confluents():
-    config = JdbcSourceConfig.parse(GOOD)
+    config = JdbcSourceConfig.parse({**GOOD, **EVERYWHERE})
     assert (config.poll_interval_ms, config.batch_max_rows, config.db_timezone) == (5000, 1000, "UTC")
     assert (config.timestamp_granularity, config.validate_non_null, config.numeric) == ("connect_logical", True, "none")
 
@@ -78,20 +79,24 @@ def test_keys_that_exclude_each_other_are_all_named(changes, keys):
 
 def test_mapping_keys_make_a_table_filter_unnecessary():
     columns = {"incrementing.column.mapping": ".*:id", "mode": "incrementing"}
-    parsed = JdbcSourceConfig.parse({"connection.url": "jdbc:sqlite:/x.db", **columns})
+    parsed = JdbcSourceConfig.parse({**EVERYWHERE, "connection.url": "jdbc:sqlite:/x.db", **columns})
     assert parsed.incrementing_columns == (".*:id",)
 
 
 def test_aivens_names_mean_the_same():
-    config = JdbcSourceConfig.parse({**GOOD, "sql.quote.identifiers": "false", "timestamp.initial.ms": "-5"})
+    config = JdbcSourceConfig.parse(
+        {**EVERYWHERE, **GOOD, "sql.quote.identifiers": "false", "timestamp.initial.ms": "-5"}
+    )
     assert not config.quotes_identifiers
     assert config.begin_ms == -5
 
 
 def test_numeric_mapping_wins_over_its_deprecated_form():
-    assert JdbcSourceConfig.parse({**GOOD, "numeric.precision.mapping": "true"}).numeric == "precision_only"
+    assert (
+        JdbcSourceConfig.parse({**EVERYWHERE, **GOOD, "numeric.precision.mapping": "true"}).numeric == "precision_only"
+    )
     both = {"numeric.precision.mapping": "true", "numeric.mapping": "BEST_FIT"}
-    assert JdbcSourceConfig.parse({**GOOD, **both}).numeric == "best_fit"
+    assert JdbcSourceConfig.parse({**EVERYWHERE, **GOOD, **both}).numeric == "best_fit"
 
 
 def test_no_secret_is_shown_anywhere():
@@ -105,14 +110,14 @@ def test_no_secret_is_shown_anywhere():
     }
     shown = [repr(value) for value in JdbcSourceConfig.validate_keys(given)]
     with pytest.raises(ConfigError) as error:
-        JdbcSourceConfig.parse(given)
-    parsed = JdbcSourceConfig.parse({**given, "mode": "bulk", "query.masked": None})
+        JdbcSourceConfig.parse({**given, **EVERYWHERE})
+    parsed = JdbcSourceConfig.parse({**EVERYWHERE, **given, "mode": "bulk", "query.masked": None})
     assert secret not in "".join(shown) + str(error.value) + repr(error.value.problems) + repr(parsed) + str(parsed)
 
 
 def test_a_password_from_a_mounted_file_loses_the_end_of_its_line():
     for password in ({"connection.password": "se cret\n"}, {"connection.password": " se cret\r\n"}):
-        parsed = JdbcSourceConfig.parse({**GOOD, **password})
+        parsed = JdbcSourceConfig.parse({**EVERYWHERE, **GOOD, **password})
         assert parsed.connection_password is not None
         assert parsed.connection_password.get_secret_value() == "se cret"
 

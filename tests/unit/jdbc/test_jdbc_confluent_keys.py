@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.tables import TableFilter
 
@@ -105,7 +106,7 @@ def test_forms_show_choices_in_lower_case_as_confluents(name):
 )
 def test_what_confluents_takes_is_taken(key, value):
     given = {"connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist": "a", "topic.prefix": "p-"}
-    config = JdbcSourceConfig.parse(given | {key: value})
+    config = JdbcSourceConfig.parse({**given, **EVERYWHERE, key: value})
     assert config.delay_ms == 0
     assert config.interval_s > 0
     assert TableFilter.of(config).whitelist == ("a",)

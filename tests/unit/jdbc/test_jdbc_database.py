@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from connect.api.allowed_paths import EVERYWHERE
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
 
@@ -15,7 +16,7 @@ def test_a_connection_closed_at_the_moment_it_is_interrupted_is_no_error(tmp_pat
     path = tmp_path / "a.db"
     path.touch()
     given = {"connection.url": f"jdbc:sqlite:{path}", "mode": "bulk", "table.whitelist": "t"}
-    database = Database(JdbcSourceConfig.parse(given))
+    database = Database(JdbcSourceConfig.parse({**given, **EVERYWHERE}))
     connection = database.connection
     closed_s = iter([False])
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
 from connectors.jdbc import offsets
 from connectors.jdbc.config import JdbcSourceConfig
@@ -80,6 +81,6 @@ def test_what_was_read_of_another_first_read_counts_for_nothing():
 def test_ranges_are_refused_where_nothing_is_followed_safely(settings: dict[str, str]):
     given = {"connection.url": "jdbc:sqlite:a", "table.whitelist": "t", "topic.prefix": "p-"}
     given |= {"mode": "incrementing", "incrementing.column.name": "id", "initial.read.parallelism": "2"}
-    JdbcSourceConfig.parse(given)
+    JdbcSourceConfig.parse({**given, **EVERYWHERE})
     with pytest.raises(ConfigError, match=r"initial\.read\.parallelism is for tables"):
-        JdbcSourceConfig.parse({**given, **settings})
+        JdbcSourceConfig.parse({**EVERYWHERE, **given, **settings})

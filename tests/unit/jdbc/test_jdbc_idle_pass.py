@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
 from connectors.jdbc import task as task_module
@@ -26,9 +27,9 @@ def test_a_writer_gets_its_lock_while_a_pass_waits_for_polls(tmp_path: Path, mon
         "connection.url": f"jdbc:sqlite:{path}", "mode": "incrementing", "incrementing.column.name": "id",
         "table.whitelist": "t", "topic.prefix": "p-", "batch.max.rows": "1000", "validate.non.null": "false",
     }  # fmt: skip
-    planned = JdbcSourceConnector(JdbcSourceConfig.parse(given))
+    planned = JdbcSourceConnector(JdbcSourceConfig.parse({**given, **EVERYWHERE}))
     (config,) = planned.task_configs(1)
-    task, context = planned.task(config), FakeSourceContext()
+    task, context = planned.task({**config, **EVERYWHERE}), FakeSourceContext()
     task.open(context)
     try:
         first = task.poll(Deadline.after(60))

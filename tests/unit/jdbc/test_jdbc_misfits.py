@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
@@ -34,9 +35,9 @@ def _read(path: Path, context: FakeSourceContext, good: int, bad: int = 0, **set
         "connection.url": f"jdbc:sqlite:{path}", "mode": "incrementing", "incrementing.column.name": "id",
         "table.whitelist": "t", "topic.prefix": "p-", "batch.max.rows": "4", "poll.linger.ms": "60",
     }  # fmt: skip
-    planned = JdbcSourceConnector(JdbcSourceConfig.parse(given | settings))
+    planned = JdbcSourceConnector(JdbcSourceConfig.parse({**given, **settings, **EVERYWHERE}))
     (config,) = planned.task_configs(1)
-    task = planned.task(config)
+    task = planned.task({**config, **EVERYWHERE})
     task.open(context)
     ids: list[int] = []
     limit = Deadline.after(60)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
@@ -40,8 +41,8 @@ def test_a_task_reads_no_more_rows_per_second_than_it_may(tmp_path: Path):
         "max.rows.per.second": "100",
         "poll.interval.ms": "60000",
     }
-    connector = JdbcSourceConnector(JdbcSourceConfig.parse(given))
-    task = connector.task(connector.task_configs(1)[0])
+    connector = JdbcSourceConnector(JdbcSourceConfig.parse({**given, **EVERYWHERE}))
+    task = connector.task({**connector.task_configs(1)[0], **EVERYWHERE})
     task.open(Context())
     began_s, read, waits = time.monotonic(), 0, 0
     while read < 60:
@@ -64,6 +65,6 @@ def test_a_task_reads_no_more_rows_per_second_than_it_may(tmp_path: Path):
 )
 def test_a_statement_timeout_is_the_sessions(url: str, statement: str):
     given = {"connection.url": url, "mode": "bulk", "table.whitelist": "t", "topic.prefix": "p-"}
-    assert statement not in " ".join(Database(JdbcSourceConfig.parse(given)).session)
-    limited = Database(JdbcSourceConfig.parse({**given, "statement.timeout.ms": "1500"}))
+    assert statement not in " ".join(Database(JdbcSourceConfig.parse({**given, **EVERYWHERE})).session)
+    limited = Database(JdbcSourceConfig.parse({**EVERYWHERE, **given, "statement.timeout.ms": "1500"}))
     assert statement in " ".join(limited.session)

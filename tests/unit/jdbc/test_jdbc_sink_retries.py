@@ -7,6 +7,7 @@ import socket
 import pytest
 from jdbc_sink_rows import batch
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.jdbc.sink.config import JdbcSinkConfig
@@ -52,7 +53,7 @@ def test_a_task_whose_database_is_away_fails_behind_its_last_try():
         nobody.bind(("127.0.0.1", 0))
         url = f"jdbc:postgresql://127.0.0.1:{nobody.getsockname()[1]}/none"
         given = {"connection.url": url, "topics": "t", "max.retries": "1", "retry.backoff.ms": "0"}
-        task = JdbcSinkTask(JdbcSinkConfig.parse(given))
+        task = JdbcSinkTask(JdbcSinkConfig.parse({**given, **EVERYWHERE}))
         with pytest.raises(RetriableError):
             task.put(batch([{"id": 1}]), Deadline.after(30))
         with pytest.raises(ConnectError, match="not written in 2 tries"):
@@ -62,4 +63,4 @@ def test_a_task_whose_database_is_away_fails_behind_its_last_try():
 
 def test_a_number_of_tries_that_is_none_is_refused():
     with pytest.raises(ConfigError, match=r"max\.retries"):
-        JdbcSinkConfig.parse({"connection.url": "jdbc:sqlite:x", "max.retries": "-2"})
+        JdbcSinkConfig.parse({**EVERYWHERE, "connection.url": "jdbc:sqlite:x", "max.retries": "-2"})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connectors.jdbc import sqlite_writers
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.database import Database
@@ -36,7 +37,7 @@ def writer(file: Path) -> Iterator[sqlite3.Connection]:
 @pytest.fixture
 def database(file: Path) -> Iterator[Database]:
     properties = {"connection.url": f"jdbc:sqlite:{file}", "mode": "bulk", "topic.prefix": "x", "query": "SELECT 1"}
-    opened = Database(JdbcSourceConfig.parse(properties))
+    opened = Database(JdbcSourceConfig.parse({**properties, **EVERYWHERE}))
     yield opened
     opened.close()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from connect.api.allowed_paths import EVERYWHERE
 from connectors.jdbc.config import JdbcSourceConfig
 from connectors.jdbc.tables import (
     TableFilter,
@@ -61,10 +62,10 @@ def test_the_order_of_tables_does_not_depend_on_the_listing():
 
 
 def test_tables_that_would_share_a_topic_are_found():
-    config = JdbcSourceConfig.parse({**CONFIG, "topic.prefix": "db-"})
+    config = JdbcSourceConfig.parse({**EVERYWHERE, **CONFIG, "topic.prefix": "db-"})
     tables = [ORDERS, TableName("old", "orders"), LOG]
     assert same_topic(tables, config) == {"db-orders": tables[:2]}
-    by_schema = JdbcSourceConfig.parse({**CONFIG, "topic.name.format": "${prefix}${schema}.${table}"})
+    by_schema = JdbcSourceConfig.parse({**EVERYWHERE, **CONFIG, "topic.name.format": "${prefix}${schema}.${table}"})
     assert same_topic(tables, by_schema) == {}
     assert topic_of(TableName("old", "orders"), by_schema) == "old.orders"
     assert topic_of(TableName("öl", "my orders/$"), by_schema) == "_l.my_orders__", "what a topic may not have"

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql
 
 from connect.api import schema as s
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.time_types import TIME_TYPES, TimePrecision
 from connectors.jdbc.columns import RowFormat, TimeRules
@@ -95,9 +96,12 @@ def test_two_settings_of_the_same_thing_are_refused():
         "connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist": "t", "topic.prefix": "p",
         "time.precision.mode": "adaptive",
     }  # fmt: skip
-    assert JdbcSourceConfig.parse(given).time_precision is TimePrecision.ADAPTIVE
-    assert JdbcSourceConfig.parse({**given, "time.precision.mode": ""}).time_precision is TimePrecision.CONNECT
+    assert JdbcSourceConfig.parse({**given, **EVERYWHERE}).time_precision is TimePrecision.ADAPTIVE
+    assert (
+        JdbcSourceConfig.parse({**EVERYWHERE, **given, "time.precision.mode": ""}).time_precision
+        is TimePrecision.CONNECT
+    )
     with pytest.raises(ConfigError, match="exclusive"):
-        JdbcSourceConfig.parse({**given, "timestamp.granularity": "micros_long"})
+        JdbcSourceConfig.parse({**EVERYWHERE, **given, "timestamp.granularity": "micros_long"})
     with pytest.raises(ConfigError, match=r"time\.precision\.mode"):
-        JdbcSourceConfig.parse({**given, "time.precision.mode": "sometimes"})
+        JdbcSourceConfig.parse({**EVERYWHERE, **given, "time.precision.mode": "sometimes"})

@@ -1,0 +1,108 @@
+"""Tells whose transactions are open, for people who wait for them. Never what they run: statements may hold secrets."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConnectError
+from connectors.jdbc.database import Database
+
+_log = logging.getLogger(__name__)
+_DOING: Final = "asking for open transactions"
+_TOLD_S: Final = 3.0
+"""A wait is told once it lasts so long, and looked at again as often."""
+_MOST: Final = 5
+_POSTGRES: Final = """
+SELECT 'session ' || a.pid, a.usename, nullif(a.application_name, ''), a.client_addr::text, a.state, a.xact_start
+FROM pg_catalog.pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.xact_start IS NOT NULL
+AND (a.datname = current_database() OR a.backend_xid IS NOT NULL)
+UNION ALL
+SELECT 'prepared transaction ' || gid, owner::text, NULL, NULL, NULL, prepared FROM pg_catalog.pg_prepared_xacts
+ORDER BY 6
+"""
+_MYSQL: Final = """
+SELECT CONCAT('session ', t.trx_mysql_thread_id), p.user, NULL, p.host, p.command,
+  CONVERT_TZ(t.trx_started, 'SYSTEM', '+00:00')
+FROM information_schema.innodb_trx t LEFT JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
+WHERE t.trx_mysql_thread_id <> CONNECTION_ID() ORDER BY 6
+"""
+_ASKED: Final = {"postgresql": _POSTGRES, "mysql": _MYSQL, "mariadb": _MYSQL}
+
+
+def open_sessions(database: Database) -> Sequence[str]:
+    """The sessions with open transactions, oldest first, a few of them; none where the database does not tell them."""
+    asked = _ASKED.get(database.dialect_name)
+    if asked is None:
+        return ()
+    rows = database.told(lambda: database.rows(sa.text(asked), _DOING)) or ()
+    told = [_told(row) for row in rows[:_MOST]]
+    return [*told, f"and {len(rows) - _MOST} more"] if len(rows) > _MOST else told
+
+
+def _told(row: Sequence[Any]) -> str:
+    name, user, program, host, state, since = row
+    who = " ".join(str(part) for part in (user and f"of {user}", host and f"at {host}") if part)
+    how = ", ".join(str(part) for part in (program, state) if part)
+    assert since is None or isinstance(since, datetime)
+    began = "" if since is None else f" since {since.astimezone(UTC) if since.tzinfo else since:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{name}{f' {who}' if who else ''}{f' ({how})' if how else ''}{began}"
+
+
+class Wait:
+    """A wait for open transactions, told in the log with their sessions. Owned by one thread."""
+
+    def __init__(self, what: str) -> None:
+        """`what`: waits, as "Table public.orders has no safe mark yet"."""
+        self._what = what
+        self._next_s = time.monotonic() + _TOLD_S
+        self._said: Sequence[str] = ()
+
+    def goes_on(self, database: Database) -> None:
+        """Say whom it waits for, when that is new."""
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + _TOLD_S
+        found = open_sessions(database)
+        if found and found != self._said:
+            _log.warning("%s: it waits for the open transactions of %s.", self._what, "; ".join(found))
+            self._said = found
+
+
+@contextmanager
+def told_wait(what: str, connect: Callable[[], Database]) -> Iterator[None]:
+    """Tell a wait inside the block, in which this thread hangs, from a thread and a connection of their own."""
+    done = threading.Event()
+    thread = threading.Thread(target=_watch, args=(Wait(what), connect, done), name="open-sessions", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _watch(wait: Wait, connect: Callable[[], Database], done: threading.Event) -> None:
+    if done.wait(_TOLD_S):
+        return
+    database = connect()
+    try:
+        while not done.wait(_TOLD_S):
+            wait.goes_on(database)
+    except ConnectError as error:
+        _log.warning("Who keeps transactions open is not known: %s", error)
+    finally:
+        database.close()
+
+
+def those_of(database: Database) -> str:
+    """The open transactions, behind "waits for"."""
+    found = open_sessions(database)
+    return f"the open transactions of {'; '.join(found)}" if found else "transactions that are open"

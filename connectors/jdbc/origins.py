@@ -1,0 +1,132 @@
+"""What the tables' columns are by the database's own catalog, and what of their values the rows keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from connect.api import schema as s
+from connect.api.deadline import Deadline
+from connect.api.origins import Kept, OriginColumn
+from connectors.jdbc.audit import loses_microseconds
+from connectors.jdbc.catalog import choose_tables, describe, list_tables
+from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.database import Database
+from connectors.jdbc.postgres_types import result_columns
+from connectors.jdbc.query import probe
+from connectors.jdbc.query_shape import describe_query
+from connectors.jdbc.tables import TableName, topic_of
+from connectors.jdbc.types import UNSIGNED_FIX, ColumnPlan, Raw
+
+_LOG_FIELD: Final = "after."
+"""Where the log's events hold a row."""
+_POSTGRES: Final = """
+SELECT a.attname, CASE WHEN t.typtype = 'd' THEN format_type(a.atttypid, a.atttypmod) || ' ('
+  || format_type(t.typbasetype, t.typtypmod) || ')' ELSE format_type(a.atttypid, a.atttypmod) END
+FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = to_regclass(:named) AND a.attnum > 0 AND NOT a.attisdropped
+"""
+_MYSQL: Final = (
+    "SELECT column_name, column_type FROM information_schema.columns "
+    "WHERE table_schema = coalesce(:schema, database()) AND table_name = :name"
+)
+_SQLITE: Final = "SELECT name, type FROM pragma_table_info(:name)"
+_TEXTS: Final = frozenset({
+    "text", "character varying", "character", "varchar", "char", "bpchar", "citext", "name", "tinytext", "mediumtext",
+    "longtext", "clob", "nvarchar", "nchar", "nclob", "varchar2", "nvarchar2", "ntext", "long", "",
+})  # fmt: skip
+_DOCUMENTS: Final = frozenset({"json", "jsonb", "xml", "hstore", "ltree", "tsvector", "tsquery"})
+
+
+def origin_columns(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[OriginColumn]:
+    """The columns of all tables, or of the query, that the configuration reads. ConnectError: they cannot be read."""
+    database = Database(config)
+    try:
+        if config.query_text:
+            shape = describe_query(database, config)
+            yield from _of(config.topic_prefix, shape.columns, _types_of_query(database, config), config)
+            return
+        for table in choose_tables(database, config, list_tables(database, config)):
+            if deadline.expired:
+                return
+            shape = describe(database, table, config)
+            yield from _of(topic_of(table, config), shape.columns, _types_of(database, table), config)
+            database.end_transaction()
+    finally:
+        database.close()
+
+
+def _of(
+    topic: str, columns: Sequence[ColumnPlan], types: Mapping[str, str], config: JdbcSourceConfig
+) -> Iterator[OriginColumn]:
+    for column in columns:
+        kind = types.get(column.name, "")
+        kept, lost = kept_of(column, kind, config)
+        field = f"{_LOG_FIELD}{column.name}" if config.mode == "log" else column.name
+        yield OriginColumn(topic, field, kind or "not told by the database", kept, lost)
+
+
+def kept_of(column: ColumnPlan, kind: str, config: JdbcSourceConfig) -> tuple[Kept, str]:
+    """What of a column's values the rows keep, and what is lost. `kind`: its type in the database. Pure."""
+    schema = column.schema.as_optional(False)
+    if loses_microseconds(column):
+        if config.microsecond_handling == "truncate":
+            return Kept.IN_PART, "digits of a second behind the third are cut off"
+        return Kept.IN_PART, "rows with digits of a second behind the third are refused"
+    if column.raw is Raw.DECIMAL and schema.type is s.Type.FLOAT64:
+        return Kept.IN_PART, "a double rounds what has more than 15 digits"
+    if column.fix == UNSIGNED_FIX and schema.type is s.Type.INT64:
+        return Kept.IN_PART, "rows with values above 9223372036854775807 are refused"
+    if schema.type is not s.Type.STRING or schema.name is not None or _is_text(kind):
+        return Kept.TYPED, ""
+    return Kept.UNTYPED, _lost_structure(kind)
+
+
+def _is_text(kind: str) -> bool:
+    return _bare(kind) in _TEXTS
+
+
+def _lost_structure(kind: str) -> str:
+    if kind.rstrip(")").endswith("[]"):
+        return "its elements are one text, such as {a,b}"
+    bare = _bare(kind)
+    if bare in _DOCUMENTS:
+        return f"its {'members' if bare in {'json', 'jsonb', 'hstore'} else 'parts'} are one text"
+    return "its bounds are one text" if bare.endswith("range") else ""
+
+
+def _bare(kind: str) -> str:
+    """The type without its digits, character set and, of a domain, the domain's name."""
+    base = kind[kind.index(" (") + 2 : -1] if kind.endswith(")") and " (" in kind else kind
+    return base.partition("(")[0].partition(" collate")[0].strip().lower()
+
+
+def _types_of(database: Database, table: TableName) -> dict[str, str]:
+    doing = f"reading the types of table {table.full}"
+    match database.dialect_name:
+        case "postgresql":
+            asked = sa.text(_POSTGRES).bindparams(named=table.quoted)
+        case "mysql" | "mariadb":
+            asked = sa.text(_MYSQL).bindparams(schema=table.schema, name=table.name)
+        case "sqlite":
+            asked = sa.text(_SQLITE).bindparams(name=table.name)
+        case _:
+            with database.border.translated(doing):
+                found = database.inspector().get_columns(table.name, schema=table.schema)
+            return {str(column["name"]): str(column["type"]).lower() for column in found}
+    return {str(name): str(kind).lower() for name, kind in database.rows(asked, doing)}
+
+
+def _types_of_query(database: Database, config: JdbcSourceConfig) -> dict[str, str]:
+    """As PostgreSQL tells them of a result; other databases tell those of a table alone."""
+    if database.dialect_name != "postgresql":
+        return {}
+    doing = "reading the types of the query"
+    columns = database.look_at(probe(config.query_text), doing, result_columns)
+    asked = sa.text("SELECT format_type(:oid, :modifier)")
+    return {
+        column.name: str(database.scalar(asked.bindparams(oid=column.oid, modifier=column.modifier), doing))
+        for column in columns
+    }
