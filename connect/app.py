@@ -25,7 +25,7 @@ from connect.cluster.group_membership import GroupMember, GroupMembership, SlotL
 from connect.cluster.herder import Herder
 from connect.cluster.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.host_process import CommandProcess, HostProcess, python_host
-from connect.cluster.internal_topics import internal_topics, slots_topic
+from connect.cluster.internal_topics import internal_topics
 from connect.cluster.kafka_claims import KafkaClaims
 from connect.cluster.lease import SHARE, UNHEARD_SHARE, Lease
 from connect.cluster.log import MakeLog, OnRecord, RecordLog
@@ -42,6 +42,7 @@ from connect.plugins import Catalog
 from connect.runtime.config_providers import config_providers
 from connect.runtime.exactly_once import fences_leader
 from connect.runtime.group_calls import ADMIN_OVERRIDE
+from connect.runtime.internal_topics import slots_topic
 from connect.runtime.loading import loading
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS

@@ -306,3 +306,10 @@ class Batch:
         """All rows but these; the same batch when there are none."""
         gone = frozenset(rows)
         return self.take([i for i in range(len(self)) if i not in gone]) if gone else self
+
+
+def batches_of(polled: Batch | Sequence[Batch] | None) -> Sequence[Batch]:
+    """The batches that a source's `poll` gave, in order: one unit of delivery."""
+    if polled is None:
+        return ()
+    return (polled,) if isinstance(polled, Batch) else polled

@@ -69,8 +69,8 @@ def read_agent_file(path: Path, overrides: Mapping[str, str] | None = None) -> M
 
     ConfigError: the file cannot be read, or lacks the name or the settings.
     """
-    from connect.api.config import text_of
     from connect.api.errors import ConfigError
+    from connect.api.setting_text import text_of
 
     form = 'It holds {"name": ..., "config": {...}}, as configs/agents/cassandra.json.'
     try:

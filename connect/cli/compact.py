@@ -24,7 +24,12 @@ _HOUR_S = 3600.0
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--worker", "worker_file", type=_FILE, help="File of your worker: what it lets connectors reach counts.")
+@click.option(
+    "--worker",
+    "worker_file",
+    type=_FILE,
+    help="File of your worker: what it lets connectors reach counts; left out: what you may reach.",
+)
 @click.option(
     "--target-mib", default=128, show_default=True, type=click.IntRange(1), help="Size of the files made, in MiB."
 )
@@ -45,6 +50,7 @@ def compact(
     every moment; those of objects may see rows twice until the former objects are deleted. Killed anywhere, it is run
     again. Exit code 1: something could not be done.
     """
+    from connect.api.allowed_paths import EVERYWHERE
     from connect.api.compaction import Compaction
     from connect.api.errors import ConnectError
     from connect.backfill.spec import Engine
@@ -56,7 +62,7 @@ def compact(
     try:
         engine = None if master is None else Engine(master=master, python_env=python_env)
         catalog = Catalog.installed()
-        worker = {} if worker_file is None else read_worker_settings(worker_file).originals
+        worker = EVERYWHERE if worker_file is None else read_worker_settings(worker_file).originals
         for manifest in read_manifests(files):
             try:
                 if dry_run:

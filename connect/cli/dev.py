@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,7 +27,11 @@ FOLDER: Final = Path(".connect-dev")
 )  # fmt: skip
 @click.option("--registry/--no-registry", default=True, help="With a schema registry (default: yes).")
 @click.option("--s3/--no-s3", default=True, help="With an S3 store (default: yes).")
-def dev(folder: Path, registry: bool, s3: bool) -> None:
+@click.option(
+    "--allow", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+    help="A file, or a folder with all in it, that connectors may name beside those for temporary files; repeatable.",
+)  # fmt: skip
+def dev(folder: Path, registry: bool, s3: bool, allow: tuple[Path, ...]) -> None:
     """Start Kafka, a schema registry, S3 and a worker on loopback; Ctrl-C stops them.
 
     Topics, schemas, files, connectors and addresses are the same at the next start. Remove the folder to begin anew.
@@ -41,9 +46,8 @@ def dev(folder: Path, registry: bool, s3: bool) -> None:
     # Asked to end is asked to clean up, however it is asked.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
-    environment = DevEnvironment(
-        folder, Parts(registry=registry, s3=s3), lambda text: console.print(text, highlight=False, style="dim")
-    )
+    parts = Parts(registry=registry, s3=s3, paths=(Path(tempfile.gettempdir()), *map(Path.absolute, allow)))
+    environment = DevEnvironment(folder, parts, lambda text: console.print(text, highlight=False, style="dim"))
     try:
         environment.start()
         _tell(environment, folder, console)
@@ -73,6 +77,11 @@ def _tell(environment: DevEnvironment, folder: Path, console: Console) -> None:
                 f"  {'':{width}}  ${{file:{keys}:access.key.id}} and ${{file:{keys}:secret.access.key}}",
                 highlight=False, markup=False,
             )  # fmt: skip
+    console.print(
+        f"  {'files':{width}}  connectors may name those below {', '.join(map(str, environment.paths))}; others by "
+        "connect dev --allow PATH",
+        highlight=False, markup=False,
+    )  # fmt: skip
     worker = environment.addresses["worker (REST)"]
     console.print(
         f"\n  in another terminal:  export CONNECT_URL={worker}\n"

@@ -165,12 +165,13 @@ def replay(  # noqa: PLR0917 - click calls it by name
     from connect.kafka.producer import BatchProducer
     from connect.kafka.settings import producer_settings
     from connect.plugins import Catalog
+    from connect.runtime.topic_look import reserved_topics
 
     selection = _selection(filters, places)
     worker, deadline = read_worker_settings(file), _deadline(timeout_s)
     topic = _open(file, dlq_topic)
     connectors = To(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
-    work = Replay(topic, selection, connectors)
+    work = Replay(topic, selection, connectors, reserved_topics(worker, {"name": "dlq-replay"}))
     if dry_run:
         _tell(work.dry_run(deadline), "would be replayed")
         return

@@ -56,7 +56,9 @@ class StringConfig(Config):
     """org.apache.kafka.connect.storage.StringConverterConfig."""
 
     encoding: String = key(
-        "converter.encoding", "UTF-8", doc="The name of the Java character set to use for encoding strings.",
+        "converter.encoding", "UTF-8",
+        harmless="a character set",
+        doc="The name of the Java character set to use for encoding strings.",
         importance="high", group="Encoding", display_name="Encoding",
     )  # fmt: skip
     coercion: Annotated[String, one_of(*Coercion)] = key(

@@ -71,7 +71,7 @@ def run(demo: DemoPlan, console: Console) -> int:
         screen.say(f"Kafka at {kafka.endpoint.bootstrap_servers}, S3 at {s3.endpoint.url}")
         dataset = load(folder / "flights.db", flights=demo.flights)
         screen.say(f"loaded {sum(dataset.rows.values()):,} rows of real data into SQLite: {_counts(dataset.rows)}")
-        worker = DemoWorker(folder, kafka.endpoint.bootstrap_servers)
+        worker = DemoWorker(folder, kafka.endpoint.bootstrap_servers, dataset.path)
         screen.say(f"worker {worker.rest.url} takes requests after {_started(stack, worker):.1f} s")
         watch = Watch(kafka.endpoint, s3.endpoint, BUCKET, TOPIC_PREFIX)
         stack.callback(watch.close)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Final
 
+from connect import python_child
 from connect.api.errors import ConnectError
 from connect.client.rest import Access, ConnectClient
 from connect.services.polling import poll_until
@@ -32,6 +32,7 @@ status.storage.replication.factor: 1
 key.converter: org.apache.kafka.connect.json.JsonConverter
 value.converter: org.apache.kafka.connect.json.JsonConverter
 listeners: http://127.0.0.1:{port}
+allowed.paths: {database}
 offset.flush.interval.ms: 1000
 # The group waits this long for a worker that was killed; the default of 6 s suits machines that talk over a network.
 session.timeout.ms: 3000
@@ -41,10 +42,13 @@ session.timeout.ms: 3000
 class DemoWorker:
     """One worker process. Owned by the demo's main thread."""
 
-    def __init__(self, folder: Path, bootstrap_servers: str) -> None:
+    def __init__(self, folder: Path, bootstrap_servers: str, database: Path) -> None:
+        """`database`: the file that connectors may name."""
         self._port = PREFERRED_PORT if not accepts_connections(PREFERRED_PORT) else free_ports(1)[0]
         self.config_path = folder / "worker.yaml"
-        self.config_path.write_text(_CONFIG.format(bootstrap_servers=bootstrap_servers, port=self._port))
+        self.config_path.write_text(
+            _CONFIG.format(bootstrap_servers=bootstrap_servers, port=self._port, database=database)
+        )
         self.log_path = folder / "worker.log"
         self._folder = folder
         self._process: SupervisedProcess | None = None
@@ -53,7 +57,7 @@ class DemoWorker:
     def start(self) -> float:
         """Start it; the seconds until its REST API takes requests. ConnectError with the end of its log if not."""
         start_s = time.monotonic()
-        argv = [sys.executable, "-m", "connect.cli", "worker", str(self.config_path)]
+        argv = python_child.command("connect.cli", "worker", str(self.config_path))
         process = SupervisedProcess(Command(argv, self._folder, self.log_path, leftovers=[self._folder]))
         self._process = process
 

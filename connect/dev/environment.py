@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConnectError
 from connect.dev.addresses import ports_of
 from connect.services import KafkaService, SchemaRegistryService, SeaweedS3Service
@@ -28,6 +29,8 @@ class Parts:
 
     registry: bool = True
     s3: bool = True
+    paths: tuple[Path, ...] = ()
+    """Files, and folders with all in them, that connectors may name."""
 
 
 class DevEnvironment:
@@ -42,6 +45,11 @@ class DevEnvironment:
         self._running: list[SupervisedService[Any]] = []
         self.addresses: dict[str, str] = {}
         """Of each service, by what it is."""
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """What connectors may name."""
+        return self._parts.paths
 
     def start(self) -> Self:
         """Return when all of them answer. ConnectError, ServiceError: what was started is stopped."""
@@ -91,6 +99,7 @@ class DevEnvironment:
             "config.providers": "file",
             "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
             "config.providers.file.param.allowed.paths": str(self._folder),
+            ALLOWED_PATHS: ",".join(map(str, self.paths)),
         }
         worker = WorkerService(
             brokers, group_id=GROUP, settings=settings, data_folder=self._folder / "worker", ports=ports["worker"]

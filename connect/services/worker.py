@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 import yaml
 
+from connect import python_child
 from connect.services.ports import LOOPBACK
 from connect.services.supervised import SupervisedService
 
@@ -22,6 +22,14 @@ class WorkerEndpoint:
     """Where the REST interface is."""
 
     url: str
+
+
+@dataclass(frozen=True)
+class Login:
+    """A user of the REST interface."""
+
+    user: str
+    password: str = field(repr=False)
 
 
 class WorkerService(SupervisedService[WorkerEndpoint]):
@@ -36,10 +44,13 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         *,
         group_id: str,
         settings: Mapping[str, str] | None = None,
+        login: Login | None = None,
         data_folder: Path | None = None,
         ports: Mapping[str, int] | None = None,
     ) -> None:
+        """`login`: with it the worker answers nobody else, but tells everyone whether it is healthy."""
         super().__init__(data_folder=data_folder, ports=ports)
+        self._login = login
         self.properties = {
             "bootstrap.servers": bootstrap_servers,
             "group.id": group_id,
@@ -61,11 +72,12 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s
-        file = folder / "worker.yaml"
-        file.touch(mode=0o600)
         properties = {**self.properties, "listeners": f"http://{LOOPBACK}:{ports['rest']}"}
-        file.write_text(yaml.safe_dump(properties), encoding="utf-8")
-        return [sys.executable, "-m", "connect.cli", "worker", str(file), "--log-format", "json"]
+        if self._login is not None:
+            users = _private(folder / "users.properties", f"{self._login.user}={self._login.password}\n")
+            properties["rest.basic.auth.file"] = str(users)
+        file = _private(folder / "worker.yaml", yaml.safe_dump(properties))
+        return python_child.command("connect.cli", "worker", str(file), "--log-format", "json")
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> WorkerEndpoint:
         del folder
@@ -77,3 +89,10 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
                 return bool(json.load(answer)["status"] == "healthy")
         except (OSError, ValueError, urllib.error.HTTPError):
             return False
+
+
+def _private(file: Path, text: str) -> Path:
+    """Write a file that its owner alone may read."""
+    file.touch(mode=0o600)
+    file.write_text(text, encoding="utf-8")
+    return file

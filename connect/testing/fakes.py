@@ -24,20 +24,15 @@ def _check_primitive(value: object, where: str) -> None:
             return
         case int():
             assert LONG_MIN <= value <= LONG_MAX, f"{where} is {value}: a stored offset holds integers of 64 bits."
-        case list() | tuple():
-            for i, part in enumerate(value):
-                _check_primitive(part, f"{where}[{i}]")
-        case Mapping():
-            for name, part in value.items():
-                assert isinstance(name, str), f"{where} has the key {name!r}: keys of a stored offset are text."
-                _check_primitive(part, f"{where}.{name}")
         case _:
             raise AssertionError(f"{where} is a {type(value).__name__}: a stored offset holds JSON primitives only.")
 
 
 def to_stored(value: Mapping[str, object], where: str) -> str:
     """The text kept in the offsets topic. AssertionError names the member that is no JSON primitive."""
-    _check_primitive(value, where)
+    for name, member in value.items():
+        assert isinstance(name, str), f"{where} has the key {name!r}: keys of a stored offset are text."
+        _check_primitive(member, f"{where}.{name}")
     return json.dumps(value, sort_keys=True, allow_nan=False)
 
 

@@ -17,7 +17,7 @@ from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.testing.bounded import CALL_LIMIT_S, TaskThread
 from connect.testing.drivers import ROW_SCHEMA, Row
 from connect.testing.fakes import FakeSinkContext
-from connect.testing.source_run import DEADLINE_FIX, build_connector
+from connect.testing.source_run import DEADLINE_FIX, build_connector, leave_everywhere
 
 KeyOf = Callable[[int], tuple[Any, s.Schema | None] | None]
 """From a row's id its key and the key's schema, None: the row has no key."""
@@ -126,7 +126,7 @@ class SinkRun:
         )
         config = configs[self.task_number]
         self.context.task = self.task_number
-        task = cast("SinkTask", self._call("task", lambda: connector.task(config)))
+        task = cast("SinkTask", self._call("task", lambda: connector.task(leave_everywhere(config))))
         self.task = task
         try:
             self._call("open", lambda: task.open(self.context))

@@ -6,17 +6,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import Connector, ResumingConnector, SourceTask
 from connect.api.deadline import Deadline
 from connect.api.plugin import Plugin
-from connect.api.records import Batch, SourcePosition
+from connect.api.records import Batch, SourcePosition, batches_of
 from connect.testing.bounded import CALL_LIMIT_S, TaskThread
 from connect.testing.fakes import FakeSourceContext, OffsetStore, Rejected
 
 POLL_S = 1.0
 DEADLINE_FIX = "Give the deadline to every wait, query and request."
+V = TypeVar("V")
+
+
+def leave_everywhere(config: Mapping[str, V]) -> dict[str, V | str]:
+    """The configuration with leave for any file: the suite's own author wrote it, and no worker's file is there."""
+    return {**config, **EVERYWHERE}
 
 
 def build_connector(plugin: Plugin, config: Mapping[str, str]) -> Connector:
@@ -25,7 +32,7 @@ def build_connector(plugin: Plugin, config: Mapping[str, str]) -> Connector:
 
     module, _, attribute = plugin.factory.partition(":")
     factory: Any = getattr(importlib.import_module(module), attribute)
-    return cast("Connector", factory(plugin.config.parse(dict(config))))
+    return cast("Connector", factory(plugin.config.parse(leave_everywhere(config))))
 
 
 @dataclass
@@ -56,7 +63,7 @@ class SourceRun:
         if isinstance(connector, ResumingConnector):
             self._call("resume", partial(connector.resume, self.store.positions()))
         for number, config in enumerate(self._call("task_configs", lambda: connector.task_configs(self.max_tasks))):
-            task = cast("SourceTask", self._call("task", partial(connector.task, config)))
+            task = cast("SourceTask", self._call("task", partial(connector.task, leave_everywhere(config))))
             self.tasks.append(task)
             context = FakeSourceContext(task=number, store=self.store, rejected=self.rejected)
             try:
@@ -67,19 +74,18 @@ class SourceRun:
         return self
 
     def poll(self, timeout_s: float = POLL_S, *, grace_s: float = CALL_LIMIT_S) -> Batch | None:
-        """One poll of the next task in turn; None when it gave no rows. A batch without rows is kept as well."""
+        """One poll of the next task in turn: its first batch with rows, or None. Others are kept as well."""
         task = self.tasks[self._next % len(self.tasks)]
         self._next += 1
-        batch = self._call(
+        polled = self._call(
             f"poll with a deadline of {timeout_s:g} s",
             lambda: task.poll(Deadline.after(timeout_s)),
             limit_s=timeout_s + grace_s,
             fix=DEADLINE_FIX,
         )
-        if batch is None:
-            return None
-        self.batches.append(batch)
-        return batch if len(batch) else None
+        unit = batches_of(polled)
+        self.batches.extend(unit)
+        return next((batch for batch in unit if len(batch)), None)
 
     def read_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
         """Poll until `done`, or the time is over; whether it was done."""

@@ -19,7 +19,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Capability, Plugin
 from connect.testing.bounded import TaskThread
 from connect.testing.drivers import Breakable
-from connect.testing.source_run import build_connector
+from connect.testing.source_run import build_connector, leave_everywhere
 
 CANARY = "c4n4ry-s3cr3t-v4lue"
 KEY_NAME = re.compile(r"[a-z][a-z0-9]*(?:[.\-_][a-z0-9]+)*")
@@ -80,8 +80,8 @@ class ConnectorSuite:
         raise NotImplementedError
 
     def test_the_documented_example_validates(self, system: Any) -> None:
-        parsed = self.plugin.config.parse(dict(system.config()))
-        wrong = [value for value in self.plugin.config.validate_keys(dict(system.config())) if value.errors]
+        parsed = self.plugin.config.parse(leave_everywhere(system.config()))
+        wrong = [value for value in self.plugin.config.validate_keys(leave_everywhere(system.config())) if value.errors]
         assert not wrong, f"The driver's config has errors: {wrong}"
         assert parsed.originals, "The parsed configuration lost its originals."
 
@@ -162,12 +162,12 @@ class ConnectorSuite:
 
     def _outputs(self, config: Mapping[str, str], system: Any) -> Iterator[tuple[str, str]]:
         """Everything a person could see of this configuration, with where it comes from."""
-        yield "validation", repr(self.plugin.config.validate_keys(dict(config)))
+        yield "validation", repr(self.plugin.config.validate_keys(leave_everywhere(config)))
         for name, broken in _broken_configs(config, self.plugin.config.definitions()):
-            yield f"the validation of a bad {name}", repr(self.plugin.config.validate_keys(broken))
+            yield f"the validation of a bad {name}", repr(self.plugin.config.validate_keys(leave_everywhere(broken)))
             yield f"the error of a bad {name}", _raised(partial(self.plugin.config.parse, broken))
         try:
-            parsed = self.plugin.config.parse(dict(config))
+            parsed = self.plugin.config.parse(leave_everywhere(config))
         except ConfigError:
             return
         yield "the configuration's repr", f"{parsed!r} {parsed}"
@@ -185,7 +185,7 @@ class ConnectorSuite:
 
     def _problems(self, config: Mapping[str, str]) -> dict[str, str]:
         try:
-            self.plugin.config.parse(dict(config))
+            self.plugin.config.parse(leave_everywhere(config))
         except ConfigError as error:
             return {p.key: p.message for p in error.problems}
         return {}

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from connect.api.config import Boolean, Config, Double, ListOf, Password, String, at_least, non_empty, one_of
 from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
 from connect.api.schema import Type
 from connect.transforms.field_path import path_problems
 from connect.transforms.function_modules import function_problem
@@ -23,7 +24,10 @@ class ExplodeConfig(Config):
     """Settings of Explode."""
 
     field: Annotated[String, non_empty] = setting(
-        "field", doc="The array: a dotted path, names with dots in backticks.", importance="high"
+        "field",
+        harmless="a path of fields",
+        doc="The array: a dotted path, names with dots in backticks.",
+        importance="high",
     )
     output: Annotated[String, one_of("field", "element")] = setting(
         "output", "field", doc="field: each row keeps all else and has one element in place of the array; element: the "
@@ -48,9 +52,17 @@ class SqlConfig(Config):
 
     select: Annotated[String, non_empty] = setting(
         "select", "*", importance="high",
+        reach=Reach.SQL, bounds="run by DuckDB without files, network, extensions and settings",
         doc="What DuckDB's SELECT takes: columns and expressions with names, such as * EXCLUDE (a), b * c AS d.",
     )  # fmt: skip
-    where: String | None = setting("where", None, doc="Rows to keep; none given: all.", importance="high")
+    where: String | None = setting(
+        "where",
+        None,
+        reach=Reach.SQL,
+        bounds="run by DuckDB without files, network, extensions and settings",
+        doc="Rows to keep; none given: all.",
+        importance="high",
+    )
 
 
 class ThrottleConfig(Config):
@@ -66,6 +78,7 @@ class RedactConfig(Config):
 
     fields: Annotated[ListOf, non_empty] = setting(
         "fields", importance="high",
+        harmless="names of fields",
         doc="Java regular expressions; a field at any depth is redacted when one of them matches its whole name or "
         "its whole dotted path, in any case of letters.",
     )  # fmt: skip
@@ -91,7 +104,11 @@ class PythonFunctionConfig(Config):
     """Settings of PythonFunction."""
 
     function: Annotated[String, non_empty] = setting(
-        "function", doc="module:name, importable by the worker (PYTHONPATH or an installed package).", importance="high"
+        "function",
+        reach=Reach.CLASS,
+        bounds="refused, unless `python.function.modules` of the worker's file lists the module or its package",
+        doc="module:name, importable by the worker (PYTHONPATH or an installed package).",
+        importance="high",
     )
     mode: Annotated[String, one_of("row", "batch")] = setting(
         "mode", "row", doc="row: called with each value, gives the new one, or None to drop the row. batch: called "
@@ -102,7 +119,9 @@ class PythonFunctionConfig(Config):
         doc="Modules, and packages with all in them, that the worker allows; Python's own only by their full name.",
     )  # fmt: skip
     fields: ListOf = setting(
-        "fields", (), doc="With mode=row and a schema: fields that the function adds or gives another type, as "
+        "fields", (),
+        harmless="names of fields",
+        doc="With mode=row and a schema: fields that the function adds or gives another type, as "
         "name:type (int8 … int64, float32, float64, boolean, string, bytes); they may be null.",
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.plugin import PluginKind
 from connect.kafka.settings import admin_settings
@@ -43,7 +44,7 @@ def _worker(settings: Settings) -> WorkerConfig:
             "offset.storage.topic": "bench-offsets", "status.storage.topic": "bench-status",
             "key.converter": "org.apache.kafka.connect.json.JsonConverter",
             "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-            "value.converter.schemas.enable": "false", "python.function.modules": "tests.bench", **once,
+            "value.converter.schemas.enable": "false", "python.function.modules": "tests.bench", **EVERYWHERE, **once,
         }
     )  # fmt: skip
 
@@ -84,7 +85,7 @@ def run_connector(
                 failures.append(state.trace or "")
                 ended.set()
 
-    task = dict(build_connector(catalog, connector, {}).task_configs(1)[0])
+    task = dict(build_connector(catalog, connector, worker.originals).task_configs(1)[0])
     run = TaskRun(StartTask(connector["name"], 0, 0, kind, connector, task), clients, report)
 
     def moved(least: int, name: str = "rows_total") -> int:

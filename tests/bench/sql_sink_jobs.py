@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import sqlalchemy as sa
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.testing.fakes import FakeSinkContext
@@ -31,7 +32,7 @@ def rows_into_table(settings: Settings) -> Figure:
         "connection.password": e["password"], "auto.create": "true", "pk.mode": "record_value", "pk.fields": "id",
         "insert.mode": e["mode"], "table.name.format": f"sink_{e['mode']}_{e['number']}",
     }  # fmt: skip
-    task = JdbcSinkConnector(JdbcSinkConfig.parse(config)).task(config)
+    task = JdbcSinkConnector(JdbcSinkConfig.parse({**config, **EVERYWHERE})).task({**config, **EVERYWHERE})
     task.open(FakeSinkContext())
     first, *batches = list(_batches(int(e["rows"])))
     task.put(first, Deadline.after(60))  # makes the table

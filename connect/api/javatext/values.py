@@ -22,7 +22,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DATE = re.compile(r"(\d+)-(\d+)-(\d+)")
 _TIME = re.compile(r"(\d+):(\d+):(\d+)\.(\d+)Z")
 _TIMESTAMP = re.compile(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d+)Z")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _INTEGERS = ((8, s.INT8), (16, s.INT16), (32, s.INT32), (64, s.INT64))
 _RANK = {t: i for i, t in enumerate((Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64))}
 _UNKNOWN = Schema(Type.STRING, optional=True, name="unknown")
@@ -236,9 +236,9 @@ def _number(token: str) -> Typed | None:
         for bits, schema in _INTEGERS:
             if -(2 ** (bits - 1)) <= decimal < 2 ** (bits - 1):
                 return Typed(int(decimal), schema)
-    if exponent != 0 and abs(decimal) < _FLOAT_LIMIT:
+    if exponent != 0 and decimal.copy_abs() < _FLOAT_LIMIT:
         return Typed(_to_float32(decimal), s.FLOAT32)
-    if exponent != 0 and abs(decimal) < _DOUBLE_LIMIT:
+    if exponent != 0 and decimal.copy_abs() < _DOUBLE_LIMIT:
         return Typed(float(decimal), s.FLOAT64)
     return Typed(decimal, s.decimal(-exponent))
 

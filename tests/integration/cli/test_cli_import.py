@@ -32,7 +32,7 @@ def clusters(kafka, tmp_path_factory):
         folder / "ours",
         kafka.bootstrap_servers,
         f"{group}-ours",
-        **{"file.stream.paths": str(tmp_path_factory.getbasetemp())},
+        **{"allowed.paths": str(tmp_path_factory.getbasetemp())},
     )
     with JavaConnectService(
         kafka.bootstrap_servers, group_id=group, topics=topics, data_folder=folder, properties=SOON
@@ -175,7 +175,7 @@ def test_what_is_not_taken_is_named_and_goes_on_there(run, clusters, tmp_path):
     reasons = {report["name"]: report["reason"] for report in reports}
     assert "already exists" in reasons[taken]
     assert "1 of its keys" in reasons[bad]
-    assert any("file.stream.paths" in error for key in keys[bad] for error in key["errors"] if key["key"] == "file")
+    assert any("allowed.paths" in error for key in keys[bad] for error in key["errors"] if key["key"] == "file")
     wait_for(lambda: state(old, bad)[0] == "RUNNING", 60, "one that was left alone")
     wait_for(lambda: state(old, taken)[0] == "RUNNING", 60, "one that was resumed there")
     wait_for(lambda: state(new, taken)[0] == "RUNNING", 60, "one that was here before")

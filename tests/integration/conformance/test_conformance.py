@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from e2e_worker import WorkerProcess
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.services import KafkaEndpoint
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +28,8 @@ LIMIT_S = 900
 """For the whole suite; a quiet machine needs a tenth of it."""
 SHOWN_CHARACTERS = 1500
 WORKER = {
-    "offset.flush.interval.ms": "1000", "exactly.once.source.support": "disabled", "config.providers": "file",
+    **EVERYWHERE, "offset.flush.interval.ms": "1000", "exactly.once.source.support": "disabled",
+    "config.providers": "file",
     "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
     "slots": "60", "offset.storage.partitions": "25", "status.storage.partitions": "5",
 }  # fmt: skip

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.convert.protobuf.config import ProtobufConfig
 from connect.convert.registry.client import Registered, RegistryClient
@@ -85,7 +86,7 @@ def serve() -> Iterator[MakeServer]:
 
 def client(url: str, **settings: str) -> RegistryClient:
     quick = {"max.retries": "2", "retries.wait.ms": "1", "retries.max.wait.ms": "2"}
-    given = {"schema.registry.url": url, **quick, **{k.replace("_", "."): v for k, v in settings.items()}}
+    given = {**EVERYWHERE, "schema.registry.url": url, **quick, **{k.replace("_", "."): v for k, v in settings.items()}}
     return RegistryClient(Transport(RegistryConfig.parse(given)))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP
 from connect.cli import main
@@ -39,6 +40,7 @@ def test_the_catalogue_finds_the_new_connector_and_its_example_is_right(
     example = json.loads((folder / "example.json").read_text())["config"]
     plugin = catalog.connector(example["connector.class"])
     assert plugin.kind == kind.value
+    example |= EVERYWHERE
     plugin.config.parse(example)
     assert [d.name for d in plugin.config.definitions() if d.required and d.name not in example] == []
     assert catalog.load(plugin)(plugin.config.parse(example)).task_configs(1)
