@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lent.h"
 #include "utf8.h"
 
 namespace native {
@@ -256,17 +257,16 @@ PyObject* decoded(const ArrowArray& data, const ArrowSchema& declared, std::stri
 
 PyObject* avro_decode(PyObject*, PyObject* args) {
   PyObject *exporter, *wire;
-  const char* plan;
-  Py_ssize_t plan_size, head;
-  if (!PyArg_ParseTuple(args, "OOy#n", &exporter, &wire, &plan, &plan_size, &head)) return nullptr;
+  Argument plan;
+  Py_ssize_t head;
+  if (!PyArg_ParseTuple(args, "OOy*n", &exporter, &wire, plan.parsed(), &head)) return nullptr;
   Given data(exporter);
   if (data.array == nullptr) return nullptr;
   if (std::string_view(data.schema->format) != "z" || data.array->null_count != 0) Py_RETURN_NONE;
   PyObject* capsule = PyObject_CallMethod(wire, "__arrow_c_schema__", nullptr);
   if (capsule == nullptr) return nullptr;
   const auto* declared = static_cast<const ArrowSchema*>(PyCapsule_GetPointer(capsule, "arrow_schema"));
-  const std::string_view whole(plan, static_cast<size_t>(plan_size));
-  PyObject* made = declared == nullptr ? nullptr : decoded(*data.array, *declared, whole, head);
+  PyObject* made = declared == nullptr ? nullptr : decoded(*data.array, *declared, plan.text(), head);
   Py_DECREF(capsule);
   return made;
 }

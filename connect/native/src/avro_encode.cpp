@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lent.h"
+
 namespace native {
 namespace {
 
@@ -150,18 +152,16 @@ bool write_rows(const Writer& writer, int64_t rows, std::string_view prefix, Mad
 
 PyObject* avro_encode(PyObject*, PyObject* args) {
   PyObject* exporter;
-  const char *plan, *prefix;
-  Py_ssize_t plan_size, prefix_size;
-  if (!PyArg_ParseTuple(args, "Oy#y#", &exporter, &plan, &plan_size, &prefix, &prefix_size)) return nullptr;
+  Argument plan, prefix;
+  if (!PyArg_ParseTuple(args, "Oy*y*", &exporter, plan.parsed(), prefix.parsed())) return nullptr;
   Given given(exporter);
   if (given.array == nullptr) return nullptr;
   bool ok = true;
   Made made;
   const bool done = unlocked([&] {
-    std::string_view rest(plan, static_cast<size_t>(plan_size));
+    std::string_view rest = plan.text();
     const Writer writer(&rest, *given.schema, *given.array, &ok);
-    const std::string_view before(prefix, static_cast<size_t>(prefix_size));
-    ok = ok && rest.empty() && write_rows(writer, given.array->length, before, &made);
+    ok = ok && rest.empty() && write_rows(writer, given.array->length, prefix.text(), &made);
   });
   if (!done) return nullptr;
   if (!ok) Py_RETURN_NONE;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "java_text.h"
+#include "lent.h"
 
 namespace native {
 namespace {
@@ -143,17 +144,15 @@ bool write_rows(const Writer& writer, int64_t rows, std::string_view prefix, std
 
 PyObject* json_encode(PyObject*, PyObject* args) {
   PyObject* exporter;
-  const char *prefix, *suffix;
-  Py_ssize_t prefix_size, suffix_size;
-  if (!PyArg_ParseTuple(args, "Oy#y#", &exporter, &prefix, &prefix_size, &suffix, &suffix_size)) return nullptr;
+  Argument prefix, suffix;
+  if (!PyArg_ParseTuple(args, "Oy*y*", &exporter, prefix.parsed(), suffix.parsed())) return nullptr;
   Given given(exporter);
   if (given.array == nullptr) return nullptr;
   bool ok = true;
   Made made;
   const bool done = unlocked([&] {
     const Writer writer(*given.schema, *given.array, &ok);
-    ok = ok && write_rows(writer, given.array->length, {prefix, static_cast<size_t>(prefix_size)},
-                          {suffix, static_cast<size_t>(suffix_size)}, &made);
+    ok = ok && write_rows(writer, given.array->length, prefix.text(), suffix.text(), &made);
   });
   if (!done) return nullptr;
   if (!ok) Py_RETURN_NONE;

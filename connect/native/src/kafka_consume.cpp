@@ -182,8 +182,9 @@ PyObject* headers_of(const KafkaMessage& message) {
     PyObject* key = PyUnicode_DecodeUTF8(name, static_cast<Py_ssize_t>(std::strlen(name)), "replace");
     PyObject* pair = key == nullptr    ? nullptr
                      : value == nullptr ? Py_BuildValue("(NO)", key, Py_None)
-                                        : Py_BuildValue("(Ny#)", key, static_cast<const char*>(value),
-                                                        static_cast<Py_ssize_t>(size));
+                                        : Py_BuildValue("(NN)", key, PyBytes_FromStringAndSize(
+                                                                         static_cast<const char*>(value),
+                                                                         static_cast<Py_ssize_t>(size)));
     if (pair == nullptr || PyList_Append(list, pair) != 0) Py_CLEAR(list);
     Py_XDECREF(pair);
   }

@@ -1,5 +1,6 @@
 #include "kafka_headers.h"
 
+#include "lent.h"
 #include "rdkafka_abi.h"
 
 namespace native {
@@ -9,14 +10,14 @@ SharedHeaders::SharedHeaders(PyObject* pairs) {
   if (count < 0) return;
   list_ = kafka.headers_new(static_cast<size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
-    const char *name, *value;
-    Py_ssize_t name_size, value_size;
-    if (!PyArg_ParseTuple(PyList_GetItem(pairs, i), "s#z#", &name, &name_size, &value, &value_size)) {
+    Argument name, value;
+    if (!PyArg_ParseTuple(PyList_GetItem(pairs, i), "s*z*", name.parsed(), value.parsed())) {
       destroy(list_);
       list_ = nullptr;
       return;
     }
-    kafka.header_add(list_, name, name_size, value, value_size);
+    kafka.header_add(list_, name.data(), static_cast<Py_ssize_t>(name.size()), value.data(),
+                     static_cast<Py_ssize_t>(value.size()));
   }
 }
 

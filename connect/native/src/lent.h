@@ -4,6 +4,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace native {
 
@@ -23,6 +24,23 @@ class Lent {
  private:
   Py_buffer view_{};
   bool ok_ = false;
+};
+
+// Bytes of an argument, for the units y*, s* and z* of PyArg_ParseTuple. The units with # are not of the stable ABI:
+// a module built with the headers of Python 3.13 fails with them on older ones.
+class Argument {
+ public:
+  Argument() = default;
+  Argument(const Argument&) = delete;
+  Argument& operator=(const Argument&) = delete;
+  ~Argument() { PyBuffer_Release(&view_); }  // does nothing where the argument was not parsed
+  Py_buffer* parsed() { return &view_; }
+  const char* data() const { return static_cast<const char*>(view_.buf); }
+  size_t size() const { return static_cast<size_t>(view_.len); }
+  std::string_view text() const { return {data(), size()}; }
+
+ private:
+  Py_buffer view_{};
 };
 
 }  // namespace native

@@ -1,7 +1,6 @@
 // What a module was built from (setup.py), as its constant `sources`: see connect/api/native_build.py.
 #pragma once
 
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #define CONNECT_TEXT_OF(name) #name

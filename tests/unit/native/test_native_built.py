@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,13 @@ def test_the_native_code_was_built_where_there_is_a_compiler(module: str) -> Non
         pytest.skip("NOT CHECKED: there is no C++ compiler here")
     found = importlib.util.find_spec(module)
     assert found is not None, f"{compiler} is there, and {module} was not built: run pip install -v -e ."
+
+
+def test_a_module_built_by_a_newer_python_parses_arguments_on_an_older_one() -> None:
+    """Headers of Python 3.13 no longer tell an older Python that sizes are of Py_ssize_t, which units with # need."""
+    sources = [path for folder in ("connect", "connectors") for path in Path(folder).rglob("native/src/*.[ch]*")]
+    assert sources
+    assert [str(path) for path in sources if re.search(r'"[^"\n]*[szy]#[^"\n]*"', path.read_text())] == []
 
 
 @pytest.mark.thorough

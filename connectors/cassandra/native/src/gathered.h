@@ -2,7 +2,6 @@
 #pragma once
 
 #define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <cstdint>

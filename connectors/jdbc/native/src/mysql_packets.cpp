@@ -81,30 +81,27 @@ PyObject* find_rows(PyObject*, PyObject* args) {
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }
-  // A null pointer would become None.
-  const char* bytes = starts.size() == 0 ? "" : reinterpret_cast<const char*>(starts.data());
-  return Py_BuildValue("(y#LO)", bytes, static_cast<Py_ssize_t>(starts.size() * sizeof(int64_t)),
-                       static_cast<long long>(at), is_row ? Py_False : Py_True);
+  PyObject* bytes = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(starts.data()),
+                                              static_cast<Py_ssize_t>(starts.size() * sizeof(int64_t)));
+  return Py_BuildValue("(NLO)", bytes, static_cast<long long>(at), is_row ? Py_False : Py_True);
 }
 
 PyObject* read_text_rows(PyObject*, PyObject* args) {
   PyObject *buffer, *starts;
-  const char* kinds;
-  Py_ssize_t count;
-  if (!PyArg_ParseTuple(args, "OOs#", &buffer, &starts, &kinds, &count)) return nullptr;
-  return read_rows(buffer, starts, kinds, static_cast<size_t>(count), nullptr);
+  Argument kinds;
+  if (!PyArg_ParseTuple(args, "OOs*", &buffer, &starts, kinds.parsed())) return nullptr;
+  return read_rows(buffer, starts, kinds.data(), kinds.size(), nullptr);
 }
 
 PyObject* read_binary_rows(PyObject*, PyObject* args) {
   PyObject *buffer, *starts;
-  const char *kinds, *wires;
-  Py_ssize_t count, known;
-  if (!PyArg_ParseTuple(args, "OOs#s#", &buffer, &starts, &kinds, &count, &wires, &known)) return nullptr;
-  if (count != known) {
+  Argument kinds, wires;
+  if (!PyArg_ParseTuple(args, "OOs*s*", &buffer, &starts, kinds.parsed(), wires.parsed())) return nullptr;
+  if (kinds.size() != wires.size()) {
     PyErr_SetString(PyExc_ValueError, "kinds and wires are of different lengths");
     return nullptr;
   }
-  return read_rows(buffer, starts, kinds, static_cast<size_t>(count), wires);
+  return read_rows(buffer, starts, kinds.data(), kinds.size(), wires.data());
 }
 
 }  // namespace native

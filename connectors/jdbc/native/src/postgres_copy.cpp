@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "columns.h"
+#include "lent.h"
 
 namespace native {
 namespace {
@@ -180,16 +181,15 @@ PyObject* bind_libpq(PyObject*, PyObject* args) {
 
 PyObject* read_copy(PyObject*, PyObject* args) {
   unsigned long long connection;
-  const char* kinds;
-  Py_ssize_t count;
+  Argument kinds;
   int first;
   long long most_rows, most_bytes;
-  if (!PyArg_ParseTuple(args, "Ks#pLL", &connection, &kinds, &count, &first, &most_rows, &most_bytes)) return nullptr;
+  if (!PyArg_ParseTuple(args, "Ks*pLL", &connection, kinds.parsed(), &first, &most_rows, &most_bytes)) return nullptr;
   if (libpq.get_copy_data == nullptr) {
     PyErr_SetString(PyExc_ValueError, "bind_libpq comes first");
     return nullptr;
   }
-  Columns columns = columns_of(kinds, static_cast<size_t>(count));
+  Columns columns = columns_of(kinds.data(), kinds.size());
   Read read;
   std::optional<Made> made;
   int place = -1;
