@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
+from connect.api.inferred_loss import inferred_loss
 from connect.api.lossless import below, loss_in, member_loss
 from connect.api.schema import Schema, Type
 
@@ -123,9 +124,9 @@ def arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
     if schema is not None and schema.type is Type.STRUCT and schema.fields and set(map(type, rows)) <= _DICTS:
         return _struct_array(rows, schema, "")
     array = _made(rows, schema, "")
-    loss = None if schema is None else loss_in(rows, schema)
+    loss = inferred_loss(rows, array.type) if schema is None else loss_in(rows, schema)
     if loss is not None:
-        raise SchemaError(loss.message, field=loss.field)
+        raise SchemaError(loss.message, field=loss.field, fix=_FIX if schema is None else None)
     return array
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 
 import pyarrow as pa
 import pytest
@@ -101,6 +101,35 @@ def test_what_would_be_lost_is_told_with_its_field(value: object) -> None:
     with pytest.raises(SchemaError) as caught:
         Column.from_rows([{"a": {"b": 1}}, {"a": {"b": value}}], schema).arrow()
     assert caught.value.field == "a.b"
+
+
+HALF, DAY, MOMENT = 0.5, date(2020, 1, 1), datetime(2020, 1, 1, 5, tzinfo=UTC)
+UNLIKE = {
+    "a truth value beside a fraction": [{"v": False}, {"v": HALF}],
+    "a fraction beside a truth value": [{"v": HALF}, {"v": True}],
+    "in one list": [{"v": [HALF, True]}],
+    "in lists": [{"v": [True]}, {"v": [HALF]}],
+    "in a struct": [{"v": {"a": True}}, {"v": {"a": HALF}}],
+    "in structs of lists": [{"v": [{"a": True}]}, {"v": [{"a": HALF}]}],
+    "a whole number that no double holds": [{"v": 2**53 + 1}, {"v": HALF}],
+    "a text beside bytes": [{"v": "x"}, {"v": b"x"}],
+    "a number beside a date": [{"v": DAY}, {"v": 1}],
+    "a moment beside a date": [{"v": DAY}, {"v": MOMENT}],
+    "a fraction beside a moment": [{"v": MOMENT}, {"v": HALF}],
+    "no struct at all": [HALF, True],
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_schemaless_values_of_unlike_kinds_do_not_become_each_other(name: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        Column.from_rows(UNLIKE[name], None).arrow()
+    assert caught.value.fix is not None
+
+
+def test_schemaless_values_that_one_type_keeps_are_one_column() -> None:
+    rows = [{"v": 1, "l": [1, None]}, {"v": HALF, "l": None}, {"v": None, "l": [HALF]}, {}]
+    assert Column.from_rows(rows, None).arrow().field("v").to_pylist() == [1.0, HALF, None, None]
 
 
 def test_a_column_makes_each_form_once_and_only_when_asked() -> None:
