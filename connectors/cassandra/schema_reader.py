@@ -13,7 +13,7 @@ from connectors.cassandra.cql_types import UserTypes, parse_type, user_types_of
 from connectors.cassandra.queries import Queries
 from connectors.cassandra.tables import Table, TableColumn
 
-_TABLES = "SELECT keyspace_name, table_name, id, cdc FROM system_schema.tables"
+_TABLES = "SELECT keyspace_name, table_name, id, cdc, writetime(cdc) FROM system_schema.tables"
 _VIEWS = "SELECT keyspace_name, view_name, id FROM system_schema.views"
 _COLUMNS = (
     "SELECT keyspace_name, table_name, column_name, kind, position, type, clustering_order FROM system_schema.columns"
@@ -64,10 +64,10 @@ def read_schemas(database: Queries) -> Schemas:
 
 
 def _listed(database: Queries) -> list[tuple[Any, ...]]:
-    """Keyspace, name, id and cdc of every table, and whether it is a view."""
+    """Keyspace, name, id, cdc and its writetime of every table, and whether it is a view."""
     doing = "reading system_schema"
     tables = [(*row, False) for row in database.rows(_TABLES, doing=doing)]
-    return [*tables, *((*row, False, True) for row in database.rows(_VIEWS, doing=doing))]
+    return [*tables, *((*row, False, None, True) for row in database.rows(_VIEWS, doing=doing))]
 
 
 def _read(database: Queries, listed: Sequence[tuple[Any, ...]]) -> Schemas:
@@ -85,8 +85,8 @@ def _read(database: Queries, listed: Sequence[tuple[Any, ...]]) -> Schemas:
     tables: list[Table] = []
     views: list[Table] = []
     broken, broken_ids = {}, []
-    for keyspace, name, table_id, cdc, is_view in listed:
-        bare = Table(table_id, keyspace, name, (), cdc=bool(cdc))
+    for keyspace, name, table_id, cdc, cdc_us, is_view in listed:
+        bare = Table(table_id, keyspace, name, (), cdc=bool(cdc), cdc_us=cdc_us)
         try:
             (views if is_view else tables).append(
                 _filled(bare, columns[keyspace, name], dropped[keyspace, name], user_types.get(keyspace, {}))

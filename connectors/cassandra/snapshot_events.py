@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
-from uuid import UUID
 
 from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.cql_types import CqlType
@@ -19,6 +18,7 @@ from connectors.cassandra.log.events import Events, newest_us
 from connectors.cassandra.log.mutation import Cell, ComplexColumn, Liveness, PartitionUpdate, Row
 from connectors.cassandra.pages import Cells, Page, split_columns
 from connectors.cassandra.rows import behind
+from connectors.cassandra.snapshot_lists import fenced
 from connectors.cassandra.splits import Progress, Split, stored_key
 from connectors.cassandra.statements import quoted
 from connectors.cassandra.sweeps import Sweep
@@ -26,8 +26,6 @@ from connectors.cassandra.tables import Table, TableColumn
 from connectors.cassandra.values import parts
 
 SNAPSHOT: Final = "snapshot"
-_UUID_EPOCH: Final = 0x01B21DD213814000
-"""The number of 100 ns from 15 October 1582 to 1970."""
 Times = tuple[int, int | None, int | None]
 """writetime_us, ttl_s, local_deletion_s."""
 
@@ -54,6 +52,9 @@ class SnapshotEvents:
         self._topic = topic
         self._node = node
         self._fence_us = fence_us
+        self._list_fence_us = max(fence_us, table.cdc_us or fence_us) if table.cdc else None
+        """Until when what was written to lists may be in no log; None: the table's changes are in none."""
+        self._lists = {c.name for c in table.columns if c.type.is_multicell and c.type.name == "list"}
         self._now_s = now_s
         self._shape = EventShape(table, partition_key_schema(table), event_schema(table))
         others = [c for c in table.columns if c not in table.primary_key]
@@ -71,7 +72,7 @@ class SnapshotEvents:
         times = {column.name: (timed[2 * i], timed[2 * i + 1]) for i, column in enumerate(self._timed)}
         events = Events(self._shape, self._node, row_op=SNAPSHOT)
         for number in range(page.rows):
-            events.add(self._written(self._update(number, by_name, times)), 0, 0)
+            events.add(self._fenced(self._written(self._update(number, by_name, times))), 0, 0)
         progress = Progress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
         keys, values = events.columns()
         position = None
@@ -87,6 +88,22 @@ class SnapshotEvents:
         static = update.static if update.static is not None and newest_us(update.static) >= since_us else None
         rows = [row for row in update.rows if isinstance(row, Row) and newest_us(row) >= since_us]
         return replace(update, static=static, rows=rows)
+
+    def _fenced(self, update: PartitionUpdate) -> PartitionUpdate:
+        """The update with lists that merge with what the log has of them."""
+        static = None if update.static is None else self._with_lists(update.static)
+        rows = [self._with_lists(row) for row in update.rows if isinstance(row, Row)]
+        return replace(update, static=static, rows=rows)
+
+    def _with_lists(self, row: Row) -> Row:
+        lists = {name: change for name, change in row.columns.items() if name in self._lists}
+        if not lists:
+            return row
+        now_s, found = self._now_s(), dict(row.columns)
+        for name, change in lists.items():
+            assert isinstance(change, ComplexColumn)
+            found[name] = fenced(change, self._list_fence_us, now_s * 1_000_000, now_s)
+        return Row(row.clustering, row.liveness, row.deletion, found)
 
     def _update(self, number: int, cells: dict[str, Cells], times: dict[str, tuple[Cells, Cells]]) -> PartitionUpdate:
         table = self._table
@@ -154,24 +171,15 @@ def _elements(cql: CqlType, data: bytes, times: list[Times] | Times) -> list[Cel
         values = parts(data, 4)
         count = len(values) // 2 if cql.name == "map" else len(values)
         told = times if isinstance(times, list) else [times] * count
-        pairs = _pairs(cql, values, told)
+        pairs = _pairs(cql, values)
     return [Cell(t[0], value or b"", t[1], t[2], path or b"") for (path, value), t in zip(pairs, told, strict=True)]
 
 
-def _pairs(
-    cql: CqlType, values: Sequence[bytes | None], told: Sequence[Times]
-) -> list[tuple[bytes | None, bytes | None]]:
-    """Path and value of each element."""
+def _pairs(cql: CqlType, values: Sequence[bytes | None]) -> list[tuple[bytes | None, bytes | None]]:
+    """Path and value of each element; a list's positions are not told."""
     match cql.name:
         case "map":
             return list(zip(values[::2], values[1::2], strict=True))
         case "set":
             return [(value, b"") for value in values]
-    return [(_position(times[0], i), value) for i, (value, times) in enumerate(zip(values, told, strict=True))]
-
-
-def _position(writetime_us: int, number: int) -> bytes:
-    """A list's position, which the server does not tell: one of the time at which the element was written."""
-    ticks = max(0, writetime_us * 10 + _UUID_EPOCH) + number
-    low, middle, high = ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0x0FFF
-    return UUID(fields=(low, middle, high | 0x1000, 0x80, 0, 0)).bytes
+    return [(None, value) for value in values]

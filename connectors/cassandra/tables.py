@@ -24,7 +24,8 @@ class Table:
     """A table as it is now. Its id tells it from an earlier one of the same name.
 
     `dropped`: types of columns that were dropped, by name; the commit log may still hold values of them. `dropped_us`:
-    of those that were added again, until when what was written to them is gone, in microseconds since 1970.
+    of those that were added again, until when what was written to them is gone, in microseconds since 1970. `cdc_us`:
+    since when, at the latest, `cdc` is as it is, by the clock of those who changed the table; None: not told.
     """
 
     id: UUID
@@ -37,6 +38,7 @@ class Table:
     dropped: Mapping[str, CqlType] = field(default_factory=dict)
     dropped_us: Mapping[str, int] = field(default_factory=dict)
     cdc: bool = False
+    cdc_us: int | None = None
 
     @property
     def title(self) -> str:

@@ -50,7 +50,7 @@ def _schema(name: str, without_cdc: set[str]) -> list[tuple[Any, ...]]:
     known = tables().values()
     match name:
         case "tables":
-            return [(t.keyspace, t.name, t.id, t.cdc and t.name not in without_cdc) for t in known]
+            return [(t.keyspace, t.name, t.id, t.cdc and t.name not in without_cdc, None) for t in known]
         case "types":
             return [("ks", "addr", ["street", "number"], ["text", "int"])]
         case "dropped_columns":

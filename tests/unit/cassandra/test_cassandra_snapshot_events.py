@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -49,10 +50,10 @@ def listed(*values: bytes | None) -> bytes:
     return number(len(values)) + b"".join(map(cell, values))
 
 
-def events(*rows: dict[str, Any], element_times: bool = True) -> list[dict[str, Any]]:
+def events(*rows: dict[str, Any], element_times: bool = True, table: Table = TABLE) -> list[dict[str, Any]]:
     """The events of a page; a row names values by column, and times as writetime(column) and ttl(column)."""
     maker = SnapshotEvents(
-        TABLE, "topic", Node("c", "d", ""), element_times=element_times, fence_us=FENCE_US, now_s=lambda: NOW_S
+        table, "topic", Node("c", "d", ""), element_times=element_times, fence_us=FENCE_US, now_s=lambda: NOW_S
     )
     expressions = [part.strip() for part in maker.more.split(", ") if part]
     data = b"".join(
@@ -108,6 +109,77 @@ def test_positions_in_a_list_are_in_its_order() -> None:
     first, second = event["columns"]["l"]["set"]
     assert (first["value"], second["value"]) == (1, 2)
     assert UUID(first["position"]).time < UUID(second["position"]).time
+
+
+def list_read(*elements: tuple[int, int], table: Table = TABLE, element_times: bool = True) -> dict[str, Any]:
+    """The change of a list that was read, of the values and writetimes of its elements."""
+    values, times = zip(*elements, strict=True)
+    row = {
+        "k": number(1), "c": number(2), "l": listed(*map(number, values)),
+        "writetime(l)": listed(*(number(time, 8) for time in times)),
+    }  # fmt: skip
+    (event,) = events(row, table=table, element_times=element_times)
+    return dict(event["columns"]["l"])
+
+
+LOGGED = replace(TABLE, cdc=True)
+
+
+def test_a_list_that_was_read_takes_the_place_of_all_until_the_fence_and_leaves_the_rest_to_the_log() -> None:
+    found = list_read((1, 10), (2, FENCE_US), (3, FENCE_US + 1), table=LOGGED)
+    assert found["cleared_us"] == FENCE_US
+    assert [(e["value"], e["writetime_us"]) for e in found["set"]] == [(1, FENCE_US + 1), (2, FENCE_US + 1)]
+    later = list_read((3, FENCE_US + 1), table=LOGGED)
+    assert (later["cleared_us"], later["set"]) == (FENCE_US, [])
+
+
+def test_the_fence_of_lists_is_not_before_the_moment_from_which_on_changes_are_in_the_log() -> None:
+    found = list_read((1, FENCE_US + 7), (2, FENCE_US + 8), table=replace(LOGGED, cdc_us=FENCE_US + 7))
+    assert (found["cleared_us"], [e["value"] for e in found["set"]]) == (FENCE_US + 7, [1])
+
+
+def test_a_list_whose_changes_are_in_no_log_is_as_it_was_written() -> None:
+    found = list_read((1, 10), (2, FENCE_US + 1))
+    assert (found["cleared_us"], [e["writetime_us"] for e in found["set"]]) == (None, [10, FENCE_US + 1])
+
+
+def test_an_element_of_a_far_future_time_is_never_left_to_the_log() -> None:
+    future_us = (NOW_S + 3600) * 1_000_000
+    found = list_read((1, future_us), table=LOGGED)
+    assert [(e["value"], e["writetime_us"]) for e in found["set"]] == [(1, future_us)]
+
+
+def test_without_times_of_elements_a_list_is_as_of_the_fence() -> None:
+    found = list_read((1, 0), (2, 0), table=LOGGED, element_times=False)
+    assert found["cleared_us"] == FENCE_US
+    assert [(e["value"], e["writetime_us"]) for e in found["set"]] == [(1, FENCE_US + 1), (2, FENCE_US + 1)]
+
+
+@pytest.mark.parametrize(
+    "times_us",
+    [
+        (40, 30, 10, 20),  # 40 and 30 were prepended
+        (10, 20, 30),
+        (30, 20, 10),
+        (10, 50, 20),  # 50 was overwritten
+        (10, 10, 10),
+    ],
+)
+@pytest.mark.parametrize("since_us", [0, 1_600_000_000_000_000])
+def test_what_is_prepended_later_comes_before_what_was_read_and_what_is_appended_later_behind(
+    times_us: tuple[int, ...], since_us: int
+) -> None:
+    fence_us = 1_700_000_000_000_000
+    table = replace(LOGGED, cdc_us=fence_us)
+    read = list_read(*((number, since_us + us) for number, us in enumerate(times_us)), table=table)
+    places = [UUID(element["position"]).time for element in read["set"]]
+    assert [element["value"] for element in read["set"]] == list(range(len(times_us)))
+    assert places == sorted(set(places))
+    # As Cassandra's Lists.Prepender and Appender make them of a moment behind the fence.
+    mirror_ms, later_ms = 1_262_304_000_000, fence_us // 1000 + 1
+    epoch = 0x01B21DD213814000
+    assert (2 * mirror_ms - later_ms) * 10_000 + epoch < places[0]
+    assert places[-1] < later_ms * 10_000 + epoch
 
 
 def test_what_the_server_does_not_tell_stands_at_the_fence() -> None:

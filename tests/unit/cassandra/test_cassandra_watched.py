@@ -114,7 +114,7 @@ def test_tables_are_read_with_their_types_and_a_broken_one_is_named() -> None:
     number = table("simple").id
     schemas = read_schemas(
         Answers(
-            tables=[("ks", "good", number, True), ("ks", "bad", table("t").id, None)],
+            tables=[("ks", "good", number, True, 8), ("ks", "bad", table("t").id, None, None)],
             columns=[
                 ("ks", "good", "v", "regular", -1, "frozen<outer>", "none"),
                 ("ks", "good", "c", "clustering", 0, "int", "desc"),
@@ -134,7 +134,7 @@ def test_tables_are_read_with_their_types_and_a_broken_one_is_named() -> None:
     good = schemas.tables[number]
     assert [column.name for column in good.columns] == ["p", "q", "c", "s", "v"]
     assert good.clustering[0].descending
-    assert good.cdc
+    assert (good.cdc, good.cdc_us) == (True, 8)
     assert good.value_types["v"].parameters[0].title == "ks.inner"
     assert good.value_types["old"].name == "map"
     assert good.dropped_us == {"v": 1_700_000_000_123_000}

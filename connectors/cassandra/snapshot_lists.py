@@ -1,0 +1,60 @@
+"""Lists that were read, made to merge with what the commit log has of the same lists. Pure.
+
+The server tells values and writetimes of a list's elements, not their positions, by which the log tells them. So what
+was read takes the place of all that was written until a fence: the list is cleared there, and the elements stand just
+behind it. What was written later is in the log, and is left to it.
+
+Positions are times: of an appended element when it was appended; of a prepended one a moment before 2010, as long
+before as the prepending was after it, so that the one prepended last comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from connectors.cassandra.log.mutation import ComplexColumn, Deletion
+
+_UUID_EPOCH: Final = 0x01B21DD213814000
+"""The number of 100 ns from 15 October 1582 to 1970."""
+_MIRROR_US: Final = 1_262_304_000_000_000
+"""1 January 2010, at which Cassandra mirrors the times of prepended elements (Lists.Prepender)."""
+
+_AHEAD_US: Final = 60_000_000
+"""So far the clocks of those who write may be ahead of ours."""
+
+
+def fenced(read: ComplexColumn, fence_us: int | None, now_us: int, fence_s: int) -> ComplexColumn:
+    """A list's change: cleared at the fence, the elements until then behind it, later ones left out.
+
+    `fence_us` None: the table's changes are in no log, so that every element counts as it was written. A time that is
+    far from having come, which a client gave, tells nothing: such an element stays.
+    """
+    elements = list(zip(_positions([cell.writetime_us for cell in read.cells], fence_us), read.cells, strict=True))
+    if fence_us is None:
+        return ComplexColumn(None, [cell._replace(path=path) for path, cell in elements])
+    log_has = range(fence_us + 1, now_us + _AHEAD_US)
+    kept = [(path, cell) for path, cell in elements if cell.writetime_us not in log_has]
+    cells = [cell._replace(path=path, writetime_us=max(cell.writetime_us, fence_us + 1)) for path, cell in kept]
+    return ComplexColumn(Deletion(fence_us, fence_s), cells)
+
+
+def _positions(writetimes_us: Sequence[int], fence_us: int | None) -> list[bytes]:
+    """The positions of a list's elements, in its order: behind those that are prepended later, before the appended."""
+    first_appended = max(0, len(writetimes_us) - 1)
+    while first_appended and writetimes_us[first_appended - 1] <= writetimes_us[first_appended]:
+        first_appended -= 1
+    latest_us = max([_MIRROR_US, *writetimes_us]) if fence_us is None else max(_MIRROR_US, fence_us)
+    found: list[int] = []
+    for number, writetime_us in enumerate(writetimes_us):
+        # Times that a client gave may lie anywhere; no position does.
+        us = min(max(writetime_us, _MIRROR_US), latest_us)
+        ticks = 10 * (us if number >= first_appended else 2 * _MIRROR_US - us)
+        found.append(ticks if not found else max(ticks, found[-1] + 1))
+    return [_timeuuid(ticks + _UUID_EPOCH) for ticks in found]
+
+
+def _timeuuid(ticks: int) -> bytes:
+    low, middle, high = ticks & 0xFFFFFFFF, ticks >> 32 & 0xFFFF, ticks >> 48 & 0x0FFF
+    return UUID(fields=(low, middle, high | 0x1000, 0x80, 0, 0)).bytes
