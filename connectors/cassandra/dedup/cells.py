@@ -9,7 +9,8 @@ compared as a whole, never with the cells in them: a value in a topic's format m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Protocol
@@ -47,24 +48,40 @@ class _Order:
 class CellMerge:
     """Finds in events what is newer than all before, for a partition of a topic. Owned by the task thread."""
 
-    def __init__(self, memory: Memory, name: Sequence[object]) -> None:
+    def __init__(self, memory: Memory, name: Sequence[object], now_s: Callable[[], float]) -> None:
         """`name` tells this topic and partition from others that share the memory."""
         self._memory = memory
         self._name = list(name)
+        self._now_s = now_s
+        self._partition_columns: Sequence[str] = ()
 
     def newer(self, partition_key: object, event: Event) -> Event | None:
         """The event with only what is newer than all before; None where nothing is."""
-        partition = _State(self._memory, self._key("partition", partition_key))
+        partition = self._state("partition", partition_key)
+        self._partition_columns = list(partition_key) if isinstance(partition_key, Mapping) else ()
         match event["op"]:
             case "partition_delete":
                 return event if partition.delete(event["deletion"]) else None
             case "range_delete":
-                return event if partition.delete_range(event["range"], event["deletion"]["writetime_us"]) else None
+                return event if partition.delete_range(event["range"], event["deletion"]) else None
         kind = "static" if event["op"] == "static" else "row"
-        row = _State(self._memory, self._key(kind, partition_key if kind == "static" else event["key"]))
+        row = self._state(kind, partition_key if kind == "static" else event["key"])
         made = self._row(event, row, partition.deleted_us)
         row.save()
         return made
+
+    def still_needed(self, key: bytes, value: bytes, before_s: float) -> bytes | None:
+        """What is left of an entry without what no copy older than `before_s` (seconds since 1970) can touch any more:
+        the same bytes where nothing goes, None where nothing is left.
+        """
+        *_, kind, of = json.loads(key)
+        deleted_us = NEVER_US
+        if kind != "partition" and isinstance(of, dict) and self._partition_columns:
+            partition_key = {name: of.get(name) for name in self._partition_columns}
+            deleted_us = self._state("partition", partition_key).deleted_us
+        kept = json.loads(value)
+        left = without_old(kept, before_s, deleted_us)
+        return None if not left else value if left == kept else _text(left)
 
     def _row(self, event: Event, row: _State, partition_deleted_us: int) -> Event | None:
         deletion, liveness = event.get("deletion"), event.get("liveness")
@@ -83,16 +100,17 @@ class CellMerge:
         return {**event, "deletion": deletion, "liveness": liveness,
                 "columns": columns if event.get("columns") is not None else None}  # fmt: skip
 
-    def _key(self, kind: str, key: object) -> bytes:
-        return _text([*self._name, kind, key])
+    def _state(self, kind: str, key: object) -> _State:
+        return _State(self._memory, _text([*self._name, kind, key]), self._now_s)
 
 
 class _State:
     """What is remembered of a row, or of a partition as a whole."""
 
-    def __init__(self, memory: Memory, key: bytes) -> None:
+    def __init__(self, memory: Memory, key: bytes, now_s: Callable[[], float]) -> None:
         self._memory = memory
         self._key = key
+        self._now_s = now_s
         kept = memory.get(key)
         self._kept: dict[str, Any] = {} if kept is None else json.loads(kept)
         self._changed = False
@@ -109,18 +127,19 @@ class _State:
         self._kept |= {"deleted": writetime_us, "deleted_s": deletion["local_s"]}
         cells = self._cells("cells")
         self._kept["cells"] = {name: cell for name, cell in cells.items() if cell[0] > writetime_us}
-        ranges = self._cells("ranges")
-        self._kept["ranges"] = {name: at for name, at in ranges.items() if at > writetime_us}
+        for marks in ("ranges", "cleared"):
+            self._kept[marks] = {name: mark for name, mark in self._cells(marks).items() if mark[0] > writetime_us}
         self._keep()
         return True
 
-    def delete_range(self, bounds: object, writetime_us: int) -> bool:
+    def delete_range(self, bounds: object, deletion: Mapping[str, int]) -> bool:
         """Note that a range is deleted; False where that was known."""
+        writetime_us = deletion["writetime_us"]
         name = blake2b(_text(bounds), digest_size=16).hexdigest()
         ranges = self._cells("ranges")
-        if writetime_us <= max(self.deleted_us, ranges.get(name, NEVER_US)):
+        if writetime_us <= max(self.deleted_us, _mark_us(ranges, name)):
             return False
-        ranges[name] = writetime_us
+        ranges[name] = [writetime_us, deletion["local_s"]]
         self._keep()
         return True
 
@@ -137,22 +156,27 @@ class _State:
                 if order.rank == _REMOVED or digest in before[3]:
                     return False
                 digests = [*before[3][-_SAME_MOST + 1 :], digest]
-        cells[name] = [*order.comparable, digests]
+        since = [int(self._now_s())] if order.rank == _REMOVED else []
+        cells[name] = [*order.comparable, digests, *since]
         self._changed = True
         return True
 
     def clear(self, name: str, writetime_us: int) -> bool:
         """Note that a collection was replaced; False where that was known."""
         cleared = self._cells("cleared")
-        if writetime_us <= cleared.get(name, NEVER_US):
+        if writetime_us <= _mark_us(cleared, name):
             return False
-        cleared[name] = writetime_us
+        cleared[name] = [writetime_us, int(self._now_s())]
+        begin = _text([name]).decode()[:-1] + ","
+        cells = self._cells("cells")
+        for gone in [one for one, cell in cells.items() if one.startswith(begin) and cell[0] <= writetime_us]:
+            del cells[gone]
         self._changed = True
         return True
 
     def cleared_us(self, name: str) -> int:
         """The time before which all elements of a collection are gone."""
-        return int(self._cells("cleared").get(name, NEVER_US))
+        return _mark_us(self._cells("cleared"), name)
 
     def save(self) -> None:
         """Write what has changed to the memory."""
@@ -168,10 +192,34 @@ class _State:
         return found
 
 
-def is_only_deleted(value: bytes, before_s: float) -> bool:
-    """Whether remembered bytes are only a deletion that is older than `before_s`, in seconds since 1970."""
-    kept = json.loads(value)
-    return set(kept) == {"deleted", "deleted_s"} and kept["deleted_s"] < before_s
+def without_old(kept: Mapping[str, Any], before_s: float, deleted_us: int) -> dict[str, Any]:
+    """What is remembered of a row or partition, without what was deleted until `deleted_us`, and without removals,
+    expired values and marks from before `before_s`: no copy of what they are newer than comes any more.
+    """
+    left = dict(kept)
+    if left.get("deleted_s", before_s) < before_s:
+        del left["deleted"], left["deleted_s"]
+    left["cells"] = {
+        name: cell for name, cell in kept.get("cells", {}).items()
+        if cell[0] > deleted_us and not _ends_s(cell) < before_s
+    }  # fmt: skip
+    for marks in ("ranges", "cleared"):
+        left[marks] = {
+            name: mark for name, mark in kept.get(marks, {}).items() if mark[0] > deleted_us and mark[1] >= before_s
+        }
+    return {name: part for name, part in left.items() if part not in ({}, None)}
+
+
+def _ends_s(cell: Sequence[Any]) -> float:
+    """Since when a cell has no value any more, in seconds since 1970."""
+    if cell[1] == _REMOVED:
+        return float(cell[4])
+    return float(cell[2]) if cell[1] == _EXPIRING else math.inf
+
+
+def _mark_us(marks: Mapping[str, Sequence[int]], name: str) -> int:
+    mark = marks.get(name)
+    return NEVER_US if mark is None else mark[0]
 
 
 def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -49,7 +49,8 @@ class CassandraDedupConfig(ConnectorConfig):
     )  # fmt: skip
     deletes_retention_ms: Annotated[Long, at_least(1)] = key(
         "deletes.retention.ms", 20 * _DAY_MS, group=COPIES, importance="low",
-        doc="How long a deleted row is remembered; longer than any copy may be late, as gc_grace_seconds says.",
+        doc="How long what is deleted or has expired is remembered; longer than any copy may be late, as "
+        "gc_grace_seconds says.",
     )  # fmt: skip
 
     @model_validator(mode="after")

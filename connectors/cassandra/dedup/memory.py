@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from connect.api.records import TopicPartition
 from connect.api.state import StateEntries, StateEntry
-from connectors.cassandra.dedup.cells import CellMerge, is_only_deleted
+from connectors.cassandra.dedup.cells import CellMerge
 from connectors.cassandra.dedup.row_memory import RowMemory
 from connectors.cassandra.dedup.seen import SeenIds
 
-_DELETED_BYTES: Final = 64
-"""The entry of a row that was only deleted has at most so many bytes."""
+LOOKED_AT_MOST: Final = 2000
+"""So many entries are looked through at a time for what may be forgotten."""
 
 
 class EventMemory:
     """The ids of events and, where cells are merged, the newest writes. Owned by the task thread."""
 
-    def __init__(self, place: TopicPartition, state: TopicPartition, ids: int, *, merge_cells: bool) -> None:
+    def __init__(
+        self,
+        place: TopicPartition,
+        state: TopicPartition,
+        ids: int,
+        *,
+        merge_cells: bool,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
         """`place` is the input partition, `state` the partition of its entries, which may hold those of others, too."""
         self._state = state
         self._ids_name = f"ids {place.topic} {place.partition} ".encode()
         self._rows_name = f'["rows","{place.topic}",{place.partition},'.encode()
         self.seen = SeenIds(self._ids_name, ids)
         self._rows = RowMemory() if merge_cells else None
-        self.merge = None if self._rows is None else CellMerge(self._rows, ["rows", place.topic, place.partition])
+        self.merge = (
+            None if self._rows is None else CellMerge(self._rows, ["rows", place.topic, place.partition], now_s)
+        )
         """None where copies are told by their ids alone."""
+        self._looked_at = b""
 
-    def load(self, entries: Iterable[StateEntry], *, forget_deleted_before_s: float) -> None:
-        """Take what the state topic holds. Rows deleted before this time (seconds since 1970) are forgotten."""
+    def load(self, entries: Iterable[StateEntry]) -> None:
+        """Take what the state topic holds."""
         ids = []
         for entry in entries:
             if entry.key.startswith(self._ids_name):
@@ -37,9 +49,20 @@ class EventMemory:
             elif self._rows is not None and entry.key.startswith(self._rows_name):
                 self._rows.load(entry)
         self.seen.load(ids)
-        for key, value in self._rows.small_entries(_DELETED_BYTES) if self._rows is not None else ():
-            if value is not None and self._rows is not None and is_only_deleted(value, forget_deleted_before_s):
+
+    def forget(self, before_s: float) -> None:
+        """Look through the next entries for what no copy from before this time (seconds since 1970) needs any more."""
+        if self._rows is None or self.merge is None:
+            return
+        found = self._rows.behind(self._looked_at, LOOKED_AT_MOST)
+        for key, value in found:
+            left = self.merge.still_needed(key, value, before_s)
+            if left is None:
                 self._rows.forget(key)
+            elif left != value:
+                self._rows.put(key, left)
+        # Behind the last one the next look begins anew.
+        self._looked_at = found[-1][0] if len(found) == LOOKED_AT_MOST else b""
 
     def take_changes(self) -> StateEntries:
         """The entries that have changed since the last call."""

@@ -92,7 +92,7 @@ class PartitionEvents:
             # What is remembered of an event goes with it, as each of these batches may be a transaction.
             made.append(replace(batch, state=self._memory.take_changes()))
         self._counts["events_total"] += sum(map(len, made))
-        made = made or [Batch(self._output, Column.from_rows([], s.STRING))]
+        made = made or [Batch(self._output, Column.from_rows([], s.STRING), state=self._memory.take_changes())]
         made[-1] = replace(made[-1], position=self._position())
         return made
 

@@ -48,10 +48,10 @@ class RowMemory:
         self.load(StateEntry(key, None))
         self._changed[key] = None
 
-    def small_entries(self, most_bytes: int) -> list[StateEntry]:
-        """The entries whose values have at most so many bytes."""
-        found = self._database.execute("SELECT key, value FROM state WHERE length(value) <= ?", (most_bytes,))
-        return [StateEntry(*row) for row in found]
+    def behind(self, key: bytes, most: int) -> list[tuple[bytes, bytes]]:
+        """The next entries behind a key, in the order of their keys."""
+        query = "SELECT key, value FROM state WHERE key > ? ORDER BY key LIMIT ?"
+        return [(bytes(found), bytes(value)) for found, value in self._database.execute(query, (key, most))]
 
     def take_changes(self) -> list[StateEntry]:
         """The entries that were put or deleted since the last call."""

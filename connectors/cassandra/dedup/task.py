@@ -31,9 +31,16 @@ _WAIT_S = 0.2
 class CassandraDedupTask:
     """Reads its share of the input partitions. Owned by the task thread."""
 
-    def __init__(self, config: CassandraDedupTaskConfig, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        config: CassandraDedupTaskConfig,
+        clock: Callable[[], float] = time.monotonic,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        """`now_s` tells the time of day, in seconds since 1970."""
         self._config = config
         self._clock = clock
+        self._now_s = now_s
         self._context: SourceContext | None = None
         self._topics: SourceTopics | None = None
         self._parts: dict[TopicPartition, PartitionEvents] = {}
@@ -94,6 +101,8 @@ class CassandraDedupTask:
         """Begin to read new partitions; the others go on where they are."""
         assert self._topics is not None
         self._next_look_s = self._clock() + LOOK_S
+        for memory in self._memories:
+            memory.forget(self._forget_before_s())
         counts = self._topics.partition_counts(self._config.topics, deadline)
         self._say_missing(sorted(set(self._config.topics) - set(counts)))
         mine = [
@@ -114,16 +123,19 @@ class CassandraDedupTask:
         assert self._topics is not None
         assert self._context is not None
         config = self._config
-        memory = EventMemory(place, state, config.remember_ids, merge_cells=config.merge_cells)
+        memory = EventMemory(place, state, config.remember_ids, merge_cells=config.merge_cells, now_s=self._now_s)
         self._memories.append(memory)
-        forget_before_s = time.time() - config.deletes_retention_ms / 1000
-        entries = self._topics.state(*state, deadline)
-        memory.load(entries, forget_deleted_before_s=forget_before_s)
+        memory.load(self._topics.state(*state, deadline))
+        memory.forget(self._forget_before_s())
         copies = Copies(config.copies_required, config.copies_wait_ms / 1000, config.remember_ids // 2)
         part = PartitionEvents(place, config.output_of(place.topic), memory, copies, self._counts)
         stored = self._context.stored_offset(source_partition(place))
         part.next_offset = None if stored is None else _offset(stored.get("next_offset"), place)
         return part
+
+    def _forget_before_s(self) -> float:
+        """What was deleted, or expired, before this time is not remembered any more."""
+        return self._now_s() - self._config.deletes_retention_ms / 1000
 
     def _state_name(self) -> str:
         assert self._context is not None

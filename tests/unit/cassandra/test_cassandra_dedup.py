@@ -52,16 +52,32 @@ class Life:
         self.headers: list[Any] = []
         self.context = FakeSourceContext()
         self.now_s = 0.0
+        self.day_s = float(NOW_S)
+
+    def task(self) -> CassandraDedupTask:
+        """A task that is open."""
+        self.context = FakeSourceContext(store=self.offsets, kafka=self.kafka, connector="dedup")
+        config = CassandraDedupTaskConfig.parse(self.settings)
+        task = CassandraDedupTask(config, clock=lambda: self.now_s, now_s=lambda: self.day_s)
+        task.open(self.context)
+        return task
 
     def run(self, batches: int | None = None) -> None:
         """Run a task until it has nothing more, or dies after so many commits with one more batch on its way."""
-        self.context = FakeSourceContext(store=self.offsets, kafka=self.kafka, connector="dedup")
-        task = CassandraDedupTask(CassandraDedupTaskConfig.parse(self.settings), clock=lambda: self.now_s)
-        task.open(self.context)
+        task = self.task()
+        self.take(task, batches)
+        task.close()
+
+    def take(self, task: CassandraDedupTask, batches: int | None = None) -> None:
+        """Commit what a task gives, until it has nothing more or so many batches are committed."""
         while (batch := task.poll(Deadline.after(0.0))) is not None and batches != 0:
             self._commit(batch)
             batches = None if batches is None else batches - 1
-        task.close()
+
+    def remembered(self) -> dict[bytes, bytes]:
+        """The entries of rows and partitions that the state topic has once it is compacted."""
+        newest = {entry.key: entry.value for entry in self.kafka.states.get(TopicPartition("dedup-state", 0), ())}
+        return {key: value for key, value in newest.items() if value is not None and key.startswith(b"[")}
 
     def _commit(self, batch: Batch) -> None:
         assert batch.topic == "shop.orders"
