@@ -7,6 +7,7 @@ log has the same bytes. Source: the serialisers of Cassandra 5.0; CQL binary pro
 from __future__ import annotations
 
 import ipaddress
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -123,17 +124,32 @@ def _map(key: Decode, value: Decode) -> Decode:
         found = parts(data, 4)
         pairs = zip(found[::2], found[1::2], strict=True)
         # A key of a collection or type has no hash in its Python form.
-        return {_hashable(key(k or b"")): None if v is None else value(v) for k, v in pairs}
+        return {_map_key(key(k or b"")): None if v is None else value(v) for k, v in pairs}
 
     return decode
 
 
-def _hashable(value: Any) -> Any:
+class _NegativeZero(float):
+    """-0.0 as a map's key: to Cassandra, as to Java, it is another one than 0.0, which to Python it equals."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NegativeZero)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash("-0.0")
+
+
+def _map_key(value: Any) -> Any:
     if isinstance(value, list | dict):
         raise SchemaError(
             "A map whose keys are collections, tuples or user-defined types has no form in Kafka Connect.",
             fix="Leave the column out by table.columns, which lists the others.",
         )
+    if value == 0 and isinstance(value, float) and math.copysign(1.0, value) < 0:
+        return _NegativeZero(value)
     return value
 
 

@@ -132,3 +132,12 @@ def test_frozen_types_are_one_cell() -> None:
     assert [text for text, is_so in multicell.items() if is_so] == ["list<int>", "outer"]
     assert parse_type("vector<vector<float, 2>, 3>", {}).fixed_size == 24
     assert parse_type("vector<smallint, 3>", {}).fixed_size is None
+
+
+@pytest.mark.parametrize(("cql", "form"), [("map<double, int>", ">d"), ("map<float, int>", ">f")])
+def test_the_two_zeros_are_two_keys_of_a_map(cql: str, form: str) -> None:
+    entries = [(-0.0, 1), (0.0, 2), (1.0, 3)]
+    data = number(len(entries)) + b"".join(sized(struct.pack(form, key), number(value)) for key, value in entries)
+    (cells,) = split_columns(Page(sized(data), 1, 1))
+    (found,) = decode_column(cells, parse_type(cql, {}), "c").to_pylist()
+    assert [(str(key), value) for key, value in found] == [("-0.0", 1), ("0.0", 2), ("1.0", 3)]
