@@ -11,6 +11,7 @@ from typing import Final
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Header, SourcePosition, TopicPartition
+from connectors.cassandra.dedup.converters import check_converters
 from connectors.cassandra.dedup.copies import Copies, EventRow
 from connectors.cassandra.dedup.memory import EventMemory
 from connectors.cassandra.dedup.reading import EventMark, marks_of
@@ -42,6 +43,7 @@ class PartitionEvents:
         self._memory = memory
         self._copies = copies
         self._counts = counts
+        self._is_checked = False
         self.next_offset: int | None = None
         """The offset behind the last record that was taken; None before the first one."""
 
@@ -51,8 +53,15 @@ class PartitionEvents:
         return len(self._copies)
 
     def take(self, batch: Batch, now_s: float) -> tuple[list[Batch], dict[int, Exception]]:
-        """The batches to send on, the last one with the position, and the rows of the batch that are no events."""
+        """The batches to send on, the last one with the position, and the rows of the batch that are no events.
+
+        ConfigError: the first batch was written by other converters than it was read by.
+        """
         assert batch.consumed is not None
+        if not self._is_checked:
+            keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+            check_converters(self.place.topic, keys, batch.values.rows())
+            self._is_checked = True
         offsets = batch.consumed.offsets.to_pylist()
         chosen: dict[bytes, EventRow] = {}
         bad: dict[int, Exception] = {}

@@ -1,0 +1,36 @@
+"""Tells by the records themselves whether the agents wrote them with other converters than they are read with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from connect.api.errors import ConfigError
+
+_ENVELOPE: Final = {"schema", "payload"}
+
+
+def check_converters(topic: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
+    """Check the keys and values of some records, as they were read.
+
+    ConfigError names the converter's key, on both sides, where all of them are as another converter would write them.
+    """
+    events = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
+    for side, found in (("value", [value for _, value in events]), ("key", [key for key, _ in events])):
+        forms = {_form(one) for one in found}
+        form = forms.pop() if len(forms) == 1 else None
+        if form is not None:
+            raise ConfigError(
+                f"The records of topic {topic} were written by another {side}.converter than they are read by: as they "
+                f"are read, each {side} is {form}.",
+                key=f"{side}.converter",
+                fix=f"Give this connector the {side}.converter, with all {side}.converter.* keys, that the agents have "
+                "by the file of `connect agent cassandra` or of its --worker.",
+            )
+
+
+def _form(read: object) -> str | None:
+    """What the bytes became, where they did not become an event or its key."""
+    if isinstance(read, Mapping):
+        return "an envelope of schema and payload (schemas.enable=true wrote it)" if set(read) == _ENVELOPE else None
+    return None if read is None else f"of type {type(read).__name__} and no struct"
