@@ -1,0 +1,102 @@
+"""What goes wrong in a random history of a backfill: a fault begins, and is healed some steps later."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psutil
+from backfill_bed import Bed, Command
+
+
+@dataclass
+class Fault:
+    """A fault that has begun. `service`: whom it harms; empty for a command."""
+
+    name: str
+    heal: Callable[[], Any]
+    service: str = ""
+
+
+def begin(bed: Bed, draw: random.Random, command: Command | None, harmed: Sequence[Fault]) -> Fault | None:
+    """Do some harm; None where nothing is left to be harmed."""
+    whom = draw.choice(_WHOM)
+    if (whom in {"broker", "database"} or whom in _IN_COMMITS) and any(fault.service for fault in harmed):
+        return None  # both away at a time would be one outage
+    if whom in {"broker", "database"}:
+        return _harmed_service(whom, bed.kafka if whom == "broker" else bed.postgres, draw)
+    if command is None:
+        return None
+    if whom in _IN_COMMITS:
+        return _in_commits(bed, draw, command, _IN_COMMITS[whom])
+    return _harmed_command(whom, draw, command)
+
+
+_IN_COMMITS: Final = {
+    "driver killed in commits": "driver killed", "lane killed in a commit": "lane killed",
+    "driver frozen in commits": "driver frozen",
+}  # fmt: skip
+_WHOM: Final = (
+    "driver killed", "driver killed", "driver frozen", "driver interrupted", "lane killed", "lane killed",
+    "lane frozen", "broker", "database", *_IN_COMMITS, *_IN_COMMITS,
+)  # fmt: skip
+
+
+def _in_commits(bed: Bed, draw: random.Random, command: Command, whom: str) -> Fault | None:
+    """Harm a run while its lanes wait for a broker that holds still: elsewhere few of them are in a transaction."""
+    broker = _frozen(bed.kafka)
+    try:
+        threading.Event().wait(draw.choice((1.0, 2.0, 4.0)))
+        fault = _harmed_command(whom, draw, command)
+        if whom == "driver frozen":
+            threading.Event().wait(0.2)
+        return fault
+    finally:
+        _signal(broker, signal.SIGCONT)
+
+
+def _harmed_command(whom: str, draw: random.Random, command: Command) -> Fault | None:
+    tree, lanes = command.tree(), command.lanes()
+    if whom == "driver killed" and tree:
+        _signal(tree[:1], signal.SIGKILL)
+    elif whom == "driver interrupted" and tree:
+        _signal(tree, signal.SIGINT)
+    elif whom == "driver frozen" and tree:
+        _signal(tree, signal.SIGSTOP)
+        return Fault(whom, lambda: _signal(tree, signal.SIGCONT))
+    elif whom == "lane killed" and lanes:
+        _signal([draw.choice(lanes)], signal.SIGKILL)
+    elif whom == "lane frozen" and lanes:
+        lane = [draw.choice(lanes)]
+        _signal(lane, signal.SIGSTOP)
+        return Fault(whom, lambda: _signal(lane, signal.SIGCONT))
+    else:
+        return None
+    return Fault(whom, lambda: None)
+
+
+def _harmed_service(whom: str, service: Any, draw: random.Random) -> Fault:
+    if draw.random() < 0.7:
+        service.kill()
+        return Fault(f"{whom} killed", service.start, whom)
+    frozen = _frozen(service)
+    return Fault(f"{whom} frozen", lambda: _signal(frozen, signal.SIGCONT), whom)
+
+
+def _frozen(service: Any) -> Sequence[psutil.Process]:
+    assert service.pid is not None
+    server = psutil.Process(service.pid)
+    processes = [server, *server.children(recursive=True)]
+    _signal(processes, signal.SIGSTOP)
+    return processes
+
+
+def _signal(processes: Sequence[psutil.Process], number: int) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
