@@ -1,0 +1,35 @@
+"""The worker that the attacks of this folder share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from attacked import SECRET, Target
+from e2e_worker import WorkerProcess
+
+from connect.services import KafkaEndpoint
+
+
+@pytest.fixture(scope="session")
+def target(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """A worker whose file gives no leaves; it has a secret in its environment, and a provider that reads it."""
+    folder = tmp_path_factory.mktemp("attacked")
+    name = f"attacked-{folder.parent.name}-{folder.name}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTACKED_SECRET", SECRET)
+        worker = WorkerProcess(
+            folder,
+            kafka.bootstrap_servers,
+            name,
+            **{
+                "allowed.paths": "", "auto.restart.enabled": "false", "config.providers": "env,file",
+                "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+                "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+            },
+        )  # fmt: skip
+        worker.start()
+    try:
+        yield Target(worker, folder, kafka.bootstrap_servers, name)
+    finally:
+        worker.stop()
