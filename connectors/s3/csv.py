@@ -47,7 +47,8 @@ class CsvFormat:
         schema = pa.schema([pa.field(name, pa.large_string()) for name in table.schema.names])
         rows = pa.record_batch(columns, schema=schema)
         valid = array.is_valid() if array.null_count else None
-        return Prepared(rows, valid, schema, is_inferred=batch.values.schema is None)
+        is_inferred = batch.values.schema is None
+        return Prepared(rows, valid, schema, is_inferred=is_inferred, is_sparse=is_inferred)
 
     def encoder(self) -> CsvEncoder:
         """An empty file."""

@@ -81,6 +81,13 @@ def test_schemaless_rows_behind_known_ones_have_their_own_types(store, format_na
     assert found[1][0] == [{"n": "one"}]
 
 
+def test_a_csv_file_has_no_columns_that_only_other_rows_of_its_poll_have(store):
+    run = TaskRun(store, format_class=CSV_FORMAT, flush_size="2")
+    run.put(batch([{"n": 1}, {"n": 2, "gone": None}, {"n": 3, "m": "x"}, {"n": 4, "m": ""}]))
+    run.written()
+    assert [names for _, names in objects(store)] == [["n"], ["n", "m"]]
+
+
 @pytest.mark.parametrize("format_name", ["parquet", "csv"])
 def test_known_rows_that_were_polled_together_with_new_ones_give_these_no_column(store, format_name):
     first = TaskRun(store, format_class=FORMATS[format_name])
