@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import sqlalchemy as sa
 
 from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.deadline import Deadline
@@ -11,7 +13,7 @@ from connect.api.records import Batch, TopicPartition
 from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.own_tables import NotedChunk, WrittenChunks
-from connectors.jdbc.sink.writer import Bad, TableWriter
+from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 
 class JdbcBulkWriter:
@@ -39,12 +41,9 @@ class JdbcBulkWriter:
             raise RetriableError(f"There was no time left to write chunk {chunk.id}.")
         try:
             admitted = [self._writer.admit(batch) for batch in given]
-            with self._database.transaction(f"writing chunk {chunk.id}") as connection:
-                noted = self._chunks.begun(connection, chunk)
-                if noted is None:
-                    bad = [self._writer.write(connection, one) for one in admitted]
-                    noted = _noted(given, bad)
-                    self._chunks.note(connection, chunk, noted)
+            noted = self._writer.in_transaction(
+                f"writing chunk {chunk.id}", lambda connection: self._written(connection, chunk, given, admitted)
+            )
         except RetriableError:
             self._writer.forget_tables()
             raise
@@ -66,6 +65,15 @@ class JdbcBulkWriter:
         if not self._is_ready:
             self._chunks.make()
             self._is_ready = True
+
+    def _written(
+        self, connection: sa.Connection, chunk: BulkChunk, given: Sequence[Batch], admitted: Sequence[Admitted]
+    ) -> NotedChunk:
+        noted = self._chunks.begun(connection, chunk)
+        if noted is None:
+            noted = _noted(given, [self._writer.write(connection, one) for one in admitted])
+            self._chunks.note(connection, chunk, noted)
+        return noted
 
     def _reject(self, batch: Batch, noted: NotedChunk) -> None:
         assert batch.consumed is not None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connectors.jdbc import tls
 from connectors.jdbc.engine import border_of, driver_error_of, engine_of, url_of
 from connectors.jdbc.errors import original_of
@@ -27,6 +27,10 @@ _TABLE_FIX = "Check the table and its columns."
 
 class DeniedError(ConnectError):
     """The user lacks a right."""
+
+
+class RefusedAtCommitError(RefusedRowsError):
+    """Rows were refused when their transaction was to be committed, and nothing of it is there."""
 
 
 class TargetDatabase:
@@ -63,13 +67,14 @@ class TargetDatabase:
     def transaction(self, doing: str) -> Iterator[sa.Connection]:
         """A transaction that is committed at the end of the block, and rolled back by an error in it.
 
-        RetriableError: nobody knows whether it was committed, or a table has changed. ConnectError: as a right is
-        missing.
+        RetriableError: nobody knows whether it was committed, or a table has changed. RefusedAtCommitError: a
+        constraint that is looked at late is broken. ConnectError: as a right is missing.
         """
         connection = self.connection
         try:
-            with self._translated(doing), connection.begin():
+            with self._translated(doing), connection.begin() as begun:
                 yield connection
+                self._commit(begun, doing)
         except RetriableError:
             # Whatever is the matter with the connection, a new one has not got it.
             with suppress(*self._errors):
@@ -88,6 +93,24 @@ class TargetDatabase:
             if not refuses_rows(original):
                 raise
             raise RefusedRowsError(self._border.failed("writing rows", original)) from None
+
+    def tried(self, connection: sa.Connection, write: Callable[[], None]) -> Exception | None:
+        """Why the database refuses what `write` does, constraints included that are looked at late; it is undone."""
+        with connection.begin_nested() as point:
+            try:
+                with self.part(connection):
+                    write()
+                    self.check_constraints(connection)
+            except (RefusedRowsError, SchemaError) as error:
+                return error
+            finally:
+                point.rollback()
+        return None
+
+    def check_constraints(self, connection: sa.Connection) -> None:
+        """Look at every constraint of the transaction now, and no more at its end, where the database has such."""
+        if self.dialect_name == "postgresql":
+            connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
 
     @contextmanager
     def catalog(self, doing: str) -> Iterator[sa.Inspector]:
@@ -121,6 +144,16 @@ class TargetDatabase:
         if connection is not None:
             with suppress(*self._errors):
                 connection.close()
+
+    def _commit(self, begun: sa.RootTransaction, doing: str) -> None:
+        try:
+            begun.commit()
+        except self._errors as error:
+            original = original_of(error)
+            if not refuses_rows(original):
+                raise
+            begun.rollback()
+            raise RefusedAtCommitError(self._border.failed(doing, original), fix=_TABLE_FIX) from None
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:

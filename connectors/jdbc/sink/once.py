@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+import sqlalchemy as sa
+
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, TopicPartition
-from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.own_tables import WrittenOffsets
 from connectors.jdbc.sink.writer import Bad, TableWriter
 
@@ -19,10 +20,7 @@ TopicId = Callable[[str, Deadline], str | None]
 class OnceWriter:
     """Owned by the task thread."""
 
-    def __init__(
-        self, database: TargetDatabase, writer: TableWriter, offsets: WrittenOffsets, topic_id: TopicId
-    ) -> None:
-        self._database = database
+    def __init__(self, writer: TableWriter, offsets: WrittenOffsets, topic_id: TopicId) -> None:
         self._writer = writer
         self._offsets = offsets
         self._topic_id = topic_id
@@ -40,7 +38,8 @@ class OnceWriter:
             self._offsets.make(partition, topic_id)
         base = self._base(partition, next_offset)
         admitted = self._writer.admit(batch)
-        with self._database.transaction(f"writing rows of topic {batch.topic}") as connection:
+
+        def work(connection: sa.Connection) -> Bad:
             written = self._offsets.locked(connection, partition, topic_id)
             if is_first:
                 # What Kafka gives first is behind all that was committed, letters included.
@@ -49,6 +48,9 @@ class OnceWriter:
             bad = self._writer.write(connection, admitted.only(left))
             refused = {offsets[row]: str(why) for row, why in bad.items()}
             self._offsets.note(connection, partition, topic_id, written.plus(offsets, refused, base))
+            return bad
+
+        bad = self._writer.in_transaction(f"writing rows of topic {batch.topic}", work)
         self._reads[partition] = base, next_offset
         return bad
 

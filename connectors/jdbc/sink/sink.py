@@ -69,7 +69,7 @@ class JdbcSinkTask:
         """Connects with the first rows."""
         if self._config.exactly_once:
             offsets = WrittenOffsets(self._config, self._database, ctx.connector)
-            self._once = OnceWriter(self._database, self._writer, offsets, ctx.topic_id)
+            self._once = OnceWriter(self._writer, offsets, ctx.topic_id)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing is kept of them."""
@@ -109,8 +109,9 @@ class JdbcSinkTask:
             if self._once is not None:
                 return self._once.write(batch, deadline)
             admitted = self._writer.admit(batch)
-            with self._database.transaction(f"writing rows of topic {batch.topic}") as connection:
-                return self._writer.write(connection, admitted)
+            return self._writer.in_transaction(
+                f"writing rows of topic {batch.topic}", lambda connection: self._writer.write(connection, admitted)
+            )
         except RetriableError as error:
             self._writer.forget_tables()
             self._retries.failed(error)

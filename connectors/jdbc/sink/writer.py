@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import sqlalchemy as sa
 
-from connect.api.errors import SchemaError
+from connect.api.errors import RetriableError, SchemaError
 from connect.api.halving import refused_rows
 from connect.api.records import Batch, Column
 from connectors.jdbc.sink.changes import changes_of
 from connectors.jdbc.sink.config import JdbcSinkConfig
-from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.database import RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.dialect import Rows, SqlDialect
+from connectors.jdbc.sink.late import late_refusals
 from connectors.jdbc.sink.mysql import MySql
 from connectors.jdbc.sink.postgres import Postgres
 from connectors.jdbc.sink.refusals import RefusedRowsError
@@ -29,6 +30,7 @@ Bad = dict[int, Exception]
 _DIALECTS: Final[Mapping[str, type[SqlDialect]]] = {
     "postgresql": Postgres, "mysql": MySql, "mariadb": MySql, "sqlite": Sqlite,
 }  # fmt: skip
+T = TypeVar("T")
 _REFUSALS: Final = (SchemaError, RefusedRowsError)
 
 
@@ -62,6 +64,7 @@ class TableWriter:
         self._dialect = dialect_of(config, database)
         self._database = database
         self._targets = Targets(config, database, self._dialect)
+        self._looks_late = False
 
     def admit(self, batch: Batch) -> Admitted:
         """Look at the rows, and make their table ready for them; in no transaction, as that may change tables.
@@ -79,11 +82,31 @@ class TableWriter:
             return Admitted(batch.slice(0, 0), (), bad | dict.fromkeys(numbers, error))
         return Admitted(rows, numbers, bad)
 
+    def in_transaction(self, doing: str, work: Callable[[sa.Connection], T]) -> T:
+        """Do something in a transaction; once more where it turns out at the end that it has bad rows.
+
+        The second time `write` looks at constraints itself. RetriableError: nothing is written.
+        """
+        try:
+            with self._database.transaction(doing) as connection:
+                return work(connection)
+        except RefusedAtCommitError:
+            self._looks_late = True
+        try:
+            with self._database.transaction(doing) as connection:
+                return work(connection)
+        except RefusedAtCommitError as error:
+            raise RetriableError(error.message) from error  # the rows that these lean on were changed meanwhile
+        finally:
+            self._looks_late = False
+
     def write(self, connection: sa.Connection, admitted: Admitted) -> Bad:
         """Write the rows in the transaction that is open, all but the bad ones, which are returned."""
         rows = admitted.rows
         if not len(rows):
             return admitted.bad
+        if self._looks_late:
+            return admitted.bad | self._written_late(connection, admitted)
 
         def land(first: int, last: int) -> None:
             with self._database.part(connection):
@@ -97,6 +120,19 @@ class TableWriter:
             refused = refused_rows(0, len(rows), land, _REFUSALS, error)
             return admitted.bad | {admitted.numbers[row]: why for row, why in refused}
         return admitted.bad
+
+    def _written_late(self, connection: sa.Connection, admitted: Admitted) -> Bad:
+        rows = admitted.rows
+
+        def tried(places: Sequence[int]) -> Exception | None:
+            return self._database.tried(connection, lambda: self._land(connection, rows.take(places)))
+
+        refused = late_refusals(len(rows), tried)
+        good = [place for place in range(len(rows)) if place not in refused]
+        if good:
+            self._land(connection, rows.take(good))
+        self._database.check_constraints(connection)
+        return {admitted.numbers[place]: why for place, why in refused.items()}
 
     def forget_tables(self) -> None:
         """Look at tables anew."""

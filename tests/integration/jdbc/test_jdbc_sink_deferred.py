@@ -1,0 +1,55 @@
+"""Rows that PostgreSQL finds bad when a transaction commits: they alone are rejected, all others are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from jdbc_server import Server
+from jdbc_sink_target import batch, opened, put, rows
+
+pytestmark = [pytest.mark.integration, pytest.mark.parametrize("server", ["postgres"], indirect=True)]
+INSERT = {"insert__mode": "insert"}
+UPSERT = {"insert__mode": "upsert", "pk__mode": "record_key", "delete__enabled": "true"}
+
+
+@pytest.fixture
+def child(server: Server) -> Iterator[Server]:
+    """A table whose `v` is the id of a row of its own or NULL, looked at when transactions commit."""
+    server.run("CREATE TABLE {t} (id BIGINT PRIMARY KEY, v BIGINT REFERENCES {t} DEFERRABLE INITIALLY DEFERRED)")
+    yield server
+    server.run("DROP TABLE {t}")
+
+
+@pytest.mark.parametrize("settings", [INSERT, UPSERT, INSERT | {"exactly__once": "true"}], ids=["i", "u", "once"])
+def test_one_bad_row_of_a_thousand_is_rejected_alone(child: Server, settings):
+    pairs = [(n, 5000 if n == 617 else None) for n in range(1000)]
+    with opened(child, **settings) as task:
+        bad = put(task, batch(child, pairs))
+        assert bad.keys() == {617}
+        assert "foreign key" in bad[617]
+        assert put(task, batch(child, [(1000, None)], 1000)) == {}
+    assert rows(child) == [(n, None) for n in range(1001) if n != 617]
+
+
+def test_a_row_that_leans_on_a_later_one_of_its_batch_is_not_bad(child: Server):
+    # 3 leans on 900, which comes behind it; 10 and 700 lean on each other; there is nothing that 400 leans on.
+    pairs = [(n, {3: 900, 10: 700, 700: 10, 400: 5000}.get(n)) for n in range(1000)]
+    with opened(child, **INSERT) as task:
+        assert put(task, batch(child, pairs)).keys() == {400}
+    assert rows(child) == [pair for pair in pairs if pair[0] != 400]
+
+
+def test_a_row_of_a_key_that_comes_twice_is_as_its_last_good_record_says(child: Server):
+    with opened(child, **UPSERT) as task:
+        put(task, batch(child, [(0, None), (1, 0), (2, None)]))
+        # The delete of 0 breaks what 1 leans on; that of 2 does not, and 2 comes again with a bad value.
+        assert put(task, batch(child, [2, 0, (3, 2), (2, 5000), (4, 4)], 3)).keys() == {1, 2, 3}
+        assert rows(child) == [(0, None), (1, 0), (4, 4)]
+
+
+def test_a_unique_key_that_is_looked_at_late(server: Server):
+    server.run("CREATE TABLE {t} (id BIGINT, v BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+    with opened(server, **INSERT) as task:
+        assert put(task, batch(server, [(1, 1), (2, 2), (3, 1), (4, 3)])).keys() == {2}
+    assert rows(server) == [(1, 1), (2, 2), (4, 3)]
