@@ -111,6 +111,14 @@ class SinkContext(TaskContext, Protocol):
         None: the brokers give none (before Kafka 2.8). RetriableError: no broker answers.
         """
 
+    def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
+        """Ask the brokers whether a partition is still this task's; RetriableError: none says so.
+
+        A task may be frozen at any place while another gets its partitions. What locks the rows that it changes, and
+        asks before it commits them, undoes nothing that the other wrote: that one begins with the same records, and so
+        with the same rows, which it finds locked until the first has committed or, told no, has given up.
+        """
+
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
         """How values of a schema are written into Avro files, its own nullability left out.
 

@@ -18,6 +18,7 @@ from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
 from connect.kafka.consumer import BatchConsumer
+from connect.kafka.errors import FencedError
 from connect.kafka.raw import RawBatch
 from connect.runtime.backoff import delays_s
 from connect.runtime.committed_lag import CommittedLag
@@ -79,6 +80,8 @@ class SinkLoop:
         self._read_since_flush = False
         self._began_s = time.monotonic()
         self._taken: dict[TopicPartition, int] = {}
+        self._firsts: dict[TopicPartition, int] = {}
+        self._commits: dict[TopicPartition, int] = {}
         self._assigned: set[TopicPartition] = set()
         self._revoked_since_poll: set[TopicPartition] = set()
         self._next_flush_s = 0.0
@@ -119,6 +122,22 @@ class SinkLoop:
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """The sink gives up rows after put returned."""
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._task_class, batch, rows))
+
+    def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
+        """Ask the group, whose coordinator takes commits from members alone: the same offset is committed again.
+
+        RetriableError: it does not answer, or a rebalance is on.
+        """
+        if partition not in self._commits:
+            self._commits |= self._consumer.committed([partition], deadline)
+        at = self._commits.get(partition, self._firsts.get(partition))
+        assert at is not None, f"nothing was read of {partition}"
+        try:
+            self._consumer.commit({partition: at}, deadline)
+        except FencedError as error:
+            log.warning("Another task has taken %s-%d over: %s", *partition, error)
+            return False
+        return True
 
     def _step(self, control: Control) -> None:
         stop = control.stop
@@ -163,6 +182,7 @@ class SinkLoop:
         if tp not in self._assigned or tp in self._revoked_since_poll:
             return
         self._used_topics.add(raw.topic)
+        self._firsts.setdefault(tp, _first_offset(raw))
         self._figures.add("polled_rows_total", len(raw))
         self._tolerance.saw(len(raw))
         if self._dead_letters is not None:
@@ -261,6 +281,7 @@ class SinkLoop:
                 waiting_for = "kafka"
                 if durable:
                     self._consumer.commit(durable, deadline)
+                    self._commits |= durable
                     self._lag.committed(durable)
                     log.debug("Committed the offsets of %d partitions.", len(durable))
                     self._figures.set("last_flush_epoch_s", time.time())
@@ -340,6 +361,8 @@ class SinkLoop:
             self._assigned.discard(tp)
             self._revoked_since_poll.add(tp)
             self._taken.pop(tp, None)
+            self._firsts.pop(tp, None)
+            self._commits.pop(tp, None)
         self._figures.set("assigned_partitions", len(self._assigned))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from connect.api.codec import AvroValues
 from connect.api.deadline import Deadline
-from connect.api.records import Batch
+from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
 from connect.api.topics import SourceTopics
 from connect.runtime.clients import Clients
@@ -72,6 +72,11 @@ class TaskContext:
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """The id of a topic that this sink reads."""
         return self.clients.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
+
+    def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
+        """Ask whether a partition is still this task's."""
+        assert self.sink_loop is not None
+        return self.sink_loop.owns(partition, deadline)
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
         """How values of a schema are written into Avro files."""

@@ -89,6 +89,10 @@ class FrameSinkContext:
         """The id of the write's own topic, by which sinks tell its rows from those of others in the same place."""
         return self.write
 
+    def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
+        """True: a write is nobody else's."""
+        return True
+
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
         """The encoder of values of a schema for Avro files."""
         from connect.convert.avro.values import avro_values

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from connect.api.codec import AvroValues
 from connect.api.connector import TransactionContext
 from connect.api.deadline import Deadline
-from connect.api.records import Batch, Record, SourcePosition
+from connect.api.records import Batch, Record, SourcePosition, TopicPartition
 from connect.api.schema import Schema
 from connect.testing.fake_topics import FakeTopics
 
@@ -134,6 +134,7 @@ class FakeSinkContext(FakeTaskContext):
     flush_requests: int = 0
     flush_within_s: float | None = None
     topic_ids: dict[str, str | None] = field(default_factory=dict)
+    lost: set[TopicPartition] = field(default_factory=set)
     avro_values: Callable[[Schema, Mapping[str, str]], AvroValues] | None = None
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
@@ -149,6 +150,10 @@ class FakeSinkContext(FakeTaskContext):
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
         """One of `topic_ids`, else the topic's name: each name is one log."""
         return self.topic_ids.get(topic, topic)
+
+    def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
+        """True, but for the partitions of `lost`."""
+        return partition not in self.lost
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
         """By `avro_values`, which a test of Avro files gives."""

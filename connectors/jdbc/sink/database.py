@@ -90,6 +90,9 @@ class TargetDatabase:
                 yield
         except self._errors as error:
             original = original_of(error)
+            if is_denied(original):
+                failed = self._border.failed("writing rows", original)
+                raise DeniedError(failed, key="connection.user", fix=_GRANT_FIX) from None
             if not refuses_rows(original):
                 raise
             raise RefusedRowsError(self._border.failed("writing rows", original)) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -110,6 +110,14 @@ class SqlDialect(ABC):
             statement = sa.update(target.relation).where(_same_key(target, rows)).values(rows.bound(rows.values))
             connection.execute(statement, rows.records())
 
+    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> list[int]:
+        """The numbers of the rows that are in the table just so, in each of the columns."""
+        rows = Rows(columns, ())
+        same = (target.relation.c[name].is_not_distinct_from(p) for name, p in rows.bound(columns.column_names).items())
+        statement = sa.select(sa.literal(1)).select_from(target.relation).where(*same).limit(1)
+        found = (connection.execute(statement, record).first() is not None for record in rows.records())
+        return [number for number, is_there in enumerate(found) if is_there]
+
     def delete(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
         """Delete the rows of these keys."""
         connection.execute(sa.delete(target.relation).where(_same_key(target, rows)), rows.records())
@@ -117,6 +125,32 @@ class SqlDialect(ABC):
 
 def _same_key(target: Target, rows: Rows) -> sa.ColumnElement[bool]:
     return sa.and_(*(target.relation.c[name] == parameter for name, parameter in rows.bound(rows.keys).items()))
+
+
+NUMBER: Final = "connect_number"
+"""The column beside the others of a temporary table of rows that are compared."""
+
+
+def numbered(columns: pa.Table) -> Rows:
+    """The rows with their numbers."""
+    return Rows(columns.append_column(NUMBER, pa.array(range(len(columns)), pa.int64())), ())
+
+
+def same_rows(target: Target, staged: str, columns: pa.Table, *, mark: str, text: str, equal: str) -> str:
+    """The statement that gives the numbers of staged rows that are in the table; keys first, as they have an index.
+
+    `text`: how a column becomes the text of its value; `equal`: what is true of two equal values or two NULLs.
+    """
+    names = columns.column_names
+    keys = [column for unique in target.unique if unique <= set(names) for column in sorted(unique)]
+    tests = [f"t.{quoted(mark, key)} = s.{quoted(mark, key)}" for key in dict.fromkeys(keys)]
+    for name in names:
+        ours, theirs = (text.format(f"{one}.{quoted(mark, name)}") for one in ("s", "t"))
+        tests.append(f"{theirs} {equal} {ours}")
+    return (
+        f"SELECT s.{NUMBER} FROM {staged} s WHERE EXISTS (SELECT 1 FROM {quoted(mark, *target.name)} t "  # noqa: S608 - quoted
+        f"WHERE {' AND '.join(tests)}) ORDER BY 1"
+    )
 
 
 def quoted(mark: str, *names: str | None) -> str:

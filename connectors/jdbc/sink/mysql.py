@@ -5,6 +5,7 @@ Rejected: LOAD DATA LOCAL, for which the client has to let the server ask for an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -14,8 +15,9 @@ from sqlalchemy.dialects import mysql as my
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.sink.dialect import Rows, SqlDialect, quoted
+from connectors.jdbc.sink.dialect import NUMBER, Rows, SqlDialect, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
+from connectors.jdbc.tables import TableName
 
 if TYPE_CHECKING:
     from connectors.jdbc.sink.targets import Target, TargetColumn
@@ -65,6 +67,23 @@ class MySql(SqlDialect):
         names = [quoted("`", name) for name in rows.values or rows.keys]
         changes = ", ".join(f"{name}=VALUES({name})" for name in names)
         self._write(connection, target, rows, f" ON DUPLICATE KEY UPDATE {changes}")
+
+    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> list[int]:
+        """By a temporary table, byte by byte, as texts that differ in case may be equal to the server."""
+        stage = "connect_compared"
+        listed = ", ".join(quoted("`", name) for name in columns.column_names)
+        connection.exec_driver_sql(f"DROP TEMPORARY TABLE IF EXISTS {stage}")
+        connection.exec_driver_sql(
+            f"CREATE TEMPORARY TABLE {stage} AS SELECT {listed}, 0 AS {NUMBER} "  # noqa: S608 - names are quoted
+            f"FROM {quoted('`', *target.name)} WHERE 1 = 0"
+        )
+        self._write(connection, replace(target, name=TableName(None, stage)), numbered(columns), "")
+        found = connection.exec_driver_sql(
+            same_rows(target, stage, columns, mark="`", text="CAST({} AS BINARY)", equal="<=>")
+        )
+        numbers = [number for (number,) in found]
+        connection.exec_driver_sql(f"DROP TEMPORARY TABLE {stage}")
+        return numbers
 
     def _write(self, connection: sa.Connection, target: Target, rows: Rows, end: str) -> None:
         if rows.columns.nbytes > _MOST_BYTES and len(rows.columns) > 1:

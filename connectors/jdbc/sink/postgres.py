@@ -16,7 +16,7 @@ from sqlalchemy.sql.elements import quoted_name
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.sink.dialect import Rows, SqlDialect, Type, quoted
+from connectors.jdbc.sink.dialect import NUMBER, Rows, SqlDialect, Type, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
@@ -92,6 +92,22 @@ class Postgres(SqlDialect):
         """By the temporary table."""
         staged = self._staged(connection, target, rows)
         connection.execute(sa.delete(target.relation).where(_same_key(target, staged, rows)))
+
+    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> list[int]:
+        """By a temporary table, as the texts of values, which every type has."""
+        stage, names = "connect_compared", columns.column_names
+        with _driver(connection).cursor() as cursor:
+            cursor.execute(
+                f"CREATE TEMPORARY TABLE {stage} ON COMMIT DROP AS "  # noqa: S608 - quoted
+                f"SELECT {_listed(names)}, 0::bigint AS {NUMBER} FROM {target.name.quoted} WITH NO DATA"
+            )
+            _copy(connection, f"pg_temp.{stage}", numbered(columns))
+            cursor.execute(
+                same_rows(target, f"pg_temp.{stage}", columns, mark='"', text="{}::text", equal="IS NOT DISTINCT FROM")
+            )
+            found = [number for (number,) in cursor.fetchall()]
+            cursor.execute(f"DROP TABLE pg_temp.{stage}")
+        return found
 
     def _staged(self, connection: sa.Connection, target: Target, rows: Rows) -> sa.TableClause:
         """The rows in a temporary table whose columns are those of the target, which lasts as long as the session."""

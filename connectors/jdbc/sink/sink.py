@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import sqlalchemy as sa
+
 from connect.api.bulk import BulkSinkContext
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
@@ -14,11 +16,12 @@ from connectors.jdbc.sink.bulk import JdbcBulkWriter
 from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
+from connectors.jdbc.sink.first_reads import FirstReads
 from connectors.jdbc.sink.once import OnceWriter
 from connectors.jdbc.sink.own_tables import WrittenOffsets
 from connectors.jdbc.sink.retries import Retries
 from connectors.jdbc.sink.trial import TrialTables
-from connectors.jdbc.sink.writer import Bad, TableWriter
+from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 
 class JdbcSinkConnector:
@@ -54,6 +57,10 @@ class JdbcSinkConnector:
         return JdbcBulkWriter(self._config, ctx)
 
 
+class _LostError(RetriableError):
+    """Another task has the partition; the next poll says so."""
+
+
 class JdbcSinkTask:
     """Each row is in its table when `put` returns. Owned by the task thread."""
 
@@ -63,10 +70,13 @@ class JdbcSinkTask:
         self._writer = TableWriter(config, self._database)
         self._retries = Retries(config.max_retries, config.retry_backoff_ms / 1000)
         self._once: OnceWriter | None = None
+        self._reads = FirstReads()
+        self._ctx: SinkContext | None = None
         self._next: dict[TopicPartition, int] = {}
 
     def open(self, ctx: SinkContext) -> None:
         """Connects with the first rows."""
+        self._ctx = ctx
         if self._config.exactly_once:
             offsets = WrittenOffsets(self._config, self._database, ctx.connector)
             self._once = OnceWriter(self._writer, offsets, ctx.topic_id)
@@ -97,6 +107,7 @@ class JdbcSinkTask:
         """They are another task's now."""
         for partition in partitions:
             self._next.pop(partition, None)
+        self._reads.forget(partitions)
         if self._once is not None:
             self._once.forget(partitions)
 
@@ -109,10 +120,36 @@ class JdbcSinkTask:
             if self._once is not None:
                 return self._once.write(batch, deadline)
             admitted = self._writer.admit(batch)
-            return self._writer.in_transaction(
-                f"writing rows of topic {batch.topic}", lambda connection: self._writer.write(connection, admitted)
-            )
+            return self._written_again(batch, admitted, deadline)
+        except _LostError:
+            raise
         except RetriableError as error:
             self._writer.forget_tables()
             self._retries.failed(error)
             raise
+
+    def _written_again(self, batch: Batch, admitted: Admitted, deadline: Deadline) -> Bad:
+        """Write rows that another task, or this one, may have written before, or may do so now."""
+        assert batch.consumed is not None
+        place, next_offset = batch.consumed.topic_partition, batch.consumed.next_offset
+        self._writer.may_be_there = not self._config.is_keyed and self._reads.may_be_there(place, next_offset)
+
+        def work(connection: sa.Connection) -> Bad:
+            bad = self._writer.write(connection, admitted)
+            if self._config.is_keyed or self._config.delete_enabled:
+                self._require_owned(place, deadline)
+            return bad
+
+        try:
+            bad = self._writer.in_transaction(f"writing rows of topic {batch.topic}", work)
+        except RetriableError:
+            self._reads.forget([place])  # nobody knows what is there of it
+            raise
+        self._reads.wrote(place, next_offset, len(admitted.numbers) - len(bad), self._writer.were_there)
+        return bad
+
+    def _require_owned(self, place: TopicPartition, deadline: Deadline) -> None:
+        """Fence off a task that was frozen since it read the rows; the rows that it changes are locked by now."""
+        assert self._ctx is not None
+        if not self._ctx.owns(place, deadline):
+            raise _LostError(f"Rows of {place.topic}-{place.partition} are another task's to write by now.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -14,7 +15,7 @@ from connect.api.halving import refused_rows
 from connect.api.records import Batch, Column
 from connectors.jdbc.sink.changes import changes_of
 from connectors.jdbc.sink.config import JdbcSinkConfig
-from connectors.jdbc.sink.database import RefusedAtCommitError, TargetDatabase
+from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.dialect import Rows, SqlDialect
 from connectors.jdbc.sink.late import late_refusals
 from connectors.jdbc.sink.mysql import MySql
@@ -30,6 +31,7 @@ Bad = dict[int, Exception]
 _DIALECTS: Final[Mapping[str, type[SqlDialect]]] = {
     "postgresql": Postgres, "mysql": MySql, "mariadb": MySql, "sqlite": Sqlite,
 }  # fmt: skip
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 _REFUSALS: Final = (SchemaError, RefusedRowsError)
 
@@ -65,6 +67,10 @@ class TableWriter:
         self._database = database
         self._targets = Targets(config, database, self._dialect)
         self._looks_late = False
+        self.may_be_there = False
+        """Whether rows may be in their table by an earlier try of the connector's own, and are not bad then."""
+        self.were_there = 0
+        """How many rows of the last batch were there so."""
 
     def admit(self, batch: Batch) -> Admitted:
         """Look at the rows, and make their table ready for them; in no transaction, as that may change tables.
@@ -102,6 +108,48 @@ class TableWriter:
 
     def write(self, connection: sa.Connection, admitted: Admitted) -> Bad:
         """Write the rows in the transaction that is open, all but the bad ones, which are returned."""
+        self.were_there = 0
+        if not len(admitted.rows):
+            return admitted.bad
+        if not self.may_be_there:
+            return self._write(connection, admitted)
+        try:
+            with self._database.part(connection):
+                self._land(connection, admitted.rows)
+        except _REFUSALS:
+            self._targets.forget()
+            there = self._already_there(connection, admitted.rows)
+            left = [number for place, number in enumerate(admitted.numbers) if place not in there]
+            self.were_there = len(there)
+            return self._write(connection, admitted.only([*left, *admitted.bad]))
+        return admitted.bad
+
+    def _already_there(self, connection: sa.Connection, batch: Batch) -> set[int]:
+        """The places of rows that are in their table just so; none that a delete of the batch comes before."""
+        try:
+            shape = shape_of(self._config, batch)
+            target = self._targets.ready(batch.topic, None)
+            keys = self._cells(target, shape.keys, batch).to_pylist() if shape.keys else []
+            nulls, deleted, places = set(_nulls(batch.values)), set(), []
+            for place in range(len(batch)):
+                key = tuple(keys[place].values()) if keys else ()
+                if place in nulls:
+                    deleted.add(key)
+                elif key not in deleted:
+                    places.append(place)
+            if not places or not target.unique:
+                return set()
+            columns = self._cells(target, shape.members, batch.take(places))
+            with self._database.part(connection):
+                found = self._dialect.there(connection, target, columns)
+        except DeniedError as error:
+            _log.warning("Rows that an earlier try has written cannot be told from bad ones: %s", error.message)
+            return set()
+        except (SchemaError, RefusedRowsError):
+            return set()  # a value has no form in the table, so that its rows have to be looked at one by one
+        return {places[number] for number in found}
+
+    def _write(self, connection: sa.Connection, admitted: Admitted) -> Bad:
         rows = admitted.rows
         if not len(rows):
             return admitted.bad
