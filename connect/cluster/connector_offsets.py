@@ -12,6 +12,7 @@ from typing import Final
 from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition, TopicPartition
+from connect.api.secrets import HIDDEN
 from connect.cluster import sink_offsets
 from connect.cluster.cluster_parts import ConnectorCatalog, connector_config
 from connect.cluster.config_state import ConfigSnapshot
@@ -19,15 +20,17 @@ from connect.cluster.connector_calls import Positions
 from connect.cluster.operations import PartitionOffset, RequestError, TargetState
 from connect.cluster.sink_groups import SinkGroup
 from connect.cluster.source_offsets import StoredSourceOffsets
+from connect.runtime.config_providers import placeholders
 from connect.runtime.ledger import partition_key
-from connect.runtime.messages import CallResult
+from connect.runtime.messages import CallResult, Method
+from connect.runtime.shown_positions import has_mask, meant, shown
 
 TIMEOUT_S: Final = 60.0
 ASK_S: Final = 20.0
 """Time a connector gets for its say in its offsets."""
 
-Ask = Callable[[Mapping[str, str], Positions, float], Future[CallResult]]
-"""Asks the source connector of a configuration to alter its offsets, within so many seconds."""
+Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
+"""Asks a task host about a connector's configuration, within so many seconds."""
 
 
 class ConnectorOffsets:
@@ -53,11 +56,14 @@ class ConnectorOffsets:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="offsets")
 
     def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
-        """Where a connector stands. NotFoundError."""
+        """Where a connector stands, without what config providers gave. NotFoundError."""
         return self._threads.submit(self._read, name)
 
     def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
-        """Set or forget offsets; whether these are all the connector has. RequestError, NotFoundError."""
+        """Set or forget offsets; whether these are all the connector has. RequestError, NotFoundError.
+
+        A partition may be given as `read` shows it.
+        """
         return self._threads.submit(self._alter, name, offsets)
 
     def reset(self, name: str) -> Future[bool]:
@@ -76,9 +82,38 @@ class ConnectorOffsets:
     def _read(self, name: str) -> Sequence[PartitionOffset]:
         config = connector_config(self._snapshot(), name)
         deadline = Deadline.after(TIMEOUT_S)
+        found = self._shown(name, config, self._stored(name, config, deadline), deadline)
+        return [PartitionOffset(partition, offset) for partition, offset in found]
+
+    def _stored(self, name: str, config: Mapping[str, str], deadline: Deadline) -> Positions:
         if self._catalog.kind(config) == "sink":
-            return sink_offsets.shown(self._group(name, config).offsets(deadline))
-        return [PartitionOffset(p.partition, p.offset) for p in self._sources.read(name, config, deadline)]
+            found = sink_offsets.shown(self._group(name, config).offsets(deadline))
+            return [(offset.partition, offset.offset) for offset in found]
+        return [(p.partition, p.offset) for p in self._sources.read(name, config, deadline)]
+
+    def _shown(self, name: str, config: Mapping[str, str], stored: Positions, deadline: Deadline) -> Positions:
+        """The positions without what config providers gave. Where none can be asked now, all their texts are masked."""
+        if not stored or not any(True for value in config.values() for _ in placeholders(value)):
+            return stored
+        asked = self._ask("hide", {**config, "name": name}, ASK_S, stored)
+        said = asked.result(deadline.remaining_s)
+        if said.error is not None:
+            return shown(stored, lambda _: HIDDEN, names=False)
+        return [(partition, offset) for partition, offset in said.value]
+
+    def _meant(
+        self, name: str, config: Mapping[str, str], given: Sequence[PartitionOffset], deadline: Deadline
+    ) -> Sequence[PartitionOffset]:
+        """The offsets with what a shown partition stands for. RequestError 400: nothing is stored that looks so."""
+        positions = [(offset.partition, offset.offset) for offset in given]
+        if not any(map(has_mask, positions)):
+            return given
+        stored = self._stored(name, config, deadline)
+        try:
+            found = meant(positions, stored, self._shown(name, config, stored, deadline))
+        except ValueError as error:
+            raise RequestError(400, str(error)) from error
+        return [PartitionOffset(partition, offset) for partition, offset in found]
 
     def _alter(self, name: str, offsets: Sequence[PartitionOffset]) -> bool:
         config = self._stopped(name)
@@ -86,6 +121,7 @@ class ConnectorOffsets:
             raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
         deadline = Deadline.after(TIMEOUT_S)
         self._await_stopped(name, deadline)
+        offsets = self._meant(name, config, offsets, deadline)
         if self._catalog.kind(config) == "sink":
             with _TellMembers(name):
                 self._group(name, config).alter(sink_offsets.parsed(offsets), deadline.sooner(20))
@@ -115,7 +151,7 @@ class ConnectorOffsets:
         self, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline, *, refused: int
     ) -> bool:
         """The connector has its say before anything is written. RequestError with its text when it refuses."""
-        asked = self._ask(config, [(p.partition, p.offset) for p in wanted], ASK_S)
+        asked = self._ask("alter_offsets", config, ASK_S, [(p.partition, p.offset) for p in wanted])
         said = asked.result(deadline.remaining_s)
         if said.error is not None:
             raise RequestError(refused, said.error)

@@ -64,7 +64,7 @@ class Herder:
             self._group,
             around.catalog,
             lambda: self._parts.configs.snapshot,
-            lambda config, positions, timeout_s: self._ask("alter_offsets", config, timeout_s, positions),
+            self._ask,
             # What a task stores in its last moment would otherwise be stored over what is set.
             await_stopped=self._background.await_stopped,
         )

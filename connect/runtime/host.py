@@ -54,6 +54,7 @@ from connect.runtime.messages import (
     decode,
     encode,
 )
+from connect.runtime.shown_positions import shown
 from connect.runtime.task_run import TaskRun
 from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LOG_LEVELS
@@ -148,6 +149,8 @@ class Host:
         if call.method == "validate":
             return CallResult(call.id, value=self._validate(self._clients, call.config))
         resolved = self._clients.resolve_secretly(call.config)
+        if call.method == "hide":
+            return CallResult(call.id, value=shown(call.positions, SECRET_TEXTS.hide))
         if call.method in KAFKA_CALLS:
             return CallResult(call.id, value=answer_kafka_call(self._clients, call, resolved))
         if call.method in GROUP_CALLS:

@@ -18,7 +18,7 @@ from connect.runtime.condition import Condition
 
 Method = Literal[
     "check", "task_configs", "alter_offsets", "clean_up", "read_offsets", "write_offsets", "fence", "validate",
-    "list_topics", "read_group", "alter_group", "delete_group",
+    "list_topics", "read_group", "alter_group", "delete_group", "hide",
 ]  # fmt: skip
 """What a Call asks for: the first four of the connector itself, the others of the framework with its settings."""
 
@@ -119,7 +119,8 @@ class Call:
     `positions` is for alter_offsets and write_offsets: pairs of source partition and offset (None: reset). The value of
     alter_offsets is what the connector answered, False also from one that has no say in its offsets; that of
     read_offsets are such pairs. `tasks` is for fence: the producers of so many tasks are shut out. For alter_group and
-    as the value of read_group the pairs are `{"topic", "partition"}` and `{"offset"}`.
+    as the value of read_group the pairs are `{"topic", "partition"}` and `{"offset"}`. The value of hide are the given
+    pairs without the configuration's secrets.
     """
 
     id: int

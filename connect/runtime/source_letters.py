@@ -22,6 +22,7 @@ from connect.runtime.isolate import isolate
 from connect.runtime.messages import TaskId
 from connect.runtime.record_sizes import RecordSizes
 from connect.runtime.tolerance import BadRow
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,7 +132,8 @@ class SourceDeadLetters:
         if batch.partition is not None:
             headers.append((PREFIX + "partition", str(batch.partition).encode()))
         if batch.position is not None:
-            headers.append((SOURCE_PARTITION, json.dumps(batch.position.partition).encode()))
+            partition = SECRET_TEXTS.hide(json.dumps(batch.position.partition))
+            headers.append((SOURCE_PARTITION, partition.encode()))
             headers.append((SOURCE_OFFSET, json.dumps(batch.position.offset).encode()))
         return headers
 

@@ -124,7 +124,9 @@ class TaskRun:
     def report_topics(self) -> None:
         """Say which topics were used since the last word."""
         if topics := self.used_topics.take():
-            self._report(TopicsUsed(self.id.connector, self.id.task, topics))
+            # The status topic keeps them, and answers show them, where nobody knows what a config provider gave.
+            shown = sorted({SECRET_TEXTS.hide(topic) for topic in topics})
+            self._report(TopicsUsed(self.id.connector, self.id.task, shown))
 
     @property
     def alive(self) -> bool:

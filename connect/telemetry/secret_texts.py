@@ -70,5 +70,6 @@ def _forms(secret: str) -> set[str]:
         return {secret}
     data = secret.encode(errors="surrogatepass")
     coded = {base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()}
-    plain = {secret, json.dumps(secret)[1:-1], repr(secret)[1:-1]}
+    # Files of secrets end with a newline, which those who read them leave out.
+    plain = {secret, secret.strip(), json.dumps(secret)[1:-1], repr(secret)[1:-1]}
     return plain | coded | {quote(data, safe=""), quote_plus(data)}

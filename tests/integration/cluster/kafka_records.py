@@ -7,6 +7,11 @@ from confluent_kafka import Consumer, TopicPartition
 
 def records(kafka, topic, isolation="read_committed"):
     """Key and value of every record, partition by partition; none of a topic that does not exist."""
+    return [(message.key(), message.value()) for message in messages(kafka, topic, isolation)]
+
+
+def messages(kafka, topic, isolation="read_committed"):
+    """Every record as the client gives it, partition by partition; none of a topic that does not exist."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap_servers,
@@ -27,7 +32,7 @@ def records(kafka, topic, isolation="read_committed"):
                 message = consumer.poll(1.0)
                 if message is None:
                     break  # an open transaction is in the way, or what is left are its markers
-                read.append((message.key(), message.value()))
+                read.append(message)
         return read
     finally:
         consumer.close()

@@ -206,6 +206,7 @@ class World:
         self.alter_offsets = lambda call: CallResult(call.id, False)
         self.answer_later = None
         self.fence = lambda call: CallResult(call.id)
+        self.hide = lambda call: CallResult(call.id, call.positions)
         self.clean_up = lambda call: CallResult(call.id)
         self.stored = []
         self.build_error = None
@@ -223,6 +224,8 @@ class World:
             return self.alter_offsets(call)
         if call.method == "fence":
             return self.fence(call)
+        if call.method == "hide":
+            return self.hide(call)
         if call.method == "clean_up":
             return self.clean_up(call)
         if call.method == "read_offsets":

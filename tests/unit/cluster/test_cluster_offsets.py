@@ -188,3 +188,26 @@ def test_a_sinks_initial_offsets_are_its_groups_only_ones(world, herder):
     assert (failed.value.status, world.groups.committed[GROUP]) == (400, {T0: 5})
     assert herder.create("c", sinks, None, "me", [sink(1, 7), sink(0, None)]).result(60).offsets_whole is False
     assert world.groups.committed[GROUP] == {T1: 7}
+
+
+PROVIDED = {"connector.class": "Source", "name": "c", "file": "${file:/s:name}"}
+
+
+def test_offsets_are_shown_as_a_host_that_knows_the_providers_says(world, herder):
+    herder.create("c", PROVIDED, TargetState.STOPPED).result(60)
+    world.offsets.append(b'["c",{"file":"s3cr3t"}]', b'{"position":42}')
+    world.hide = lambda call: CallResult(call.id, [({"file": "[hidden]"}, {"position": 42})])
+    masked = PartitionOffset({"file": "[hidden]"}, {"position": 42})
+    assert herder.offsets("c").result(60) == [masked]
+    herder.alter_offsets("c", [PartitionOffset(masked.partition, {"position": 7})]).result(60)
+    assert world.offsets.records[-1] == (b'["c",{"file":"s3cr3t"}]', b'{"position":7}')
+    with pytest.raises(RequestError, match="none is stored") as refused:
+        herder.alter_offsets("c", [PartitionOffset({"file": "[hidden]x"}, None)]).result(60)
+    assert refused.value.status == 400
+
+
+def test_no_text_of_an_offset_is_shown_while_a_provider_cannot_be_asked(world, herder):
+    herder.create("c", PROVIDED, TargetState.STOPPED).result(60)
+    world.offsets.append(b'["c",{"file":"s3cr3t"}]', b'{"position":42}')
+    world.hide = lambda call: CallResult(call.id, error="The file is locked.")
+    assert herder.offsets("c").result(60) == [PartitionOffset({"file": "[hidden]"}, {"position": 42})]

@@ -69,3 +69,9 @@ def test_a_letter_has_no_secret() -> None:
     said = b"".join(value or b"" for _, value in headers)
     assert b"login with [hidden] failed" in said
     assert b"c4n4ry" not in said
+
+
+def test_a_secret_is_hidden_without_the_newline_that_its_file_ends_with() -> None:
+    texts = SecretTexts()
+    texts.add(["of-a-file-1\n"])
+    assert texts.hide("login with of-a-file-1 failed") == "login with [hidden] failed"
