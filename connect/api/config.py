@@ -35,7 +35,7 @@ from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.key_role import KeyRole
 from connect.api.nearest import nearest
-from connect.api.reach import Reach
+from connect.api.reach import Reach, other_scheme, speaks_http_alone
 from connect.api.secrets import HIDDEN, Credentials, masked_setting
 from connect.api.setting_text import parse_boolean, parse_double, parse_list, parse_text, text_of, whole_parser
 
@@ -198,7 +198,7 @@ class Config(BaseModel):
         except ValidationError as error:
             raise ConfigError(_problems(cls, given, error)) from None
         config._take_leave(given)  # noqa: SLF001 - our own instance, just built
-        problems = (*config.problems(), *config._refused_files())  # noqa: SLF001
+        problems = (*config.problems(), *config._refused_files(), *config._refused_urls())  # noqa: SLF001
         if problems:
             raise ConfigError(problems)
         return config
@@ -216,6 +216,20 @@ class Config(BaseModel):
             problem = self._allowed.problem(name, path, shown=name not in secret)
             if problem is not None:
                 yield problem
+
+    def _refused_urls(self) -> Iterator[ConfigProblem]:
+        """What leaves HTTP, of the keys that name a URL and say of no other protocol."""
+        for field, definition in zip(_fields(type(self)), self.definitions(), strict=True):
+            if not definition.from_worker and speaks_http_alone(definition.reaches, definition.bounds):
+                value = getattr(self, field)
+                for url in value if isinstance(value, tuple) else (value,):
+                    scheme = other_scheme(str(url or ""))
+                    if scheme is not None:
+                        text = (
+                            f"Invalid value for configuration {definition.name}: its URL is of {scheme}, and only HTTP "
+                            "is spoken here. Write http:// or https://."
+                        )
+                        yield ConfigProblem(definition.name, text)
 
     @classmethod
     def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,8 @@ declares its kind (`connect.api.config.key`), and a test tries an attack of each
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
@@ -38,6 +39,22 @@ BOUNDS: Final[Mapping[Reach, str]] = MappingProxyType({
     Reach.COMMAND: "no character that means something to a shell",
 })  # fmt: skip
 """The rule of each kind, where a key does not say more."""
+
+
+_SCHEME: Final = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.\-]{0,40})(?:://|(?<=file):)")
+_HTTP: Final = frozenset({"http", "https"})
+
+
+def speaks_http_alone(reaches: Sequence[Reach], bounds: str) -> bool:
+    """Whether a key of this declaration takes no URL but HTTP's: one that names more says so in its bounds."""
+    return tuple(reaches) == (Reach.URL,) and (not bounds or bounds.startswith("HTTP alone"))
+
+
+def other_scheme(url: str) -> str | None:
+    """The scheme of a URL that is not HTTP's, in small letters; None: it is HTTP's, or the text has none."""
+    found = _SCHEME.match(url)
+    scheme = found[1].lower() if found is not None else None
+    return None if scheme in _HTTP else scheme
 
 
 def declared(*reaches: Reach, bounds: str = "", harmless: str = "") -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""An attack of each kind on every key of every plug-in that says that it names such a thing: each is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from connect.api.plugin import Plugin, PluginKind
+from connect.api.reach import Reach
+from connect.cluster.operations import RequestError
+from connect.cluster.validation import Validator
+from connect.plugins import CONNECTORS, Catalog
+from connect.runtime.worker_config import WorkerConfig
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+BASE = {"connector.class": "FileStreamSource", "topic": "t"}
+VALID = {
+    "BigQuerySinkConnector": {"topics": "t", "project": "p", "defaultDataset": "d", "keySource": "APPLICATION_DEFAULT"},
+    "CassandraSinkConnector": {"topics": "t", "contact.points": "h", "keyspace": "k", "ssl.enabled": "true"},
+    "CassandraSourceConnector": {
+        "contact.points": "h", "keyspace": "k", "tables": "t", "topic.prefix": "t", "ssl.enabled": "true",
+    },
+    "AivenKafkaConnectS3SinkConnector": {"topics": "t", "aws.s3.bucket.name": "b", "aws.s3.region": "us-east-1"},
+    "JdbcSinkConnector": {"topics": "t", "connection.url": "jdbc:postgresql://h/d"},
+    "JdbcSourceConnector": {
+        "connection.url": "jdbc:postgresql://h/d", "mode": "bulk", "topic.prefix": "t", "table.whitelist": "t",
+    },
+    "S3SinkConnector": {
+        "topics": "t", "s3.bucket.name": "b", "flush.size": "1",
+        "storage.class": "io.confluent.connect.s3.storage.S3Storage",
+        "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
+    },
+    "FileStreamSinkConnector": {"topics": "t"},
+    "DataFilesSourceConnector": {"folder": "s3://b/f", "format": "csv", "topic": "t"},
+    "FileStreamSourceConnector": {"topic": "t"},
+    "PythonFunction$Key": {}, "PythonFunction$Value": {}, "Sql$Key": {}, "Sql$Value": {},
+    **{name: {"schema.registry.url": "http://h"} for name in ("AvroConverter", "JsonSchemaConverter", "ProtobufConverter")},
+}  # fmt: skip
+"""What makes a configuration of each plug-in valid but for the key at hand; other rules are looked at after that."""
+HEADS = {
+    PluginKind.TRANSFORMATION: ({"transforms": "a"}, "transforms.a.", "type"),
+    PluginKind.PREDICATE: ({"predicates": "a"}, "predicates.a.", "type"),
+    PluginKind.CONVERTER: ({}, "value.converter.", ""),
+    PluginKind.HEADER_CONVERTER: ({}, "header.converter.", ""),
+}
+ATTACKS = {
+    Reach.FILE: ("{outside}/secret", "file://{outside}/secret"),
+    Reach.CLASS: ("planted_canary.Canary", "planted_canary:run"),
+    Reach.URL: ("file://{outside}/secret", "file:{outside}/secret", "gopher://127.0.0.1/_x"),
+}
+SHAPES = {
+    ("connection.url", Reach.FILE): ("jdbc:sqlite:{outside}/secret", "sqlite:///file:{outside}/secret?uri=true"),
+    ("connection.url", Reach.CLASS): ("planted+canary://h/d", "jdbc:postgresql://h/d?sslkey={outside}/secret"),
+    ("connection.url", Reach.URL): ("duckdb:///{outside}/secret", "file://{outside}/secret"),
+    ("iceberg.catalog.uri", Reach.FILE): ("sqlite:///{outside}/secret",),
+    ("folder", Reach.FILE): ("{outside}",),
+    ("s3.bucket.name", Reach.FILE): ("{outside}",),
+}
+"""How an attack looks where the value of a key has a form of its own."""
+NEEDS = {
+    ("keyfile", Reach.FILE): {"keySource": "FILE"},
+    ("s3.bucket.name", Reach.FILE): {"storage.class": "connect.s3.LocalStorage"},
+    ("iceberg.catalog.uri", Reach.FILE): {"table.format": "iceberg", "iceberg.catalog.type": "sql"},
+    ("iceberg.catalog.uri", Reach.URL): {"table.format": "iceberg", "iceberg.catalog.type": "rest"},
+}
+"""What else a configuration says for a key to name such a thing."""
+ELSEWHERE = {Reach.HOST, Reach.SQL}
+"""Any machine may be named, in its own protocol; SQL is a database's, or DuckDB's (see test_function_modules)."""
+
+
+def cases() -> Iterator[tuple[Plugin, str, Reach, str]]:
+    for plugin in Catalog.installed().plugins(*CONNECTORS, *HEADS):
+        for d in plugin.config.definitions():
+            for reach in () if d.from_worker else d.reaches:
+                if reach not in ELSEWHERE:
+                    for attack in SHAPES.get((d.name, reach), ATTACKS[reach]):
+                        yield plugin, d.name, reach, attack
+
+
+def config_of(plugin: Plugin, name: str, reach: Reach, value: str) -> tuple[dict[str, str], str]:
+    """A configuration whose one key holds the value, and that key in full."""
+    own = {**VALID[plugin.name.rpartition(".")[2]], **NEEDS.get((name, reach), {}), name: value}
+    if plugin.kind in CONNECTORS:
+        return {"connector.class": plugin.name, "name": "a", **own}, name
+    more, prefix, last = HEADS[plugin.kind]
+    head = {**BASE, "name": "a", **more, prefix + last if last else prefix[:-1]: plugin.name}
+    return {**head, **{prefix + key: one for key, one in own.items()}}, prefix + name
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A folder that the worker lists and one that it does not; a module that shows that it was run."""
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("s3cr3t-c4n4ry")
+    (tmp_path / "planted_canary.py").write_text("def run(row): return row\nclass Canary: pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return inside, outside
+
+
+def test_each_attack_is_refused_at_its_key_and_runs_nothing(places: tuple[Path, Path]) -> None:
+    inside, outside = places
+    worker = WorkerConfig.parse({
+        "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+        "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON, "allowed.paths": str(inside),
+    })  # fmt: skip
+    validator = Validator(Catalog.installed(), worker)
+    passed, shown = [], []
+    for plugin, name, reach, form in cases():
+        config, key = config_of(plugin, name, reach, form.format(outside=outside))
+        try:
+            infos = validator.validate(dict(config))
+        except RequestError as refused:
+            told = {key: (refused.message,)}
+        else:
+            told = {info.value.name: info.value.errors for info in infos.configs if info.value.errors}
+        if key not in told:
+            passed.append(f"{plugin.name}: {key}={config[key]} ({reach}), but of {told}")
+        shown += [error for errors in told.values() for error in errors if "s3cr3t-c4n4ry" in error]
+    assert not passed, "\n".join(["These were not refused:", *passed])
+    assert shown == []
+    assert "planted_canary" not in sys.modules
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+    assert (outside / "secret").read_text() == "s3cr3t-c4n4ry"
+
+
+def test_there_is_an_attack_on_every_kind_of_plug_in() -> None:
+    found = list(cases())
+    assert {plugin.kind for plugin, *_ in found} >= {PluginKind.SOURCE, PluginKind.SINK, PluginKind.CONVERTER}
+    assert {reach for _, _, reach, _ in found} == set(ATTACKS)
