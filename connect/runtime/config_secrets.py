@@ -24,6 +24,8 @@ _CONVERTERS: Final = {
     "key": PluginKind.CONVERTER, "value": PluginKind.CONVERTER, "header": PluginKind.HEADER_CONVERTER,
 }  # fmt: skip
 _LOGIN: Final = re.compile(r"[^\s:]+:(\S+)")
+_CODED_CHARS: Final = 10_000
+"""Longer texts are no passwords of URLs; decoding 250 kB of percent signs takes seconds."""
 _BEARER: Final = re.compile(r"\s*(?:bearer|basic|token|apikey)\s+(\S+)\s*", re.IGNORECASE)
 
 
@@ -46,7 +48,8 @@ def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
         if (match := form.fullmatch(value)) is not None
     }
     found = whole | parts | inside
-    return found | {unquote(text) for text in found} | {unquote_plus(text) for text in found}
+    coded = {text for text in found if len(text) <= _CODED_CHARS}
+    return found | {unquote(text) for text in coded} | {unquote_plus(text) for text in coded}
 
 
 def _is_secret(key: str, value: str, declared: ConfigType | None) -> bool:

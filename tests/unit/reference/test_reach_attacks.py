@@ -37,7 +37,7 @@ VALID = {
     "DataFilesSourceConnector": {"folder": "s3://b/f", "format": "csv", "topic": "t"},
     "FileStreamSourceConnector": {"topic": "t"},
     "PythonFunction$Key": {}, "PythonFunction$Value": {}, "Sql$Key": {}, "Sql$Value": {},
-    **{name: {"schema.registry.url": "http://h"} for name in ("AvroConverter", "JsonSchemaConverter", "ProtobufConverter")},
+    **{f"{form}Converter": {"schema.registry.url": "http://h"} for form in ("Avro", "JsonSchema", "Protobuf")},
 }  # fmt: skip
 """What makes a configuration of each plug-in valid but for the key at hand; other rules are looked at after that."""
 HEADS = {

@@ -75,3 +75,11 @@ def test_a_secret_is_hidden_without_the_newline_that_its_file_ends_with() -> Non
     texts = SecretTexts()
     texts.add(["of-a-file-1\n"])
     assert texts.hide("login with of-a-file-1 failed") == "login with [hidden] failed"
+
+
+def test_a_long_secret_is_not_decoded_as_one_of_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[str] = []
+    monkeypatch.setattr("connect.runtime.config_secrets.unquote", lambda text: decoded.append(text) or text)
+    found = secret_texts(Catalog.installed(), {"x.token": "%" * 250_000, "y.token": "p%40ss"})
+    assert {"%" * 250_000, "p@ss"} <= found
+    assert decoded == ["p%40ss"]
