@@ -42,9 +42,9 @@ _BRACKET_END: Final = re.compile(r"[,)]")
 _ENDS: Final = {"(": _BRACKET_END, ",": _BRACKET_END}
 _END: Final = re.compile(r"&|;(?=\s*[\w.\-]+\s*=)")
 _NEXT_URL: Final = re.compile(r",\s*(?=[a-zA-Z][a-zA-Z0-9+.\-]*://)")
-# Without a scheme: `user:password@host`.
+# Without a scheme: `user:password@host`, `//user:password@host`.
 _WORD: Final = re.compile(r"""[^\s,;'"(){}]+""")
-_BARE_USER: Final = re.compile(r"(?:.*=)?[\w.+%\-]{1,100}\Z", re.DOTALL)
+_BARE_USER: Final = re.compile(r"(?:.*=)?(?://)?[\w.+%\-]{1,100}\Z", re.DOTALL)
 _BARE_HOST: Final = re.compile(r"[\w\[]")
 _NAMED: Final = re.compile(r"""(?<![\w.\-])([\w.\-]{1,200})(\\{0,20}["'])?\s{0,20}([=:])\s{0,20}(\\{0,20}["'])?""")
 # An unquoted value goes on until another name stands behind a delimiter: a password may hold any of these itself.
