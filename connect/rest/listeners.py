@@ -15,7 +15,8 @@ from connect.api.errors import ConfigError
 from connect.rest.tls import ADMIN_LISTENERS, LISTENERS, server_context
 from connect.runtime.worker_config import WorkerConfig
 
-_BACKLOG = 128
+BACKLOG = 1024
+"""Connections that wait to be taken: one that finds no room is tried again by its client after a second."""
 _WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
 _ADMIN = "admin.listeners"
 
@@ -102,7 +103,7 @@ def _socket(address: str, key: str) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
-        bound.listen(_BACKLOG)
+        bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
         raise ConfigError(

@@ -15,7 +15,7 @@ from connect.rest.app import admin_app, rest_app
 from connect.rest.client_errors import client_errors_in_one_line
 from connect.rest.connections import CONNECTIONS, TLS_S, Connections, Patience
 from connect.rest.context import RestContext
-from connect.rest.listeners import Bound, Listener, bind
+from connect.rest.listeners import BACKLOG, Bound, Listener, bind
 from connect.runtime.worker_config import WorkerConfig
 
 CONNECTIONS_MAX: Final = 256
@@ -145,5 +145,9 @@ class HttpThread:
         app[CONNECTIONS].append(connections)
         timeout_s = TLS_S if listener.tls is not None else None
         return await self._loop.create_server(
-            connections, sock=listener.bound, ssl=listener.tls, ssl_handshake_timeout=timeout_s
+            connections,
+            sock=listener.bound,
+            ssl=listener.tls,
+            ssl_handshake_timeout=timeout_s,
+            backlog=BACKLOG,  # asyncio sets it anew
         )

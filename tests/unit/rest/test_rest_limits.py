@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import struct
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 import requests
@@ -23,7 +25,7 @@ from connect.rest import request_body
 from connect.rest.app import rest_app
 from connect.rest.connections import Patience
 from connect.rest.context import RestContext
-from connect.rest.listeners import bind
+from connect.rest.listeners import BACKLOG, bind
 from connect.rest.server import HttpThread
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
@@ -211,6 +213,19 @@ def test_many_connections_that_say_nothing_keep_nobody_out(serve: ServerMaker) -
             assert ended(idle[0])
     finally:
         server.stop()
+
+
+def test_very_many_connections_find_room_at_once() -> None:
+    bound = bind(worker_config(listeners="http://127.0.0.1:0"))
+    server = HttpThread(rest_app(RestContext(MemoryOperations(), catalog(), worker_config())), bound, None, 5)
+    server.start()
+    try:
+        told = bound.main[0].bound.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    finally:
+        server.stop()
+    # What waits to be taken and how many may, of a socket that listens (tcpi_sacked of tcp(7)).
+    (most,) = struct.unpack_from("I", told, 28)
+    assert most == min(BACKLOG, int(Path("/proc/sys/net/core/somaxconn").read_text()))
 
 
 def test_a_client_that_takes_no_answer_is_ended(small: tuple[HttpThread, int]) -> None:
