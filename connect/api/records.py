@@ -206,11 +206,13 @@ class Consumed:
 
     `next_offset` is the offset after the last record read for this batch, rows that were dropped on the way included.
     Batches of one read whose rows lie among each other's share it: only with the last of them is all before it there.
+    topic_id: Kafka's id of the topic, where the sink asked for it (`TopicIds`).
     """
 
     topic_partition: TopicPartition
     offsets: pa.Int64Array
     next_offset: int
+    topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

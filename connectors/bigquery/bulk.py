@@ -19,6 +19,7 @@ from connectors.bigquery.config import BigQuerySinkConfig
 from connectors.bigquery.dedup import Deletes, NullKey
 from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.given_up import given_up
+from connectors.bigquery.intake import taken_in
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane
 from connectors.bigquery.sealed import Refusals, SealedBatch
@@ -83,14 +84,11 @@ class BigQueryBulkWriter:
             if not len(batch):
                 continue
             assert batch.consumed is not None
-            bad = targets.refused(batch, lanes)
-            if not bad:
-                lane = targets.lane_of(batch, lanes)
-                admitted = targets.admission(lane, batch).admit(batch, lane.newest_us)
+            intake = taken_in(batch, targets, lanes)
+            for lane, admitted in intake.parts:
                 lane.take(batch.consumed.topic_partition, admitted, 0.0)
-                bad = admitted.bad
-            if bad:
-                self._ctx.reject(batch, bad)
+            if intake.bad:
+                self._ctx.reject(batch, intake.bad)
         return [lane for lane in lanes.values() if lane.held_rows]
 
     def _write(self, chunk: BulkChunk, lane: Lane, targets: Targets, written: WrittenChunks) -> None:

@@ -65,7 +65,7 @@ def _sequences(batch: SealedBatch, rows: pa.Table) -> pa.ChunkedArray:
     orders, first, found = order_sections(values.cast(pa.int64())), 0, []
     for piece in batch.pieces:
         size = len(piece.offsets)
-        topic = f"{zlib.crc32(piece.partition.topic.encode()):x}"
+        topic = f"{zlib.crc32((piece.partition.topic + (piece.topic_id or '')).encode()):x}"
         places = (f"{piece.partition.partition:x}", sections(piece.offsets), topic)
         found.append(pc.binary_join_element_wise(orders.slice(first, size), *places, "/"))
         first += size

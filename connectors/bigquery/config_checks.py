@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup import Deletes, Keep, NullKey
+from connectors.bigquery.paths import Root
 
 if TYPE_CHECKING:
     from connectors.bigquery.config import BigQuerySinkConfig
@@ -38,12 +39,39 @@ def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
             "A crash or a lost reply can add a record twice. exactly.once=true adds each once; dedup.fields "
             "keeps one row for each value of the fields that it names.",
         )
+    yield from _order_notes(config)
     if config.merges and config.dedup_keep == Keep.LATEST and config.dedup_window.lower() == "none":
         yield ConfigProblem(
             "dedup.window",
             "Each merge searches the whole table, and is billed for it. dedup.window with "
             "timestampPartitionFieldName searches the partitions of that time alone; dedup.keep=first and a larger "
             "dedup.merge.interval.ms cost less, too.",
+        )
+
+
+def _order_notes(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
+    """Notes where the order of two records is not known."""
+    rules = config.dedup
+    if rules.fields and rules.order_by[0].root in {Root.OFFSET, Root.PARTITION}:
+        yield ConfigProblem(
+            "dedup.order.by",
+            f"dedup.order.by={rules.order_by[0]} tells which of two records is the later one within a partition alone: "
+            "a key that moves to another partition, or a topic that is made anew, can keep an older value. Leave it "
+            "out for Kafka's time, or name a field such as a version.",
+        )
+    if config.upsert and not config.dedup_fields and "dedup.order.by" not in config.originals:
+        yield ConfigProblem(
+            "dedup.order.by",
+            "The latest record of a key is that of the largest Kafka timestamp, as offsets say nothing across "
+            "partitions and topics made anew. Where producers' clocks differ by more than the time between two records "
+            "of a key, name a field such as a version.",
+        )
+    named = {path.root for path in rules.fields}
+    if {Root.OFFSET, Root.TOPIC} <= named and Root.TOPIC_ID not in named:
+        yield ConfigProblem(
+            "dedup.fields",
+            "A topic that is made anew has the same offsets once more, and its records count as those before. "
+            "dedup.fields=__topic_id,__partition,__offset tells them apart.",
         )
 
 
@@ -71,7 +99,7 @@ def _append_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem(
             "exactly.once",
             "exactly.once adds rows by streams: leave enableBatchLoad and enableBatchMode out, or set "
-            "dedup.fields=__topic,__partition,__offset and dedup.keep=first, which goes by load jobs.",
+            "dedup.fields=__topic_id,__partition,__offset and dedup.keep=first, which goes by load jobs.",
         )
     if (
         config.insecure

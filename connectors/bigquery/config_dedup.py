@@ -68,7 +68,7 @@ class DedupSettings(ConnectorConfig):
         "dedup.fields",
         (),
         doc="Records in which all of these are equal are one row: fields of the value (id, order.id), __key, __key.id, "
-        "__header.x, __topic, __partition, __offset.",
+        "__header.x, __topic, __topic_id, __partition, __offset.",
         importance="high",
         group=DEDUP,
     )
@@ -78,7 +78,7 @@ class DedupSettings(ConnectorConfig):
     )  # fmt: skip
     dedup_order: Annotated[ListOf, _paths] = key(
         "dedup.order.by", ("__timestamp",),
-        doc="Fields whose largest values make a record the latest; ties are broken by partition and offset.",
+        doc="Fields whose largest values make a record the latest; ties are broken by time, partition and offset.",
         group=DEDUP,
     )  # fmt: skip
     dedup_delete: Annotated[String, AfterValidator(_check_delete)] = key(
@@ -130,8 +130,8 @@ class DedupSettings(ConnectorConfig):
     )  # fmt: skip
     upsert: Boolean = key(
         "upsertEnabled", False,
-        doc="As dedup.fields=__key and dedup.order.by=__offset, where these are not set: the last record of a key in "
-        "its partition is its row.", group=DEDUP,
+        doc="As dedup.fields=__key, where that is not set: the last record of a key, by Kafka's time and then by "
+        "offset, is its row.", group=DEDUP,
     )  # fmt: skip
     delete: Boolean = key(
         "deleteEnabled", False,
@@ -169,10 +169,12 @@ class DedupSettings(ConnectorConfig):
 
     @property
     def insert_id(self) -> tuple[Path, ...]:
-        """The paths of the insertId of a row: the dedup fields or, as in Java, topic, partition and offset."""
+        """The paths of the insertId of a row: the dedup fields or, as in Java, topic, partition and offset, with the
+        topic's id."""
         if self.dedup_mode == "insert_id":
             return tuple(map(Path.parse, self.dedup_fields))
-        return () if self.merges else (Path(Root.TOPIC), Path(Root.PARTITION), Path(Root.OFFSET))
+        roots = (Root.TOPIC, Root.PARTITION, Root.OFFSET, Root.TOPIC_ID)
+        return () if self.merges else tuple(map(Path, roots))
 
     @property
     def interval_ms(self) -> int:
@@ -195,7 +197,6 @@ class DedupSettings(ConnectorConfig):
             deletes = Deletes.IGNORE if self.dedup_delete == Deletes.IGNORE else Deletes.REFUSE
             return DedupRules(fields=(), deletes=deletes, has_coordinates=self.exactly_once)
         is_java = self.upsert and not self.dedup_fields
-        order = ("__offset",) if is_java and "dedup.order.by" not in self.originals else self.dedup_order
         delete = self.dedup_delete
         if self.upsert and not self.delete and "dedup.delete" not in self.originals:
             delete = Deletes.IGNORE
@@ -207,7 +208,7 @@ class DedupSettings(ConnectorConfig):
             deletes = Deletes.SOFT
         return DedupRules(
             fields=tuple(map(Path.parse, ("__key",) if is_java else self.dedup_fields)),
-            order_by=tuple(map(Path.parse, order)),
+            order_by=tuple(map(Path.parse, self.dedup_order)),
             keep=Keep(self.dedup_keep),
             deletes=deletes,
             null_key=NullKey(self.dedup_null_key),

@@ -2,8 +2,8 @@
 
 Two records are one row when all their dedup fields are equal, wherever they come from: the scope is the table, not a
 topic partition. Of these the one with the largest order stays (keep=latest): the tuple of the order fields, then
-partition, offset and topic, which no two records share. It is stored in the row, and a record takes a row's place only
-if its own is larger; so a record that comes again, late or in another batch changes nothing.
+time, partition, offset, topic and the topic's id, which no two records share. It is stored in the row, and a record
+takes a row's place only if its own is larger; so a record that comes again, late or in another batch changes nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from connectors.bigquery.paths import COORDINATES, Path, Root
 from connectors.bigquery.table_schema import REPEATED, ColumnSchema, ColumnType
 
 KAFKA_TOPIC: Final = "_kafka_topic"
+KAFKA_TOPIC_ID: Final = "_kafka_topic_id"
 KAFKA_PARTITION: Final = "_kafka_partition"
 KAFKA_OFFSET: Final = "_kafka_offset"
 KAFKA_TIMESTAMP: Final = "_kafka_timestamp"
@@ -32,7 +33,10 @@ SOFT_DELETED: Final = "_deleted"
 """Column with dedup.delete=soft: the row's record was a delete."""
 DELETED_AT: Final = "_dedup_deleted_at"
 """Column of tables that remember deletes: when the delete was merged."""
-TIE_BREAK: Final = (Path(Root.PARTITION), Path(Root.OFFSET), Path(Root.TOPIC))
+PLACE: Final = (Path(Root.PARTITION), Path(Root.OFFSET), Path(Root.TOPIC), Path(Root.TOPIC_ID))
+"""What tells a record from every other one, also from one of a topic that was made anew."""
+TIE_BREAK: Final = (Path(Root.TIMESTAMP), *PLACE)
+"""Offsets of two partitions, or of a topic made anew, say nothing of what came first: time does."""
 
 
 class Keep(StrEnum):
@@ -106,7 +110,7 @@ def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None, ke
     `key_column`: where the table holds the whole key, if it does.
     """
     keys = [member for path in rules.fields for member in _members(path, key_schema)]
-    order: tuple[Path, ...] = TIE_BREAK if rules.has_coordinates else ()
+    order: tuple[Path, ...] = PLACE if rules.has_coordinates else ()
     if rules.fields:
         order = (*rules.order_by, *TIE_BREAK)
     return DedupColumns(
@@ -170,6 +174,7 @@ def flat(column: str) -> str:
 
 _COORDINATE_COLUMNS: Final = {
     Root.TOPIC: KAFKA_TOPIC,
+    Root.TOPIC_ID: KAFKA_TOPIC_ID,
     Root.PARTITION: KAFKA_PARTITION,
     Root.OFFSET: KAFKA_OFFSET,
     Root.TIMESTAMP: KAFKA_TIMESTAMP,

@@ -23,9 +23,12 @@ _PASSING_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORB
 _NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
 _RETRIABLE_TEXTS: Final = (
     "could not serialize access", "concurrent update", "transaction is aborted", "failed to commit",
+    "streaming buffer",
 )  # fmt: skip
 """Texts of errors when two clients change a table at once; the last is of the emulator, when two create one."""
 _PARTITION_QUOTA: Final = re.compile(r"exceeded quota for number of partition modifications", re.IGNORECASE)
+_STREAMING_BUFFER: Final = re.compile(r"streaming buffer", re.IGNORECASE)
+"""BigQuery changes no row that insertAll added until it has left the buffer, within 90 minutes."""
 _WRONG_CLOCK: Final = re.compile(r"reasonable timeframe|iat and exp", re.IGNORECASE)
 """Google's words for a token whose times are far from its own clock."""
 
@@ -107,6 +110,11 @@ def _passing(where: str, doing: str, message: str) -> RetriableError:
         fix = (
             "It passes within a day. Partition the table by longer times (timePartitioningType) or by another column "
             "(timestampPartitionFieldName), or write less often (dedup.merge.interval.ms)."
+        )
+    elif _STREAMING_BUFFER.search(message):
+        fix = (
+            "Rows that somebody streamed into the table cannot be changed yet: BigQuery takes them out of its "
+            "streaming buffer within about 90 minutes, and it is tried until then."
         )
     return RetriableError(f"{where}, {doing}: {message}.", fix=fix)
 

@@ -13,10 +13,10 @@ import logging
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC
+from connectors.bigquery.dedup import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, KAFKA_TOPIC_ID
 from connectors.bigquery.quoting import backticks, literal
 from connectors.bigquery.sealed import Refusals, SealedBatch
 from connectors.bigquery.storage import StorageWriter
@@ -33,6 +33,14 @@ STREAMS_COLUMNS: Final = (
     ColumnSchema("kafka_partition", ColumnType.INTEGER),
     ColumnSchema("stream", ColumnType.STRING),
 )
+
+
+class _Place(NamedTuple):
+    """A partition of a topic, as made at one time, and the table that its rows go into."""
+
+    target: str
+    partition: TopicPartition
+    topic_id: str | None
 
 
 def streams_table(target: str) -> str:
@@ -67,10 +75,8 @@ class CommittedStreams:
 
     warehouse: Warehouse
     storage: StorageWriter
-    _owned: dict[tuple[str, TopicPartition], _Owned] = field(default_factory=dict)
-    _refused: defaultdict[tuple[str, TopicPartition], dict[int, Exception]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    _owned: dict[_Place, _Owned] = field(default_factory=dict)
+    _refused: defaultdict[_Place, dict[int, Exception]] = field(default_factory=lambda: defaultdict(dict))
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
         """Return once every row is there exactly once, but for those refused.
@@ -81,7 +87,7 @@ class CommittedStreams:
         refused: dict[int, Exception] = {}
         first = 0
         for piece in batch.pieces:
-            place = (batch.target, piece.partition)
+            place = _Place(batch.target, piece.partition, piece.topic_id)
             self._write(place, rows.slice(first, len(piece.offsets)), piece.offsets)
             found = self._refused[place]
             if found:
@@ -89,27 +95,27 @@ class CommittedStreams:
                 refused |= {row: found[offset] for row, offset in offsets if offset in found}
             first += len(piece.offsets)
         for piece in batch.pieces:
-            self._refused.pop((batch.target, piece.partition), None)
+            self._refused.pop(_Place(batch.target, piece.partition, piece.topic_id), None)
         return refused
 
     def close(self) -> None:
         """Close the channel. Streams stay: who owns a partition next ends them."""
         self.storage.close()
 
-    def _write(self, place: tuple[str, TopicPartition], rows: pa.Table, offsets: pa.Int64Array) -> None:
+    def _write(self, place: _Place, rows: pa.Table, offsets: pa.Int64Array) -> None:
         import pyarrow as pa
 
         if not len(offsets):
             return
         owned = self._owned.get(place)
         if owned is None:
-            owned = self._owned[place] = self._own(*place, first_offset=offsets[0].as_py())
+            owned = self._owned[place] = self._own(place, first_offset=offsets[0].as_py())
         if owned.may_have(offsets[0].as_py()):
             places = [row for row, offset in enumerate(offsets.to_pylist()) if not owned.has(offset)]
-            _log.info("%d rows of %s-%d were in the table already.", len(offsets) - len(places), *place[1])
+            _log.info("%d rows of %s-%d were in the table already.", len(offsets) - len(places), *place.partition)
             rows, offsets = rows.take(pa.array(places, pa.int64())), offsets.take(pa.array(places, pa.int64()))
         try:
-            for answer in self.storage.append_at(place[0], owned.stream, rows, owned.end):
+            for answer in self.storage.append_at(place.target, owned.stream, rows, owned.end):
                 if answer.error is not None:
                     self._refused[place][offsets[answer.end - 1].as_py()] = answer.error
                 else:
@@ -121,7 +127,8 @@ class CommittedStreams:
         if len(offsets):
             owned.next_offset = offsets[-1].as_py() + 1
 
-    def _own(self, target: str, partition: TopicPartition, first_offset: int) -> _Owned:
+    def _own(self, place: _Place, first_offset: int) -> _Owned:
+        target, partition = place.target, place.partition
         stream = self.storage.create_stream(target)
         notes = self.warehouse.path(streams_table(target))
         where = f"topic = {literal(partition.topic)} AND kafka_partition = {partition.partition}"
@@ -137,7 +144,7 @@ class CommittedStreams:
         if others:
             listed = ", ".join(map(literal, others))
             self._run(f"DELETE FROM {notes} WHERE {where} AND stream IN ({listed})")  # noqa: S608 - texts are quoted
-        held = self._held(target, partition, first_offset)
+        held = self._held(place, first_offset)
         _log.info(
             "%s-%d is written to table %s by stream %s; %d earlier streams were ended, and the table holds %d of the "
             "offsets from %d on.",
@@ -145,14 +152,23 @@ class CommittedStreams:
         )  # fmt: skip
         return _Owned(stream, held)
 
-    def _held(self, target: str, partition: TopicPartition, first_offset: int) -> list[tuple[int, int]]:
-        """The offsets from `first_offset` on that the table holds, in runs."""
-        topic, number, offset = map(backticks, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET))
+    def _held(self, place: _Place, first_offset: int) -> list[tuple[int, int]]:
+        """The offsets from `first_offset` on that the table holds, in runs; not those of the topic before it was made
+        anew."""
+        target, partition, topic_id = place
+        topic, number, offset, known_id = map(backticks, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
+        # Rows from before ids were kept have none.
+        same = "" if topic_id is None else f" AND ({known_id} = {literal(topic_id)} OR {known_id} IS NULL)"
+        if topic_id is None:
+            _log.warning(
+                "The brokers give topic %s no id: if it was made anew, its records count as those of the same offsets "
+                "that table %s holds.", partition.topic, target,
+            )  # fmt: skip
         sql = (
             "SELECT MIN(o) AS first, MAX(o) AS last FROM "  # noqa: S608 - texts are quoted
             "(SELECT o, o - ROW_NUMBER() OVER (ORDER BY o) AS run FROM "
             f"(SELECT DISTINCT {offset} AS o FROM {self.warehouse.path(target)} WHERE {topic} = "
-            f"{literal(partition.topic)} AND {number} = {partition.partition} AND {offset} >= {first_offset})) "
+            f"{literal(partition.topic)}{same} AND {number} = {partition.partition} AND {offset} >= {first_offset})) "
             "GROUP BY run ORDER BY first"
         )
         rows = self.warehouse.rows(sql, f"looking for offsets in table {target}")

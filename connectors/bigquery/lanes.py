@@ -56,14 +56,14 @@ class Lane:
     _retry_at_s: float = 0.0
     _failures: int = 0
 
-    def take(self, partition: TopicPartition, admitted: Admitted, now_s: float) -> None:
+    def take(self, partition: TopicPartition, admitted: Admitted, now_s: float, topic_id: str | None = None) -> None:
         """Take the rows of one put."""
         self.newest_us = admitted.newest_us if admitted.newest_us is not None else self.newest_us
         if not len(admitted.rows):
             return
         if not self._pieces:
             self._since_s = now_s
-        self._pieces.append(Piece(partition, admitted.rows, admitted.offsets))
+        self._pieces.append(Piece(partition, admitted.rows, admitted.offsets, topic_id))
         self._oldest_us.append(admitted.oldest_us)
         # Counted as they come: every put asks, and there may be a thousand pieces.
         self._rows += len(admitted.offsets)

@@ -16,6 +16,7 @@ from connectors.bigquery.dedup import (
     KAFKA_OFFSET,
     KAFKA_PARTITION,
     KAFKA_TOPIC,
+    KAFKA_TOPIC_ID,
     SOFT_DELETED,
     Deletes,
     Keep,
@@ -123,7 +124,10 @@ class Merge:
         )
         coordinates = (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET)
         same = " AND ".join(f"S.{q} = T.{q}" for q in map(self.quote, coordinates))
-        one_each = ", ".join(map(self.quote, coordinates))
+        # Rows from before ids were kept have none.
+        one, other = f"S.{self.quote(KAFKA_TOPIC_ID)}", f"T.{self.quote(KAFKA_TOPIC_ID)}"
+        same += f" AND ({one} = {other} OR {one} IS NULL OR {other} IS NULL)"
+        one_each = ", ".join(map(self.quote, (*coordinates, KAFKA_TOPIC_ID)))
         return "\n".join([
             f"MERGE INTO {self.target} AS T",
             "USING (", "  SELECT * FROM (", rows, "  ) WHERE TRUE",
@@ -167,7 +171,7 @@ class Merge:
         return "\n".join([
             "  SELECT W.* FROM (", self._winners(), f"  ) AS W LEFT JOIN {self.tombstones} AS D",
             f"  ON {self._same('W', 'D', is_flat=True)}",
-            f"  WHERE W.{self._is_delete} OR D.{self.quote(self.order[-1])} IS NULL OR {self.newer('W', 'D')}",
+            f"  WHERE W.{self._is_delete} OR D.{self.quote(DELETED_AT)} IS NULL OR {self.newer('W', 'D')}",
         ])  # fmt: skip
 
     def _staged_names(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Places in a record that settings name: fields of the value or the key, headers, coordinates. Pure.
 
 `id` and `order.id` are fields of the value, `__key` and `__key.id` the key or a field of it, `__header.x` a header;
-`__topic`, `__partition`, `__offset` and `__timestamp` are the record's coordinates in Kafka.
+`__topic`, `__topic_id`, `__partition`, `__offset` and `__timestamp` are the record's coordinates in Kafka.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ class Root(StrEnum):
     KEY = "__key"
     HEADER = "__header"
     TOPIC = "__topic"
+    TOPIC_ID = "__topic_id"
     PARTITION = "__partition"
     OFFSET = "__offset"
     TIMESTAMP = "__timestamp"
 
 
-COORDINATES: Final = frozenset({Root.TOPIC, Root.PARTITION, Root.OFFSET, Root.TIMESTAMP})
+COORDINATES: Final = frozenset({Root.TOPIC, Root.TOPIC_ID, Root.PARTITION, Root.OFFSET, Root.TIMESTAMP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ def find(batch: Batch, path: Path) -> Found:
     match path.root:
         case Root.TOPIC:
             return Found(pa.repeat(pa.scalar(consumed.topic_partition.topic), size), s.STRING)
+        case Root.TOPIC_ID:
+            return Found(pa.repeat(pa.scalar(consumed.topic_id, pa.string()), size), s.STRING.as_optional())
         case Root.PARTITION:
             return Found(pa.repeat(pa.scalar(consumed.topic_partition.partition, pa.int64()), size), _BIG)
         case Root.OFFSET:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def in_table(table: str, error: SchemaError) -> SchemaError:
     """The same error, with the name of its table."""
-    return SchemaError(f"Table {table}: {error.message}", key=error.key, fix=error.fix)
+    return type(error)(f"Table {table}: {error.message}", key=error.key, fix=error.fix)
 
 
 def no_key(batch: Batch, row: int, path: Path, *, is_final: bool) -> ConnectError:

@@ -26,11 +26,12 @@ class OffsetRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The rows of one put, and their offsets in its partition."""
+    """The rows of one put, and their offsets in its partition. topic_id: of its topic, None where it is not known."""
 
     partition: TopicPartition
     rows: pa.Table
     offsets: pa.Int64Array
+    topic_id: str | None = None
 
     @property
     def range(self) -> OffsetRange:

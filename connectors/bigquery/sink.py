@@ -17,11 +17,13 @@ from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.findings import Finding
 from connect.api.records import Batch, TopicPartition
+from connect.api.topic_ids import TopicIds
 from connectors.bigquery.bulk import BigQueryBulkWriter
 from connectors.bigquery.client import account_of, open_warehouse
 from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.errors import RefusedJobError
 from connectors.bigquery.given_up import given_up
+from connectors.bigquery.intake import taken_in
 from connectors.bigquery.landing import Landing, landing_of
 from connectors.bigquery.lanes import Lane, first_pending
 from connectors.bigquery.preflight import check, missing_roles
@@ -89,6 +91,7 @@ class _Opened:
     warehouse: Warehouse
     landing: Landing
     targets: Targets
+    topic_ids: TopicIds
     executor: ThreadPoolExecutor
 
     def close(self) -> None:
@@ -123,12 +126,14 @@ class BigQuerySinkTask:
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
         landing = landing_of(config, warehouse, role, self._count)
         threads = ThreadPoolExecutor(landing.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
-        self._opened = _Opened(ctx, warehouse, landing, Targets(config, warehouse), threads)
+        self._opened = _Opened(ctx, warehouse, landing, Targets(config, warehouse), TopicIds(ctx.topic_id), threads)
         warehouse.look()
         landing.sweep()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Do nothing: a partition counts when its rows come."""
+        """Ask again for the ids of their topics. A partition counts when its rows come."""
+        if self._opened is not None:
+            self._opened.topic_ids.forget(partitions)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Gather the rows. Batches that are due land on other threads."""
@@ -136,20 +141,19 @@ class BigQuerySinkTask:
         opened = self._open
         self._advance(deadline)
         self._wait_for_room(deadline)
-        partition = batch.consumed.topic_partition
+        partition, next_offset = batch.consumed.topic_partition, batch.consumed.next_offset
         bad: Mapping[int, Exception] = {}
         if len(batch):
-            bad = opened.targets.refused(batch, self._lanes)
-        if len(batch) and not bad:
+            batch = opened.topic_ids.placed(batch, deadline)
+            assert batch.consumed is not None
             with opened.warehouse.within(deadline):
-                lane = opened.targets.lane_of(batch, self._lanes)
-                admission = opened.targets.admission(lane, batch)
-            admitted = admission.admit(batch, lane.newest_us)
-            if admitted.late:
-                self._count({"late_records_total": admitted.late})
-            lane.take(partition, admitted, self._now_s())
-            bad = admitted.bad
-        self._next[partition] = batch.consumed.next_offset
+                intake = taken_in(batch, opened.targets, self._lanes)
+            for lane, admitted in intake.parts:
+                if admitted.late:
+                    self._count({"late_records_total": admitted.late})
+                lane.take(partition, admitted, self._now_s(), batch.consumed.topic_id)
+            bad = intake.bad
+        self._next[partition] = next_offset
         self._look_again()
         if bad:
             raise RejectedRowsError(bad)

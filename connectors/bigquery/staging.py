@@ -88,8 +88,9 @@ def batch_id(owner: str, batch: SealedBatch, content: bytes | memoryview) -> str
     A batch without rows has another id each time, as nothing tells it from others.
     """
     places = [[tp.topic, tp.partition, *found] for tp, found in sorted(batch.ranges.items())]
+    topic_ids = sorted({(piece.partition.topic, piece.topic_id or "") for piece in batch.pieces})
     own = "" if places else secrets.token_hex(8)
-    digest = hashlib.sha256(json.dumps([owner, batch.target, places, own]).encode())
+    digest = hashlib.sha256(json.dumps([owner, batch.target, places, topic_ids, own]).encode())
     digest.update(content)
     return digest.hexdigest()[:24]
 

@@ -20,6 +20,10 @@ _CLUSTERABLE: Final = frozenset(ColumnType) - {
 }  # fmt: skip
 
 
+class UnusableSchemaError(SchemaError):
+    """No table can have the columns of this schema, whatever is allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """What may be changed on a table that is there: allowNewBigQueryFields, allowBigQueryRequiredFieldRelaxation.
@@ -38,7 +42,9 @@ def value_columns(batch: Batch, rules: TypeRules) -> Columns:
     """The columns of the records' fields; none where the batch holds only tombstones."""
     schema = schema_of(batch.values)
     if schema.type is s.Type.STRUCT:
-        return columns_of(schema, rules)
+        columns = columns_of(schema, rules)
+        _check_told_apart(batch.topic, columns, "")
+        return columns
     if batch.values.arrow().null_count == len(batch):
         return ()
     raise SchemaError(
@@ -46,6 +52,21 @@ def value_columns(batch: Batch, rules: TypeRules) -> Columns:
         key="value.converter",
         fix="Set a value converter that reads fields, or wrap values by the transform HoistField$Value.",
     )
+
+
+def _check_told_apart(topic: str, columns: Columns, path: str) -> None:
+    """UnusableSchemaError: two columns, or members of a record, are one for BigQuery, which ignores case."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        other = seen.setdefault(column.name.lower(), column.name)
+        if other is not column.name:
+            raise UnusableSchemaError(
+                f"Records of topic {topic} have two fields for one column, as BigQuery ignores case in names: "
+                f"{path}{other} and {path}{column.name}.",
+                field=f"{path}{column.name}",
+                fix="Rename or drop one of them by the transform ReplaceField$Value.",
+            )
+        _check_told_apart(topic, column.fields, f"{path}{column.name}.")
 
 
 @dataclass(frozen=True, slots=True)

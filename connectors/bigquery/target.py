@@ -65,8 +65,7 @@ class Targets:
             _log.warning("Table %s is gone, and is made again.", lane.target)
             for_deletes = lane.target in self._without_values
             lane.columns = self._create(lane.target, lane.columns, lane.dedup, for_deletes=for_deletes).columns
-        if self._config.remembers_deletes:
-            self._warehouse.create(new_deletes_table(self._config, lane.target, lane.columns, lane.dedup))
+        self._ready_for_deletes(lane.target, lane.columns, lane.dedup)
 
     def check_unchanged(self, lane: Lane, error: ConnectError) -> None:
         """ConnectError names what somebody else changed on the lane's table, where that may be why it refused rows."""
@@ -196,11 +195,20 @@ class Targets:
         if widened(path, columns, needed, allowed) is not columns:
             columns = self._warehouse.change_columns(target, lambda now: widened(path, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
-        if self._config.remembers_deletes:
-            self._warehouse.create(new_deletes_table(self._config, target, columns, dedup))
+        self._ready_for_deletes(target, columns, dedup)
         if self._config.views:
             self._create_view(target, columns, dedup)
         return columns
+
+    def _ready_for_deletes(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
+        """Create the table that remembers deletes, or give it what an earlier version's lacks."""
+        if not self._config.remembers_deletes:
+            return
+        table = new_deletes_table(self._config, target, columns, dedup)
+        if not self._warehouse.create(table):
+            self._warehouse.change_columns(
+                table.name, lambda now: (*now, *(c for c in table.columns if c.name.lower() not in by_name(now)))
+            )
 
     def _create_view(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
         """Create the view again for new columns, as it shows those that its table had when it was created."""

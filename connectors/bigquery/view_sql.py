@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from connectors.bigquery.dedup import KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, SOFT_DELETED, Keep
+from connectors.bigquery.dedup import (
+    KAFKA_OFFSET,
+    KAFKA_PARTITION,
+    KAFKA_TOPIC,
+    KAFKA_TOPIC_ID,
+    SOFT_DELETED,
+    Keep,
+)
 from connectors.bigquery.quoting import Quote, backticks
 
 
@@ -30,9 +37,10 @@ class LatestView:
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
         order = ", ".join(f"{quote(name)} {direction}" for name in self.order)
         keys = [".".join(map(quote, key.split("."))) for key in self.keys]
-        topic, partition, offset = map(quote, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET))
+        topic, partition, offset, topic_id = map(quote, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
         lacking = " OR ".join(f"{key} IS NULL" for key in keys)
-        place = f"CONCAT({topic}, ' ', CAST({partition} AS STRING), ' ', CAST({offset} AS STRING))"
+        numbers = ", ' ', ".join(f"CAST({number} AS STRING)" for number in (partition, offset))
+        place = f"CONCAT({topic}, ' ', {numbers}, ' ', COALESCE({topic_id}, ''))"
         alive = f" WHERE {quote(SOFT_DELETED)} IS NOT TRUE" if SOFT_DELETED in self.columns else ""
         return "\n".join([
             f"SELECT {shown} FROM (",  # noqa: S608 - names alone

@@ -17,6 +17,7 @@ from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.findings import Finding
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
+from connect.api.topic_ids import TopicIds
 from connectors.s3.build import ConfluentPlan, Plan, merger_plan_of
 from connectors.s3.bulk import S3BulkWriter
 from connectors.s3.compaction import ObjectCompaction
@@ -96,7 +97,6 @@ class S3SinkTask:
         self._now_ms = now_ms
         self._schedule = plan.schedule
         self._files: dict[TopicPartition, PartitionFiles] = {}
-        self._topic_ids: dict[str, str | None] = {}
         self._bucket: Bucket | None = None
         self._uploads: Uploads | None = None
         self._reaches: Reaches | None = None
@@ -107,6 +107,7 @@ class S3SinkTask:
     def open(self, ctx: SinkContext) -> None:
         """Build the client; the first upload connects."""
         self._ctx = ctx
+        self._topic_ids = TopicIds(ctx.topic_id)
         self._intake = self._plan.intake(self._now_ms, ctx.avro)
         self._bucket = Bucket(self._plan.bucket)
         self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format, self._plan.bucket.tags)
@@ -116,7 +117,7 @@ class S3SinkTask:
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Start each partition empty, with its first batch."""
-        self._topic_ids.clear()
+        self._topic_ids.forget(partitions)
         for partition in partitions:
             self._files.pop(partition, None)
 
@@ -221,9 +222,7 @@ class S3SinkTask:
         found = self._files.get(partition)
         if found is None:
             assert self._ctx is not None
-            if partition.topic not in self._topic_ids:
-                self._topic_ids[partition.topic] = self._ctx.topic_id(partition.topic, deadline)
-            topic_id = self._topic_ids[partition.topic]
+            topic_id = self._topic_ids.of(partition.topic, deadline)
             rotation = self._plan.rotation(topic_id)
             found = self._files[partition] = PartitionFiles(partition, rotation, self._intake.format, topic_id)
         return found

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from connect.api.deadline import Deadline
 from connect.api.records import Batch, TopicPartition
+from connect.api.topic_ids import TopicIds
 from connectors.jdbc.sink.own_tables import WrittenOffsets
 from connectors.jdbc.sink.writer import Bad, TableWriter
 
@@ -23,7 +24,7 @@ class OnceWriter:
     def __init__(self, writer: TableWriter, offsets: WrittenOffsets, topic_id: TopicId) -> None:
         self._writer = writer
         self._offsets = offsets
-        self._topic_id = topic_id
+        self._topic_ids = TopicIds(topic_id)
         self._reads: dict[TopicPartition, tuple[int, int]] = {}
         """Where the last read of a partition began, as far as is known, and ended."""
 
@@ -31,7 +32,8 @@ class OnceWriter:
         """Write the rows that are not there yet, and note their offsets. RetriableError: nothing is written."""
         assert batch.consumed is not None
         partition, next_offset = batch.consumed.topic_partition, batch.consumed.next_offset
-        topic_id = self._topic_id(partition.topic, deadline) or ""
+        placed = self._topic_ids.placed(batch, deadline).consumed
+        topic_id = (placed.topic_id if placed is not None else None) or ""
         offsets: list[int] = batch.consumed.offsets.to_pylist()
         is_first = partition not in self._reads
         if is_first:
@@ -56,6 +58,7 @@ class OnceWriter:
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """They are another task's now."""
+        self._topic_ids.forget(partitions)
         for partition in partitions:
             self._reads.pop(partition, None)
 

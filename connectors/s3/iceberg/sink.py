@@ -11,6 +11,7 @@ from connect.api.connector import SinkContext
 from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
+from connect.api.topic_ids import TopicIds
 from connectors.s3.build import intake_of, schedule_of
 from connectors.s3.config import S3SinkConfig
 from connectors.s3.formats import Prepared
@@ -81,7 +82,6 @@ class IcebergSinkTask:
         self._pending: dict[LakeTable, Pending] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._claimed: dict[TopicPartition, int] = {}
-        self._topic_ids: dict[str, str | None] = {}
         self._opened_ms = self._last_row_ms = 0
         self._poll: tuple[TopicPartition, int] | None = None
         self._is_refused = False
@@ -90,14 +90,13 @@ class IcebergSinkTask:
     def open(self, ctx: SinkContext) -> None:
         """Build what prepares rows; the first one opens the catalogue."""
         self._ctx = ctx
+        self._topic_ids = TopicIds(ctx.topic_id)
         intake = intake_of(self._config, self._now_ms, ctx.avro)
         self._intake = replace(intake, format=TableRows(self._config.parquet_codec, self._tables))
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Start each partition empty."""
-        for partition in partitions:
-            # The topic may have been made anew.
-            self._topic_ids.pop(partition.topic, None)
+        self._topic_ids.forget(partitions)
         self._forget(partitions)
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
@@ -168,7 +167,7 @@ class IcebergSinkTask:
         failure: RetriableError | None = None
         for table, pending in list(self._pending.items()):
             try:
-                topic_ids = {topic: self._topic_id(topic, deadline) for topic, _ in pending.pieces}
+                topic_ids = {topic: self._topic_ids.of(topic, deadline) for topic, _ in pending.pieces}
                 already_there = table.append(pending, topic_ids, deadline)
             except RetriableError as error:
                 failure = error
@@ -178,11 +177,6 @@ class IcebergSinkTask:
                 del self._pending[table]
         if failure is not None:
             raise failure
-
-    def _topic_id(self, topic: str, deadline: Deadline) -> str | None:
-        if topic not in self._topic_ids:
-            self._topic_ids[topic] = self._ctx.topic_id(topic, deadline)
-        return self._topic_ids[topic]
 
     def _forget(self, partitions: Collection[TopicPartition]) -> None:
         gone = frozenset(partitions)

@@ -186,11 +186,11 @@ def test_a_configuration_of_the_java_connector_runs_as_it_stands():
     }  # fmt: skip
     plain = BigQuerySinkConfig.parse(given)
     assert not plain.merges
-    assert [str(path) for path in plain.insert_id] == ["__topic", "__partition", "__offset"]
+    assert [str(path) for path in plain.insert_id] == ["__topic", "__partition", "__offset", "__topic_id"]
     upserts = BigQuerySinkConfig.parse({**given, "upsertEnabled": "true", "kafkaKeyFieldName": "k",
                                         "mergeIntervalMs": "-1", "mergeRecordsThreshold": "7"})  # fmt: skip
     rules = upserts.dedup
-    assert (str(rules.fields[0]), str(rules.order_by[0]), rules.deletes) == ("__key", "__offset", Deletes.IGNORE)
+    assert (str(rules.fields[0]), str(rules.order_by[0]), rules.deletes) == ("__key", "__timestamp", Deletes.IGNORE)
     assert (upserts.max_records, upserts.interval_ms >= 86_400_000) == (7, True)
 
 
@@ -218,10 +218,10 @@ def test_exactly_once_is_a_way_of_its_own():
     assert parse(exactly__once="true").merges, "one row per key is each record once, too"
     assert "dedup.mode=merge" in problems(exactly__once="true", dedup__mode="insert_id")["exactly.once"]
     loads = problems(exactly__once="true", enableBatchMode="true", dedup__fields="")
-    assert "dedup.fields=__topic,__partition,__offset" in loads["exactly.once"]
+    assert "dedup.fields=__topic_id,__partition,__offset" in loads["exactly.once"]
     rules = parse(exactly__once="true", dedup__fields="").dedup
     assert [p.column for p in placed(rules, parse().field_names, None).order] == [
-        "_kafka_partition", "_kafka_offset", "_kafka_topic"
+        "_kafka_partition", "_kafka_offset", "_kafka_topic", "_kafka_topic_id"
     ]  # fmt: skip
 
 

@@ -1,0 +1,50 @@
+"""The ids of the topics that a sink reads: what tells an offset from the same one of a topic that was made anew."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from connect.api.deadline import Deadline
+from connect.api.records import Batch, TopicPartition
+
+_log = logging.getLogger(__name__)
+
+
+class TopicIds:
+    """Asks for the id of a topic once, and again when the topic may have been made anew. Owned by the task thread."""
+
+    def __init__(self, ask: Callable[[str, Deadline], str | None]) -> None:
+        """`ask`: `SinkContext.topic_id`."""
+        self._ask = ask
+        self._ids: dict[str, str | None] = {}
+        self._last: dict[str, str | None] = {}
+        self._next: dict[TopicPartition, int] = {}
+
+    def of(self, topic: str, deadline: Deadline) -> str | None:
+        """Return the id of a topic; None where the brokers give none. RetriableError: no broker answers."""
+        if topic not in self._ids:
+            found = self._ids[topic] = self._ask(topic, deadline)
+            before = self._last.get(topic)
+            if None not in {before, found} and before != found:
+                _log.warning("Topic %s was made anew: its id is %s, and was %s.", topic, found, before)
+            self._last[topic] = found
+        return self._ids[topic]
+
+    def placed(self, batch: Batch, deadline: Deadline) -> Batch:
+        """Return the batch with the id of its topic, asked for again where its offsets have gone back."""
+        consumed = batch.consumed
+        assert consumed is not None
+        partition = consumed.topic_partition
+        if len(batch) and consumed.offsets[0].as_py() < self._next.get(partition, 0):
+            self._ids.pop(partition.topic, None)
+        topic_id = self.of(partition.topic, deadline)
+        self._next[partition] = consumed.next_offset
+        return replace(batch, consumed=replace(consumed, topic_id=topic_id))
+
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Ask again for the topics of these partitions, as they may be made anew while another task reads them."""
+        for partition in partitions:
+            self._ids.pop(partition.topic, None)
+            self._next.pop(partition, None)

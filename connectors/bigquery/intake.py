@@ -1,0 +1,60 @@
+"""The records of one put made into rows of their tables, and those that are bad. On the task thread.
+
+Records without a schema are judged one by one: one of another type, a scalar or a number beyond 64 bits is bad alone,
+whatever stands beside it. Records of a schema that no table can have are all bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch
+from connectors.bigquery.lanes import Lane
+from connectors.bigquery.rows import Admitted
+from connectors.bigquery.tables import UnusableSchemaError
+from connectors.bigquery.target import Targets
+
+
+@dataclass(slots=True)
+class Intake:
+    """What became of a batch. parts: rows with the lane of their table, in order. bad: rows of the batch as it was."""
+
+    parts: list[tuple[Lane, Admitted]] = field(default_factory=list)
+    bad: dict[int, Exception] = field(default_factory=dict)
+
+
+def taken_in(batch: Batch, targets: Targets, lanes: MutableMapping[str, Lane]) -> Intake:
+    """Make rows of the records; no lane takes any of them yet. SchemaError: the table does not take their schema."""
+    intake = Intake()
+    _take(batch, 0, targets, lanes, intake)
+    intake.bad = dict(sorted(intake.bad.items()))
+    return intake
+
+
+def _take(batch: Batch, first: int, targets: Targets, lanes: MutableMapping[str, Lane], intake: Intake) -> None:
+    """`first`: where the batch begins in the whole one."""
+    try:
+        bad = targets.refused(batch, lanes)
+        if not bad:
+            lane = targets.lane_of(batch, lanes)
+            newest = next((a.newest_us for one, a in reversed(intake.parts) if one is lane), None)
+            admitted = targets.admission(lane, batch).admit(batch, lane.newest_us if newest is None else newest)
+            intake.parts.append((lane, admitted))
+            bad = admitted.bad
+    except SchemaError as error:
+        by_row = _is_judged_by_row(batch)
+        if not by_row and not isinstance(error, UnusableSchemaError):
+            raise
+        if by_row and len(batch) > 1:
+            middle = len(batch) // 2
+            _take(batch.slice(0, middle), first, targets, lanes, intake)
+            _take(batch.slice(middle, len(batch)), first + middle, targets, lanes, intake)
+            return
+        bad = dict.fromkeys(range(len(batch)), error)
+    intake.bad |= {first + row: error for row, error in bad.items()}
+
+
+def _is_judged_by_row(batch: Batch) -> bool:
+    return batch.values.schema is None or (batch.keys is not None and batch.keys.schema is None)

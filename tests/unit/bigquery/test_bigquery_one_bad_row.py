@@ -1,0 +1,137 @@
+"""One bad row among good ones: it alone is refused, whatever makes it bad; and what passes by itself is waited for."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from connect.api import schema as s
+from connect.api.deadline import Deadline
+from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery import sink
+from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.errors import RefusedJobError, job_error
+from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.table_facts import NewTable, TableFacts
+
+
+class Tables:
+    """Tables without rows, and a way to land batches that keeps their ids."""
+
+    threads = 1
+
+    def __init__(self) -> None:
+        self.tables: dict[str, TableFacts] = {}
+        self.landed: list[Any] = []
+
+    def within(self, _: Deadline) -> Any:
+        return nullcontext()
+
+    def table(self, name: str) -> TableFacts | None:
+        return self.tables.get(name)
+
+    def create(self, table: NewTable) -> bool:
+        is_new = table.name not in self.tables
+        self.tables.setdefault(table.name, TableFacts(table.name, table.columns, dict(table.labels or {}), ""))
+        return is_new
+
+    def change_columns(self, name: str, change: Any) -> Any:
+        columns = change(self.tables[name].columns)
+        self.tables[name] = TableFacts(name, columns, self.tables[name].labels, "")
+        return columns
+
+    def land(self, batch: SealedBatch) -> Refusals:
+        self.landed += [number for rows in batch.tables for number in rows["id"].to_pylist()]
+        return {}
+
+    def doing(self, _: str) -> str:
+        return ""
+
+    def look(self) -> None: ...
+
+    def sweep(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def put(
+    monkeypatch: pytest.MonkeyPatch, *rows: Any, schema: s.Schema | None = None
+) -> tuple[list[Any], dict[int, str]]:
+    """The ids that land of these values, and the rows that are bad."""
+    tables = Tables()
+    monkeypatch.setattr(sink, "open_warehouse", lambda _: tables)
+    monkeypatch.setattr(sink, "landing_of", lambda *_: tables)
+    given = {
+        "project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.merge.interval.ms": "0",
+        "allowNewBigQueryFields": "true",
+    }  # fmt: skip
+    task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(given))
+    task.open(FakeSinkContext())
+    offsets = pa.array(range(len(rows)), pa.int64())
+    bad: dict[int, str] = {}
+    batch = Batch(
+        "orders", Column.from_rows(list(rows), schema), partition=0, timestamps_ms=offsets,
+        consumed=Consumed(TopicPartition("orders", 0), offsets, len(rows)),
+    )  # fmt: skip
+    try:
+        task.put(batch, Deadline.after(5))
+    except RejectedRowsError as error:
+        bad = {row: str(why) for row, why in error.rows.items()}
+    deadline = Deadline.after(20)
+    while task.flush(deadline) != {TopicPartition("orders", 0): len(rows)}:
+        assert not deadline.expired
+    task.close()
+    return tables.landed, bad
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"id": 3, "n": "x"}, "column n"),
+        ({"id": 3, "n": {"a": 1}}, "column n"),
+        ({"id": 3, "n": 2**63}, "too large"),
+        (5, "no such field"),
+        ([1], "no such field"),
+        ("text", "no such field"),
+        ({"id": 3, "n": 1, "N": 2}, "ignores case in names: n and N"),
+        ({"id": 3, "n": 1, "m": {"a": 1, "A": 1}}, "ignores case in names: m.a and m.A"),
+    ],
+)
+@pytest.mark.parametrize("place", [1, 5])
+def test_one_bad_row_among_rows_without_a_schema_is_bad_alone(monkeypatch, row, told, place):
+    good = [{"id": 10 + number, "n": number} for number in range(5)]
+    ids = [one["id"] for one in good]
+    landed, bad = put(monkeypatch, *good[:place], row, *good[place:])
+    assert landed == ids
+    assert set(bad) == {place}
+    assert told in bad[place]
+
+
+@pytest.mark.parametrize("row", [2**63, 5, {"id": 2**63}])
+def test_a_bad_row_that_comes_alone_is_bad_and_ends_nothing(monkeypatch, row):
+    landed, bad = put(monkeypatch, row)
+    assert (landed, set(bad)) == ([], {0})
+
+
+def test_records_of_a_schema_with_names_that_differ_in_case_are_all_bad(monkeypatch):
+    schema = s.struct({"id": s.INT64, "Id": s.INT64})
+    landed, bad = put(monkeypatch, {"id": 1, "Id": 1}, {"id": 2, "Id": 2}, schema=schema)
+    assert landed == []
+    assert set(bad) == {0, 1}
+    assert "ReplaceField" in bad[0]
+
+
+def test_rows_in_the_streaming_buffer_are_waited_for_with_the_reason():
+    words = "UPDATE or DELETE statement over table p.d.orders would affect rows in the streaming buffer"
+    found = job_error({"reason": "invalidQuery", "message": words}, "merging into table orders")
+    assert isinstance(found, RetriableError)
+    assert not isinstance(found, RefusedJobError)
+    assert "within about 90 minutes" in (found.fix or "")
+    assert "90 minutes" in sink._waiting("orders", found)
