@@ -67,7 +67,7 @@ class Message:
     @property
     def version_order(self) -> tuple[Any, ...]:
         """The order under dedup.order.by=version."""
-        return (self.version, self.partition, self.offset, self.topic)
+        return (self.version, self.time_s, self.partition, self.offset, self.topic)
 
 
 def batch_of(messages: Sequence[Message], *, next_offset: int | None = None) -> Batch:
