@@ -122,6 +122,7 @@ def _main(order: _Order, answers: Connection, parent: int) -> None:
     from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
     from connect.backfill.spec import BackfillSpec
+    from connect.backfill.stored_spec import told_to_requests
     from connect.runtime.worker_config import WorkerConfig
 
     die_with_parent(parent)
@@ -133,11 +134,11 @@ def _main(order: _Order, answers: Connection, parent: int) -> None:
             if order.work == "run":
                 driver.run()
     except ConfigError as error:
-        answers.send(("refused", str(error)))
+        answers.send(("refused", told_to_requests(str(error))))
     except JobStateError as error:
-        answers.send(("conflict", str(error)))
+        answers.send(("conflict", told_to_requests(str(error))))
     except ConnectError as error:
-        answers.send(("failed", str(error)))
+        answers.send(("failed", told_to_requests(str(error))))
 
 
 def _done(work: Work, driver: Any) -> Any:

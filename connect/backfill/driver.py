@@ -31,6 +31,7 @@ from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_reco
 from connect.backfill.pace import LanesLeft
 from connect.backfill.run_snapshot import RunSnapshot, planned_in_one
 from connect.backfill.spec import BackfillSpec
+from connect.backfill.stored_spec import told_to_requests
 from connect.kafka.errors import FencedError
 from connect.kafka.producer import BatchProducer
 from connect.kafka.raw import RawBatch
@@ -62,9 +63,7 @@ class Driver:
         *,
         by_worker: str = "",
     ) -> None:
-        """`connector`: the configuration of the connector that goes on, the sink's for kind sink and else the source's.
-        `target`: for kind copy, the sink's. `by_worker`: the id of the worker that runs the job. Connects to nothing.
-        """
+        """Connect to nothing yet. `connector` goes on after the job; `target` is the sink of kind copy."""
         self.spec = spec
         self.connectors = job_connectors(spec, dict(worker.originals), connector, target or {})
         self.store = JobStore(worker, state_topics(spec))
@@ -180,7 +179,7 @@ class Driver:
                 job = self._hold(job)
                 reports = self._rounds(run)
         except ConnectError as error:
-            self._say(job, JobState.FAILED, str(error))
+            self._fail(job, str(error))
             raise
         except KeyboardInterrupt:
             # Its processes are ended by now. Who looks at the job is not to wait for them.
@@ -212,6 +211,10 @@ class Driver:
         now = job.now(state, time.time_ns() // 1_000_000, error)
         self.write([self.store.job_batch(now)])
         return now
+
+    def _fail(self, job: Job, error: str) -> None:
+        """Let the job's record say what it failed with, in words for whoever began it: a request or a command."""
+        self._say(job, JobState.FAILED, told_to_requests(error) if self._by_worker else error)
 
     def _own(self) -> Job | None:
         """The job; None: there is none. JobStateError: it belongs to another cluster, or nobody can read its record."""
@@ -363,7 +366,7 @@ class Driver:
         errors = [report.error for report in reports if report.error]
         wishes = {report.wish for report in reports}
         if errors:
-            self._say(job, JobState.FAILED, errors[0])
+            self._fail(job, errors[0])
             raise ConnectError(errors[0])
         if Wish.SUPERSEDED in wishes:
             raise _taken_over(job.name)
@@ -374,7 +377,7 @@ class Driver:
         try:
             following = stored_positions(self._behind(job))
         except ConnectError as error:
-            self._say(job, JobState.FAILED, str(error))
+            self._fail(job, str(error))
             raise
         return self._say(replace(job, following=following), JobState.COPIED)
 

@@ -87,7 +87,10 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
     if job.state not in _READY:
         raise JobStateError(
             f"Backfill {job.name} is {job.state}: its connector can go on once every chunk is in Kafka.",
-            fix="Run it to its end by `connect backfill run`, and verify it.",
+            fix="Begin again under another name, into a new topic."
+            if job.state is JobState.CANCELLED
+            else f"Run it to its end by `connect backfill resume {job.name}`, over REST by PUT "
+            f"/backfills/{job.name}/resume, and verify it.",
         )
     if job.state is JobState.DONE:
         return
@@ -103,7 +106,8 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
     if state != "STOPPED" or tasks:
         raise JobStateError(
             f"Connector {name} is {state}: what its tasks store would replace the offsets of the handover.",
-            fix=f"Stop it by `connect connectors stop {name}`, and wait until its tasks have ended.",
+            fix=f"Stop it by `connect connectors stop {name}`, over REST by PUT /connectors/{name}/stop, and wait "
+            "until its tasks have ended.",
         )
 
 
@@ -177,7 +181,8 @@ def _refuse_overwrite(driver: Driver, stored: Sequence[SourcePosition], wanted: 
         raise ConfigError(
             f"Connector {driver.settings.name} has offsets already, from which it would go on: {shown}.",
             key="handover.overwrite",
-            fix="Reset them by DELETE /connectors/<name>/offsets, or set handover.overwrite: true.",
+            fix=f"Reset them by DELETE /connectors/{driver.settings.name}/offsets, or set handover.overwrite: true in "
+            "the job's file, and hand it over by that: `connect backfill handover FILE`.",
         )
 
 

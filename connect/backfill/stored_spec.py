@@ -8,6 +8,7 @@ on the command line.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any, Final
@@ -78,6 +79,14 @@ def chosen_engine(spec: BackfillSpec) -> dict[str, Any]:
     if spec.engine.master.startswith("local["):
         chosen.pop("master", None)  # this machine, on any number of cores
     return {key: _shown(value) for key, value in chosen.items() if key in _ENGINE}
+
+
+def told_to_requests(text: str) -> str:
+    """Return an error's text for a request: with another way, where its fix is a key that no request may give."""
+    advised = [f"engine.{key}" for key in _ENGINE if re.search(rf"engine\.{key}\b|\{{{key}: |\b{key}: spark\.", text)]
+    if not advised:
+        return text
+    return f"{text} No request may give {' or '.join(advised)}: write it in a file for `connect backfill run`."
 
 
 def _shown(value: Any) -> Any:

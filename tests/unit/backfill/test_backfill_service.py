@@ -15,7 +15,7 @@ from connect.backfill.chunk import Wish
 from connect.backfill.job import Job, Jobs, JobState, JobStateError, JobWish
 from connect.backfill.service import BackfillService
 from connect.backfill.spec import BackfillSpec
-from connect.backfill.stored_spec import checked, runnable
+from connect.backfill.stored_spec import checked, runnable, told_to_requests
 from connect.runtime.worker_config import WorkerConfig
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders-source"}}
@@ -186,6 +186,21 @@ def test_what_a_stored_engine_chose_is_shown_without_secrets_and_quoted_for_a_sh
         "spark.hadoop.fs.s3a.secret.key": "[hidden]",
         "spark.jars": conf["spark.jars"],
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("No room. Give it another folder (conf: spark.local.dir).", "engine.conf"),
+        ("Executors lack a package: write engine: {python_env: env.tar.gz}.", "engine.python_env"),
+        ("A jar cannot be had: see engine.packages, engine.jars.", "engine.packages or engine.jars"),
+        ("Spark needs Java 17 or later; or use engine: {type: local}.", None),
+        ("Table shop.orders does not exist. The master: none.", None),
+    ],
+)
+def test_a_fix_that_no_request_may_choose_is_told_with_the_way(text, keys):
+    way = f" No request may give {keys}: write it in a file for `connect backfill run`." if keys else ""
+    assert told_to_requests(text) == text + way
 
 
 def test_a_request_is_told_every_mistake_of_its_spec_in_the_words_of_a_file():
