@@ -80,7 +80,7 @@ sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedB
 reference: setup ## Write connect/REFERENCE.md and a table of connect/ARCHITECTURE.md from the declarations
 	$(BIN)/connect reference > connect/REFERENCE.md.new
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
-	$(BIN)/python -m connect.reference.reaches connect/ARCHITECTURE.md
+	$(BIN)/python -m connect.tools.reference.reaches connect/ARCHITECTURE.md
 
 clean: ## Remove what setup made
 	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so connectors/cassandra/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

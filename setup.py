@@ -15,7 +15,7 @@ ROWS = Path("connectors/jdbc/native/src")
 CASSANDRA = Path("connectors/cassandra/native/src")
 # Arrow's interface, memory and checksums, which each module has a copy of.
 SHARED = tuple(CORE / f"{name}.cpp" for name in ("arrow", "buffer", "crc32", "utf8"))
-SOURCES_ID = runpy.run_path("connect/api/native_build.py")["sources_id"]
+SOURCES_ID = runpy.run_path("connect/lib/native_build.py")["sources_id"]
 
 
 def native(name: str, sources: Iterable[Path], folders: Iterable[Path]) -> Extension:

@@ -20,7 +20,7 @@ from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure
 from skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 - hooks of this run
 from sql_services import installed
 
-from connect.services import (
+from connect.tools.services import (
     BigQueryService,
     KafkaEndpoint,
     KafkaService,
@@ -30,9 +30,9 @@ from connect.services import (
     SchemaRegistryService,
     SeaweedS3Service,
 )
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
-from connect.services.sql import SqlEndpoint
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.sql import SqlEndpoint
 
 # No case fails because the machine is slow: it may be shared, or the native code be checked as it runs.
 settings.register_profile("drawn", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,8 +18,8 @@ import requests
 import warm_process
 from warm_process import WarmProcess
 
-from connect.services.ports import free_ports
-from connect.services.process import log_tail
+from connect.tools.services.process.ports import free_ports
+from connect.tools.services.process.process import log_tail
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 FEW_PARTITIONS = {"slots": "6", "offset.storage.partitions": "2", "status.storage.partitions": "2"}

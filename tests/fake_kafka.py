@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition, TopicPartition
-from connect.kafka.errors import PartlySentError
+from connect.kafka.client.errors import PartlySentError
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
-from connect.kafka.receipt import Receipt
-from connect.runtime.control import Control
-from connect.runtime.ledger import partition_key
+from connect.lib.deadline import Deadline
+from connect.runtime.source.ledger import partition_key
+from connect.runtime.task.control import Control
 
 _TICK_S = 0.005
 OFFSETS = "offsets"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from connect.services import (
+from connect.tools.services import (
     KafkaEndpoint,
     KafkaService,
     RegistryEndpoint,

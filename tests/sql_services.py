@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import pytest
 
-from connect.services import ArtifactError
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
+from connect.tools.services import ArtifactError
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
 
 ServiceT = TypeVar("ServiceT", PostgresService, MariaDbService)
 

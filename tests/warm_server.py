@@ -24,11 +24,11 @@ MESSAGE_BYTES: Final = 120_000
 
 def load() -> None:
     """Load what a worker loads before it has a second thread."""
-    import connect.app
     import connect.cli.worker
     import connect.cluster.worker_file
-    import connect.rest.server  # noqa: F401
-    from connect.plugins import Catalog
+    import connect.rest.rest_server
+    import connect.worker.app  # noqa: F401
+    from connect.plugins.catalog import Catalog
 
     Catalog.installed()
     threads = list(Path("/proc/self/task").iterdir())

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.secrets import HIDDEN
-from connect.api.setting_text import parse_list
+from connect.lib.secrets import HIDDEN
+from connect.lib.setting_text import parse_list
 
 ALLOWED_PATHS: Final = "allowed.paths"
 """The worker's key: files, and folders with all in them."""

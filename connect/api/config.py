@@ -33,11 +33,11 @@ from pydantic.fields import FieldInfo
 from connect.api.allowed import OneOf, Range
 from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.key_role import KeyRole
-from connect.api.nearest import nearest
 from connect.api.reach import Reach, other_scheme, speaks_http_alone
-from connect.api.secrets import HIDDEN, Credentials, masked_setting
-from connect.api.setting_text import parse_boolean, parse_double, parse_list, parse_text, text_of, whole_parser
+from connect.lib.key_role import KeyRole
+from connect.lib.nearest import nearest
+from connect.lib.secrets import HIDDEN, Credentials, masked_setting
+from connect.lib.setting_text import parse_boolean, parse_double, parse_list, parse_text, text_of, whole_parser
 
 Importance = Literal["high", "medium", "low"]
 Width = Literal["none", "short", "medium", "long"]

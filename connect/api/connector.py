@@ -7,10 +7,10 @@ from typing import Protocol, runtime_checkable
 
 from connect.api.codec import AvroValues
 from connect.api.config import ConnectorConfig
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.schema import Schema
 from connect.api.topics import SourceTopics
+from connect.lib.deadline import Deadline
 
 
 class TaskContext(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, TopicPartition
 from connect.api.state import StateEntry
+from connect.lib.deadline import Deadline
 
 
 class SourceTopics(Protocol):

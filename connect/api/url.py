@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import BeforeValidator
 
 from connect.api.config import ConfigType
-from connect.api.secrets import Credentials, masked_setting
-from connect.api.setting_text import parse_list, parse_text
+from connect.lib.secrets import Credentials, masked_setting
+from connect.lib.setting_text import parse_list, parse_text
 
 
 class UrlText(str):

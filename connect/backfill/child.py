@@ -11,11 +11,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final, Literal
 
-from connect import python_child
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.backfill.job import JobStateError
-from connect.runtime.parent_death import die_with_parent
+from connect.backfill.job.job import JobStateError
+from connect.lib import python_child
+from connect.lib.deadline import Deadline
+from connect.runtime.host.parent_death import die_with_parent
 
 Work = Literal["run", "verify", "write_offsets"]
 _STARTING: Final = 30.0
@@ -119,11 +119,11 @@ class BackfillChildren:
 
 
 def _main(order: _Order, answers: Connection, parent: int) -> None:
-    from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
-    from connect.backfill.spec import BackfillSpec
-    from connect.backfill.stored_spec import told_to_requests
-    from connect.runtime.worker_config import WorkerConfig
+    from connect.backfill.job.connectors import connectors_of
+    from connect.backfill.job.spec import BackfillSpec
+    from connect.backfill.job.stored_spec import told_to_requests
+    from connect.runtime.settings.worker_config import WorkerConfig
 
     die_with_parent(parent)
     try:
@@ -143,7 +143,7 @@ def _main(order: _Order, answers: Connection, parent: int) -> None:
 
 def _done(work: Work, driver: Any) -> Any:
     from connect.backfill.handover import write_offsets
-    from connect.backfill.verify import verify
+    from connect.backfill.verify.verify import verify
 
     if work == "run":
         return driver.begin().chunks

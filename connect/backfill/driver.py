@@ -15,28 +15,28 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final, Self
 
-from connect.api.bulk import BulkPlan, FencedSource, ReadSplit, Split, SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
+from connect.api.optional.bulk import BulkPlan, FencedSource, ReadSplit, Split, SplitSize
 from connect.api.records import SourcePosition
-from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
-from connect.backfill.division import placed_chunks
 from connect.backfill.engines import Engine, engine_of
-from connect.backfill.job import Job, JobPace, JobState, JobStateError, JobWish
-from connect.backfill.job_store import JobStore, StateTopics
-from connect.backfill.kinds import job_connectors, load_of, reader_connections
-from connect.backfill.lane import LaneTask
-from connect.backfill.limits import require_room, require_told
-from connect.backfill.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
-from connect.backfill.pace import LanesLeft
-from connect.backfill.run_snapshot import RunSnapshot, planned_in_one
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.stored_spec import told_to_requests
-from connect.kafka.errors import FencedError
-from connect.kafka.producer import BatchProducer
+from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Wish
+from connect.backfill.job.division import placed_chunks
+from connect.backfill.job.job import Job, JobPace, JobState, JobStateError, JobWish
+from connect.backfill.job.job_store import JobStore, StateTopics
+from connect.backfill.job.kinds import job_connectors, load_of, reader_connections
+from connect.backfill.job.limits import require_room, require_told
+from connect.backfill.job.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
+from connect.backfill.job.pace import LanesLeft
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.stored_spec import told_to_requests
+from connect.backfill.lane.lane import LaneTask
+from connect.backfill.lane.run_snapshot import RunSnapshot, planned_in_one
+from connect.kafka.client.errors import FencedError
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.runtime.connector_settings import ConnectorSettings
-from connect.runtime.worker_config import WorkerConfig
+from connect.lib.deadline import Deadline
+from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.settings.worker_config import WorkerConfig
 
 _KAFKA_S: Final = 60.0
 _ENDED: Final = {JobState.COPIED, JobState.DONE}

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from connect.api.bulk import BulkPlan
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.backfill.core_speed import core_speed
+from connect.api.optional.bulk import BulkPlan
 from connect.backfill.driver import Driver, state_topics
-from connect.backfill.job import Job, JobState
-from connect.backfill.job_store import JobStore
-from connect.backfill.markers import Marker
-from connect.backfill.pace import LanesLeft, Pace
-from connect.backfill.spec import BackfillSpec
+from connect.backfill.job.core_speed import core_speed
+from connect.backfill.job.job import Job, JobState
+from connect.backfill.job.job_store import JobStore
+from connect.backfill.job.markers import Marker
+from connect.backfill.job.pace import LanesLeft, Pace
+from connect.backfill.job.spec import BackfillSpec
+from connect.lib.deadline import Deadline
 
 _KAFKA_S: Final = 60.0
 _PAUSE_S: Final = 20.0

@@ -8,19 +8,19 @@ from concurrent.futures import wait
 from contextlib import ExitStack
 from typing import Final, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import SourcePosition
 from connect.backfill.driver import Driver
-from connect.backfill.job import Job, JobState, JobStateError
-from connect.backfill.markers import HandoverMarker
-from connect.backfill.topic_source import topic_offset, topic_position
+from connect.backfill.job.job import Job, JobState, JobStateError
+from connect.backfill.job.markers import HandoverMarker
+from connect.backfill.job.topic_source import topic_offset, topic_position
 from connect.client.rest import ConnectClient
 from connect.kafka.raw import RawBatch
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.group_calls import group_admin, group_of
-from connect.runtime.kafka_calls import fence
-from connect.runtime.ledger import partition_key
+from connect.lib.deadline import Deadline
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.calls.group_calls import group_admin, group_of
+from connect.runtime.calls.kafka_calls import fence
+from connect.runtime.source.ledger import partition_key
 
 _KAFKA_S: Final = 60.0
 _READY: Final = {JobState.COPIED, JobState.DONE}

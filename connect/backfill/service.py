@@ -9,23 +9,23 @@ from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.child import BackfillChildren
-from connect.backfill.chunk import Wish
-from connect.backfill.division import placed_chunks
 from connect.backfill.driver import Driver, state_topics
 from connect.backfill.handover import Connectors, require_no_bad_verdict, require_stopped
-from connect.backfill.job import Job, JobPace, Jobs, JobWish
-from connect.backfill.job_store import JobStore, StateTopics
-from connect.backfill.limits import limited
-from connect.backfill.markers import ChunkState, chunk_states
-from connect.backfill.progress import Watch
-from connect.backfill.request_bounds import check_bounds, within_bounds
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.stored_spec import checked, runnable, without_choices
-from connect.runtime.internal_topics import JOBS_TOPIC
-from connect.runtime.worker_config import WorkerConfig
+from connect.backfill.job.chunk import Wish
+from connect.backfill.job.division import placed_chunks
+from connect.backfill.job.job import Job, JobPace, Jobs, JobWish
+from connect.backfill.job.job_store import JobStore, StateTopics
+from connect.backfill.job.limits import limited
+from connect.backfill.job.markers import ChunkState, chunk_states
+from connect.backfill.job.progress import Watch
+from connect.backfill.job.request_bounds import check_bounds, within_bounds
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.stored_spec import checked, runnable, without_choices
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.internal_topics import JOBS_TOPIC
+from connect.runtime.settings.worker_config import WorkerConfig
 
 _log = logging.getLogger(__name__)
 _KAFKA_S: Final = 30.0

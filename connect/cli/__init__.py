@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
 
 
 def _pip_line(command: str, module: str) -> str | None:
-    from connect.extras import PACKAGE, pip_line
+    from connect.plugins.extras import PACKAGE, pip_line
 
     if module.split(".", maxsplit=1)[0] in {"connect", "connectors"}:
         return None

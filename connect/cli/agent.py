@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from connect.cli.command_errors import one_line_errors
-from connect.cli.log_options import log_options
+from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.log_options import log_options
 
 
 @click.command()
@@ -37,12 +37,12 @@ def agent(  # noqa: PLR0917 - click calls it by name
     Each database node has its agent, with a name of its own.
     """
     from connect import __version__
-    from connect.cli.overrides import parse_overrides
-    from connect.cli.stop_signals import StopSignals
-    from connect.cli.worker_settings import read_worker_settings
-    from connect.plugins import Catalog
-    from connect.runtime.agent import Agent, agent_plugin, look_for_cycles_rarely
-    from connect.runtime.agent_metrics import AgentMetrics, MetricsAddress
+    from connect.cli.shared.overrides import parse_overrides
+    from connect.cli.shared.stop_signals import StopSignals
+    from connect.cli.shared.worker_settings import read_worker_settings
+    from connect.plugins.catalog import Catalog
+    from connect.runtime.host.agent import Agent, agent_plugin, look_for_cycles_rarely
+    from connect.runtime.host.agent_metrics import AgentMetrics, MetricsAddress
     from connect.telemetry.logs import set_up_logs
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
@@ -70,7 +70,7 @@ def read_agent_file(path: Path, overrides: Mapping[str, str] | None = None) -> M
     ConfigError: the file cannot be read, or lacks the name or the settings.
     """
     from connect.api.errors import ConfigError
-    from connect.api.setting_text import text_of
+    from connect.lib.setting_text import text_of
 
     form = 'It holds {"name": ..., "config": {...}}, as configs/agents/cassandra.json.'
     try:

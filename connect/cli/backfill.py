@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from connect.cli.cluster_options import CLUSTER_OPTIONS, client_of
-from connect.cli.command_errors import one_line_errors
+from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, client_of
+from connect.cli.shared.command_errors import one_line_errors
 
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
-    from connect.backfill.spec import BackfillSpec
+    from connect.backfill.job.spec import BackfillSpec
     from connect.client.rest import ConnectClient
-    from connect.runtime.worker_config import WorkerConfig
+    from connect.runtime.settings.worker_config import WorkerConfig
 
 _READ_S = 60.0
 _FEW_ROWS = 5_000_000
@@ -63,8 +63,8 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
     """
     from connect.backfill.engines import engine_of
     from connect.backfill.estimate import estimated
-    from connect.backfill.markers import stored_positions
-    from connect.backfill.run_snapshot import length_warnings
+    from connect.backfill.job.markers import stored_positions
+    from connect.backfill.lane.run_snapshot import length_warnings
 
     driver = _driver(job, worker, jobs_topic)
     # What it needs on this machine is told now, and not when somebody runs the plan.
@@ -116,9 +116,9 @@ def resume(job: str, worker: Path, jobs_topic: str | None, engine: str | None) -
 @_command()
 def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     """Let every lane end behind the chunk it is writing."""
-    from connect.api.deadline import Deadline
-    from connect.backfill.chunk import Wish
-    from connect.backfill.job import JobWish
+    from connect.backfill.job.chunk import Wish
+    from connect.backfill.job.job import JobWish
+    from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
     driver.store.say(JobWish(driver.require_known().name, Wish.PAUSE), Deadline.after(_READ_S))
@@ -146,9 +146,9 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
 )
 def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     """Let a job that runs go faster or slower from now on. What is not given stays as it is."""
-    from connect.api.deadline import Deadline
-    from connect.backfill.job import JobPace
-    from connect.backfill.limits import limited
+    from connect.backfill.job.job import JobPace
+    from connect.backfill.job.limits import limited
+    from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
     name = driver.require_known().name
@@ -168,9 +168,9 @@ def cancel(job: str, worker: Path, jobs_topic: str | None) -> None:
 @_command(click.option("--follow", "-f", is_flag=True, help="Go on until the job runs no longer."))
 def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None:
     """Say how far a job is, from its markers in Kafka alone: also from another machine, and when its driver is dead."""
-    from connect.api.deadline import Deadline
-    from connect.backfill.progress import Watch
-    from connect.cli.backfill_screen import show
+    from connect.backfill.job.progress import Watch
+    from connect.cli.shared.backfill_screen import show
+    from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
     known = driver.require_known()
@@ -198,8 +198,8 @@ def verify(
     count_source: bool, seed: str | None,
 ) -> None:  # fmt: skip
     """Read target and source again and compare: every row once, unchanged. Exit code 1 where not."""
-    from connect.backfill.report import html_report
-    from connect.backfill.verify import verify as verified
+    from connect.backfill.verify.report import html_report
+    from connect.backfill.verify.verify import verify as verified
 
     driver = _driver(job, worker, jobs_topic)
     verdict = verified(driver, count_source=count_source, sample=sample / 100, seed=seed)
@@ -220,8 +220,8 @@ def handover(
     job: str, worker: Path, jobs_topic: str | None, *, force: bool, url: str | None, context: str | None
 ) -> None:
     """Write the connector's offsets where following begins, and resume it."""
-    from connect.api.deadline import Deadline
     from connect.backfill.handover import ConnectorsByRest, hand_over
+    from connect.lib.deadline import Deadline
 
     with _driver(job, worker, jobs_topic) as driver:
         cluster = ConnectorsByRest(client_of(url, context))
@@ -235,8 +235,8 @@ def handover(
 @_command()
 def export_state(job: str, worker: Path, jobs_topic: str | None) -> None:
     """Print all that Kafka holds of a job as one JSON object: its record, plan, markers and handover."""
-    from connect.api.deadline import Deadline
-    from connect.backfill.export import exported
+    from connect.backfill.verify.export import exported
+    from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
     click.echo(json.dumps(exported(driver.store, driver.spec.name, Deadline.after(_READ_S)), indent=1))
@@ -267,8 +267,8 @@ def _time(duration_s: float) -> str:
 
 
 def _run(driver: Driver) -> None:
-    from connect.backfill.job import JobState
-    from connect.cli.backfill_screen import shown_beside
+    from connect.backfill.job.job import JobState
+    from connect.cli.shared.backfill_screen import shown_beside
 
     try:
         with driver:
@@ -299,9 +299,9 @@ def _driver(
 
     `runs_by`: the command that runs its lanes, by the `engine` that was given; None: none are run.
     """
-    from connect.backfill.connectors import connectors_of
     from connect.backfill.driver import Driver
-    from connect.cli.worker_settings import read_worker_settings, with_every_file
+    from connect.backfill.job.connectors import connectors_of
+    from connect.cli.shared.worker_settings import read_worker_settings, with_every_file
 
     config = read_worker_settings(worker)
     spec, folder = _spec(job, config, jobs_topic, runs_by, engine)
@@ -314,7 +314,7 @@ def _driver(
 def _looking_on(job: str, worker: Path, jobs_topic: str | None) -> Driver:
     """The driver of a job of which the state in Kafka is all that is asked for: it has no connectors."""
     from connect.backfill.driver import Driver
-    from connect.cli.worker_settings import read_worker_settings
+    from connect.cli.shared.worker_settings import read_worker_settings
 
     config = read_worker_settings(worker)
     spec, _ = _spec(job, config, jobs_topic, None, None)
@@ -325,10 +325,10 @@ def _spec(
     job: str, config: WorkerConfig, jobs_topic: str | None, runs_by: str | None, engine: str | None
 ) -> tuple[BackfillSpec, Path | None]:
     """The spec of a job, and the folder of its file; None: it is known by its name."""
-    from connect.api.deadline import Deadline
-    from connect.backfill.job_store import known_spec
-    from connect.backfill.spec_file import parse_engine, read_spec
-    from connect.backfill.stored_spec import runnable, without_choices
+    from connect.backfill.job.job_store import known_spec
+    from connect.backfill.job.spec_file import parse_engine, read_spec
+    from connect.backfill.job.stored_spec import runnable, without_choices
+    from connect.lib.deadline import Deadline
 
     file = Path(job)
     folder = file.parent if file.suffix in {".yaml", ".yml"} or file.exists() else None

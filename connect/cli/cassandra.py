@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from connect.cli.command_errors import one_line_errors
+from connect.cli.shared.command_errors import one_line_errors
 
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
-    from connect.backfill.spec import BackfillSpec
+    from connect.backfill.job.spec import BackfillSpec
 
 CONNECTOR_CLASS: Final = "connect.cassandra.CassandraSourceConnector"
 _WHAT_IS_ASKED: Final = frozenset(
@@ -67,8 +67,8 @@ def restore(  # noqa: PLR0917 - click calls it by name
     range, so the same command goes on after a crash. Agents may send changes meanwhile.
     """
     from connect.backfill.driver import Driver
-    from connect.cli.overrides import parse_overrides
-    from connect.cli.worker_settings import read_worker_settings, with_every_file
+    from connect.cli.shared.overrides import parse_overrides
+    from connect.cli.shared.worker_settings import read_worker_settings, with_every_file
 
     given = {"keyspace": keyspace, "tables": tables, "topic.prefix": topic_prefix, "written.since": since}
     said = {key: value for key, value in given.items() if value is not None}
@@ -88,7 +88,7 @@ def restore(  # noqa: PLR0917 - click calls it by name
 
 def _is_done(driver: Driver) -> bool:
     """Run the job to its end; False: it failed or was paused."""
-    from connect.backfill.job import JobState
+    from connect.backfill.job.job import JobState
 
     begun = driver.begin()
     click.echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
@@ -102,7 +102,7 @@ def _is_done(driver: Driver) -> bool:
 
 
 def _is_good(driver: Driver) -> bool:
-    from connect.backfill.verify import verify
+    from connect.backfill.verify.verify import verify
 
     verdict = verify(driver)
     for line in verdict.lines():
@@ -111,7 +111,7 @@ def _is_good(driver: Driver) -> bool:
 
 
 def _delete_missing(driver: Driver) -> None:
-    from connect.backfill.missing import delete_missing
+    from connect.backfill.verify.missing import delete_missing
 
     for topic, keys in delete_missing(driver).items():
         click.echo(f"{topic}: {keys:,} keys were gone, and have tombstones now")
@@ -123,7 +123,7 @@ def connector_config(file: Path, overrides: Mapping[str, str]) -> dict[str, str]
     ConfigError: the file holds no configuration, or neither names a keyspace.
     """
     from connect.api.errors import ConfigError
-    from connect.api.setting_text import text_of
+    from connect.lib.setting_text import text_of
 
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
@@ -175,7 +175,7 @@ def restore_spec(name: str, engine: str, lanes: int) -> BackfillSpec:
     from pydantic import ValidationError
 
     from connect.api.errors import ConfigError
-    from connect.backfill.spec import BackfillSpec
+    from connect.backfill.job.spec import BackfillSpec
 
     try:
         return BackfillSpec.model_validate(

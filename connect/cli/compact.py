@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.worker_settings import read_worker_settings
+from connect.cli.shared.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
-    from connect.api.compaction import CompactedFiles, Compaction
-    from connect.backfill.spec import Engine
+    from connect.api.optional.compaction import CompactedFiles, Compaction
+    from connect.backfill.job.spec import Engine
     from connect.client.manifests import Manifest
-    from connect.plugins import Catalog
+    from connect.plugins.catalog import Catalog
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _MIB = 2**20
@@ -51,11 +51,11 @@ def compact(
     again. Exit code 1: something could not be done.
     """
     from connect.api.allowed_paths import EVERYWHERE
-    from connect.api.compaction import Compaction
     from connect.api.errors import ConnectError
-    from connect.backfill.spec import Engine
+    from connect.api.optional.compaction import Compaction
+    from connect.backfill.job.spec import Engine
     from connect.client.manifests import read_manifests
-    from connect.plugins import Catalog
+    from connect.plugins.catalog import Catalog
 
     wish = Compaction(target_mib * _MIB, min_age_hours * _HOUR_S)
     failed = False
@@ -83,7 +83,7 @@ def _compacted(
     catalog: Catalog, manifest: Manifest, worker: Mapping[str, str], wish: Compaction, engine: Engine | None
 ) -> Iterator[CompactedFiles]:
     """Group by group here, or all at once on Spark."""
-    from connect.backfill.compaction import GroupTask, compact_on_spark, compactable
+    from connect.backfill.engines.compaction import GroupTask, compact_on_spark, compactable
 
     sink = compactable(catalog, manifest.name, manifest.config, worker)
     groups = sink.compaction_groups(wish)
@@ -99,7 +99,7 @@ def _compacted(
 
 
 def _tell_groups(catalog: Catalog, manifest: Manifest, worker: Mapping[str, str], wish: Compaction) -> None:
-    from connect.backfill.compaction import compactable
+    from connect.backfill.engines.compaction import compactable
 
     for group in compactable(catalog, manifest.name, manifest.config, worker).compaction_groups(wish):
         click.echo(f"{group.where}: {len(group.files)} files of {group.size_bytes / _MIB:.1f} MiB would become 1")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from connect.cli.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
+from connect.cli.shared.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
 
 if TYPE_CHECKING:
     from connect.client.changes import Change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from connect.cli.cluster_options import print_table
+from connect.cli.shared.cluster_options import print_table
 
 
 @click.group()

@@ -18,8 +18,8 @@ def demo(kill: bool, seed: int | None, leave: bool, rows: int | None) -> None:
     from rich.console import Console
 
     from connect.api.errors import ConnectError
-    from connect.demo.run import DemoPlan, kill_moments, run
-    from connect.services import ServiceError
+    from connect.tools.demo.run import DemoPlan, kill_moments, run
+    from connect.tools.services import ServiceError
 
     console = Console()
     # Asked to end is asked to clean up, however it is asked.

@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from connect.dev.environment import DevEnvironment
+    from connect.tools.dev.environment import DevEnvironment
 
 WATCH_INTERVAL_S: Final = 2.0
 FOLDER: Final = Path(".connect-dev")
@@ -39,8 +39,8 @@ def dev(folder: Path, registry: bool, s3: bool, allow: tuple[Path, ...]) -> None
     from rich.console import Console
 
     from connect.api.errors import ConnectError
-    from connect.dev.environment import DevEnvironment, Parts
-    from connect.services import ServiceError
+    from connect.tools.dev.environment import DevEnvironment, Parts
+    from connect.tools.services import ServiceError
 
     console = Console(soft_wrap=True)
     # Asked to end is asked to clean up, however it is asked.
@@ -64,7 +64,7 @@ def dev(folder: Path, registry: bool, s3: bool, allow: tuple[Path, ...]) -> None
 
 
 def _tell(environment: DevEnvironment, folder: Path, console: Console) -> None:
-    from connect.dev.environment import BUCKET, S3_KEYS
+    from connect.tools.dev.environment import BUCKET, S3_KEYS
 
     console.print("\n[bold]ready[/bold]", highlight=False)
     width = max(map(len, environment.addresses))

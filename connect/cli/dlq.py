@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from connect.cli.command_errors import one_line_errors
-from connect.cli.worker_settings import read_worker_settings
+from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from connect.api.deadline import Deadline
     from connect.dlq.letter import Identity, Letter
     from connect.dlq.letters import LetterTopic
     from connect.dlq.replay import Outcome
     from connect.dlq.selection import Selection
+    from connect.lib.deadline import Deadline
 
 _FILTERS = (
     click.option("--connector", help="Only letters of this connector."),
@@ -162,10 +162,10 @@ def replay(  # noqa: PLR0917 - click calls it by name
     """
     from connect.dlq.current import CurrentConnectors
     from connect.dlq.replay import Replay, To, transactional_id
-    from connect.kafka.producer import BatchProducer
-    from connect.kafka.settings import producer_settings
-    from connect.plugins import Catalog
-    from connect.runtime.topic_look import reserved_topics
+    from connect.kafka.client.settings import producer_settings
+    from connect.kafka.produce.producer import BatchProducer
+    from connect.plugins.catalog import Catalog
+    from connect.runtime.settings.topic_look import reserved_topics
 
     selection = _selection(filters, places)
     worker, deadline = read_worker_settings(file), _deadline(timeout_s)
@@ -255,6 +255,6 @@ def _open(file: Path, dlq_topic: str) -> LetterTopic:
 
 
 def _deadline(timeout_s: float) -> Deadline:
-    from connect.api.deadline import Deadline
+    from connect.lib.deadline import Deadline
 
     return Deadline.after(timeout_s)

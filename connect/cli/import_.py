@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.cluster_options import as_json, client_of, cluster_command, print_json
+from connect.cli.shared.cluster_options import as_json, client_of, cluster_command, print_json
 
 if TYPE_CHECKING:
     from connect.client.imports import ImportReport

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from connect.cli.command_errors import one_line_errors
+from connect.cli.shared.command_errors import one_line_errors
 
 
 @click.group()
@@ -23,7 +23,7 @@ def init() -> None:
 )  # fmt: skip
 def connector(name: str, kind: str, into: Path) -> None:
     """Write a connector that works, its tests and a tutorial into the new folder NAME."""
-    from connect.scaffold.project import ConnectorKind, make_project
+    from connect.tools.scaffold.project import ConnectorKind, make_project
 
     with one_line_errors():
         folder = make_project(name, ConnectorKind(kind), into)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.cluster_options import as_json, cluster_command, print_json, print_table
+from connect.cli.shared.cluster_options import as_json, cluster_command, print_json, print_table
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from connect.cli.worker_settings import read_worker_settings
+from connect.cli.shared.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
     from connect.client.manifests import Manifest
-    from connect.evaluate.options import Options
-    from connect.evaluate.poc_comparison import Line
-    from connect.evaluate.result import Result
+    from connect.poc.report.result_comparison import Line
+    from connect.poc.sandbox.options import Options
+    from connect.poc.sandbox.result import Result
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _SOME = click.IntRange(min=1)
@@ -87,9 +87,9 @@ def run(
     Exit code 0: it fits, 1: with warnings, 2: it does not fit, 3: it could not be tested.
     """
     from connect.api.errors import ConnectError
-    from connect.evaluate.options import Options, seconds_of
-    from connect.evaluate.prices import Prices, read_prices
-    from connect.evaluate.result import defects_of
+    from connect.poc.sandbox.options import Options, seconds_of
+    from connect.poc.sandbox.prices import Prices, read_prices
+    from connect.poc.sandbox.result import defects_of
 
     try:
         _require_folders(out, json_file)
@@ -97,7 +97,7 @@ def run(
         options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed, prices)
         worker = None if worker_file is None else read_worker_settings(worker_file).originals
         manifests = _manifests(what, tables, target, settings, out.parent)
-        from connect.evaluate.report import html_report
+        from connect.poc.report.report import html_report
 
         # Ended by another program, it cleans up as after Ctrl-C.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -115,7 +115,7 @@ def run(
 def _evaluated(manifests: Sequence[Manifest], options: Options, worker: Mapping[str, str] | None) -> Result:
     """Who typed the command named the connector, which reaches what that person may."""
     from connect.api.allowed_paths import EVERYWHERE
-    from connect.evaluate.evaluation import evaluate
+    from connect.poc.evaluation import evaluate
 
     return evaluate(manifests, options, _say, worker, EVERYWHERE)
 
@@ -147,7 +147,7 @@ def compare(
     topics of the evaluation's own that are removed in the end.
     """
     from connect.api.errors import ConfigError, ConnectError
-    from connect.evaluate.poc_comparison import as_text, compare_results
+    from connect.poc.report.result_comparison import as_text, compare_results
 
     try:
         if java_url is not None and worker_file is not None and right is None:
@@ -177,10 +177,10 @@ def _result_of(file: Path) -> Any:
 
 def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_rows: int) -> Sequence[Line]:
     from connect.api.errors import ConfigError
-    from connect.cli.cluster_options import client_of
+    from connect.cli.shared.cluster_options import client_of
     from connect.client.manifests import read_manifests
-    from connect.evaluate.beside_java import beside_java
-    from connect.evaluate.options import Options, seconds_of
+    from connect.poc.beside_java import beside_java
+    from connect.poc.sandbox.options import Options, seconds_of
 
     manifest, *others = read_manifests([file])
     if others:
@@ -210,10 +210,10 @@ def _end(result: Result, report: Path, json_file: Path | None, fail_on: frozense
 def _manifests(
     what: Sequence[str], tables: Sequence[str], target: str | None, settings: Sequence[str], folder: Path
 ) -> Sequence[Manifest]:
-    from connect.cli.overrides import parse_overrides
+    from connect.cli.shared.overrides import parse_overrides
     from connect.client.manifests import read_manifests
-    from connect.evaluate.addresses import is_url, manifests_of, write_manifest
-    from connect.plugins import Catalog
+    from connect.plugins.catalog import Catalog
+    from connect.poc.addresses import is_url, manifests_of, write_manifest
 
     if len(what) != 1 or not is_url(what[0]):
         return read_manifests(map(Path, what))

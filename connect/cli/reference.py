@@ -9,7 +9,7 @@ import click
 def reference() -> None:
     """Print the reference of keys, plug-ins, metrics and commands as Markdown, your own plug-ins included."""
     from connect.cli import main
-    from connect.plugins import Catalog
-    from connect.reference.page import reference as page
+    from connect.plugins.catalog import Catalog
+    from connect.tools.reference.page import reference as page
 
     click.echo(page(Catalog.installed(), main), nl=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.cluster_options import cluster_command, print_table
+from connect.cli.shared.cluster_options import cluster_command, print_table
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.api.nearest import nearest
-from connect.cli.cluster_options import cluster_command
+from connect.cli.shared.cluster_options import cluster_command
+from connect.lib.nearest import nearest
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient, Json

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from connect.cli.log_options import log_options
-from connect.runtime.loading import loading
+from connect.cli.shared.log_options import log_options
+from connect.runtime.host.loading import loading
 
 if TYPE_CHECKING:
-    from connect.runtime.worker_config import WorkerConfig
+    from connect.runtime.settings.worker_config import WorkerConfig
 
 
 @click.command()
@@ -25,9 +25,9 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
     """Run a worker with the settings of FILE: YAML, or a Java .properties file as Kafka Connect takes it."""
     with loading():
         from connect.api.errors import ConfigError
-        from connect.cli.overrides import parse_overrides
+        from connect.cli.shared.overrides import parse_overrides
         from connect.cluster.worker_file import read_worker_file, worker_config
-        from connect.plugins import Catalog
+        from connect.plugins.catalog import Catalog
         from connect.telemetry.logs import set_up_logs
 
     set_up_logs("json" if log_format == "json" else "text", log_level)
@@ -55,8 +55,8 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bo
         import structlog
 
         from connect.api.errors import ConnectError
-        from connect.app import StartError, Worker
-        from connect.cli.stop_signals import StopSignals
+        from connect.cli.shared.stop_signals import StopSignals
+        from connect.worker.app import StartError, Worker
 
     if notes:
         structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from connect.api.secrets import HIDDEN
 from connect.client.manifests import Manifest
+from connect.lib.secrets import HIDDEN
 
 Verb = Literal["create", "update", "leave", "delete"]
 

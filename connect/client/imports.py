@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.api.secrets import HIDDEN
 from connect.client.rest import ConnectClient, RefusedError
+from connect.lib.deadline import Deadline
+from connect.lib.secrets import HIDDEN
 
 Verdict = Literal["can be copied", "copied", "moved", "refused"]
 WAIT_S: Final = 60.0

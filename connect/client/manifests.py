@@ -61,7 +61,7 @@ def _files(path: Path) -> Iterator[Path]:
 def _manifests(file: Path) -> Iterator[Manifest]:
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".properties":
-        from connect.runtime.java_properties import parse_properties
+        from connect.runtime.settings.java_properties import parse_properties
 
         yield _manifest(dict(parse_properties(text)), file)
         return

@@ -12,15 +12,15 @@ import yaml
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.setting_text import text_of
-from connect.cluster.validation_clients import POLICIES, policy_name
-from connect.cluster.validation_plugins import CONVERTERS, class_error
-from connect.plugins import Catalog
-from connect.runtime.config_providers import config_providers
-from connect.runtime.config_secrets import secret_texts
-from connect.runtime.java_properties import parse_properties
-from connect.runtime.worker_config import WorkerConfig
-from connect.runtime.worker_rest_keys import BASIC_AUTH_CLASS
+from connect.cluster.validation.client_settings import POLICIES, policy_name
+from connect.cluster.validation.plugins import CONVERTERS, class_error
+from connect.lib.setting_text import text_of
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.config_providers import config_providers
+from connect.runtime.settings.config_secrets import secret_texts
+from connect.runtime.settings.java_properties import parse_properties
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 BASIC_AUTH: Final = BASIC_AUTH_CLASS.rpartition(".")[2]

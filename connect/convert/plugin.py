@@ -5,8 +5,8 @@ from __future__ import annotations
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.convert.avro.config import AvroConfig
-from connect.convert.config import JsonConfig, NoConfig, StringConfig
 from connect.convert.json_schema.config import JsonSchemaConfig
+from connect.convert.plain.config import JsonConfig, NoConfig, StringConfig
 from connect.convert.protobuf.config import ProtobufConfig
 
 KAFKA_VERSION = "4.1.0"
@@ -14,15 +14,15 @@ CONFLUENT_VERSION = "8.3.0"
 _CONNECT = "org.apache.kafka.connect."
 _CONFLUENT = "io.confluent.connect."
 _BOTH: tuple[tuple[str, str, type[Config], str], ...] = (
-    ("json.JsonConverter", "json_converter:json", JsonConfig, "JSON, with or without a schema in every message."),
-    ("storage.StringConverter", "raw:string", StringConfig, "The text of a value; reads strings."),
-    ("converters.ByteArrayConverter", "raw:byte_array", NoConfig, "Bytes as they are."),
-    ("converters.BooleanConverter", "primitives:boolean", NoConfig, "One byte, 0 or 1."),
-    ("converters.ShortConverter", "primitives:short", NoConfig, "16-bit integers, big-endian."),
-    ("converters.IntegerConverter", "primitives:integer", NoConfig, "32-bit integers, big-endian."),
-    ("converters.LongConverter", "primitives:long", NoConfig, "64-bit integers, big-endian."),
-    ("converters.FloatConverter", "primitives:float32", NoConfig, "32-bit IEEE 754 numbers, big-endian."),
-    ("converters.DoubleConverter", "primitives:float64", NoConfig, "64-bit IEEE 754 numbers, big-endian."),
+    ("json.JsonConverter", "json.converter:json", JsonConfig, "JSON, with or without a schema in every message."),
+    ("storage.StringConverter", "plain.raw:string", StringConfig, "The text of a value; reads strings."),
+    ("converters.ByteArrayConverter", "plain.raw:byte_array", NoConfig, "Bytes as they are."),
+    ("converters.BooleanConverter", "plain.primitives:boolean", NoConfig, "One byte, 0 or 1."),
+    ("converters.ShortConverter", "plain.primitives:short", NoConfig, "16-bit integers, big-endian."),
+    ("converters.IntegerConverter", "plain.primitives:integer", NoConfig, "32-bit integers, big-endian."),
+    ("converters.LongConverter", "plain.primitives:long", NoConfig, "64-bit integers, big-endian."),
+    ("converters.FloatConverter", "plain.primitives:float32", NoConfig, "32-bit IEEE 754 numbers, big-endian."),
+    ("converters.DoubleConverter", "plain.primitives:float64", NoConfig, "64-bit IEEE 754 numbers, big-endian."),
 )
 
 _REGISTRY: tuple[tuple[str, str, type[Config], str], ...] = (
@@ -52,7 +52,7 @@ def connect_plugins() -> list[Plugin]:
         plugins += _as_both(_CONFLUENT + name, factory, config, CONFLUENT_VERSION, doc)
     simple = _CONNECT + "storage.SimpleHeaderConverter"
     doc = "Header values as text; the type is inferred when read."
-    target = "connect.convert.simple_header:simple_header"
+    target = "connect.convert.plain.simple_header:simple_header"
     plugins.append(Plugin(PluginKind.HEADER_CONVERTER, simple, target, NoConfig, KAFKA_VERSION, doc))
     return plugins
 

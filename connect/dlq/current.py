@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.plugin import PluginKind
-from connect.cluster.config_reading import read_connectors
+from connect.cluster.store.config_reading import read_connectors
 from connect.dlq.letter import Letter
 from connect.dlq.source_rows import batches_of
 from connect.kafka.raw import RawBatch
-from connect.plugins import Catalog
-from connect.runtime.build import connector_plugin
-from connect.runtime.clients import Clients
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.pipeline import SinkPipeline
-from connect.runtime.tolerance import BadRow
-from connect.runtime.worker_config import WorkerConfig
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.clients import Clients
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.build.task_parts import connector_plugin
+from connect.runtime.records.pipeline import SinkPipeline
+from connect.runtime.records.tolerance import BadRow
+from connect.runtime.settings.worker_config import WorkerConfig
 
 Convert = Callable[[Letter], list[RawBatch]]
 """What a letter becomes: records to produce. LetterRefusedError says why it cannot be replayed."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from connect.kafka.raw import RawBatch
-from connect.runtime.dead_letter import PREFIX
-from connect.runtime.source_letters import FORMAT, SOURCE_TOPIC, LetterFormat
+from connect.runtime.records.dead_letter import PREFIX
+from connect.runtime.records.source_letters import FORMAT, SOURCE_TOPIC, LetterFormat
 
 
 class Place(NamedTuple):

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
 from connect.dlq.letter import Identity, Letter, Place, letters_in
 from connect.dlq.selection import Selection
-from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 log = logging.getLogger(__name__)
 MARKS_SUFFIX: Final = ".replayed"

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.dlq.letter import Identity, Letter
 from connect.dlq.letters import LetterTopic
 from connect.dlq.selection import Selection
-from connect.kafka.producer import BatchProducer
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.runtime.internal_topics import ReservedTopics
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.internal_topics import ReservedTopics
 
 LETTERS_AT_ONCE: Final = 500
 """Letters in one transaction."""

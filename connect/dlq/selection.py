@@ -9,7 +9,7 @@ from typing import Final
 
 from connect.api.errors import ConfigError
 from connect.dlq.letter import Letter, Place
-from connect.runtime.tolerance import Stage
+from connect.runtime.records.tolerance import Stage
 
 _SPAN: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
 _PLACE: Final = re.compile(r"(?:(\d{1,10}):)?(\d{1,19})", re.ASCII)

@@ -6,7 +6,7 @@ from connect.api.codec import HeaderConverter
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.dlq.letter import Letter
-from connect.runtime.source_letters import LetterFormat, letter_converters
+from connect.runtime.records.source_letters import LetterFormat, letter_converters
 
 
 def batches_of(letter: Letter, headers: HeaderConverter) -> list[Batch]:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from connect.api.secret_parts import HIDDEN, is_suspect
+from connect.lib.secret_parts import HIDDEN, is_suspect
 
 TEXT_CHARS_MAX: Final = 100_000
 """Longer texts are cut: nobody reads them, and looking for secrets in them would take long."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from connect.api.placeholders import is_reference, without_placeholders
+from connect.lib.placeholders import is_reference, without_placeholders
 
 HIDDEN: Final = "[hidden]"
 """What a secret looks like wherever a person could see it (Kafka's Password.HIDDEN)."""

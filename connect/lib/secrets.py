@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from connect.api.known_secrets import KnownSecrets, hidden_in
-from connect.api.secret_parts import HIDDEN, SecretPart, is_suspect, secret_parts, url_parts
+from connect.lib.known_secrets import KnownSecrets, hidden_in
+from connect.lib.secret_parts import HIDDEN, SecretPart, is_suspect, secret_parts, url_parts
 
 __all__ = [
     "HIDDEN",

@@ -10,8 +10,8 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from connect.api.javatext.numbers import parse_real, parse_whole
-from connect.api.secrets import HIDDEN
+from connect.lib.javatext.numbers import parse_real, parse_whole
+from connect.lib.secrets import HIDDEN
 
 _BLANK: Final = "".join(map(chr, range(33)))
 """What Java's `String.trim` takes away: controls and space, and no space of other scripts."""

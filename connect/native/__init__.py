@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from connect.api.native_build import is_stale
+from connect.lib.native_build import is_stale
 
 if TYPE_CHECKING:
     import pyarrow as pa

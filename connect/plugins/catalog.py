@@ -19,8 +19,8 @@ import pluggy
 from connect.api.config import Config
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP, PROJECT, Plugin, PluginKind, PluginSpec
-from connect.extras import pip_line
-from connect.java_connectors import instead_of
+from connect.plugins.extras import pip_line
+from connect.plugins.java_connectors import instead_of
 
 CONNECTORS: Final = (PluginKind.SINK, PluginKind.SOURCE)
 LISTED: Final = (

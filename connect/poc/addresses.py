@@ -1,4 +1,4 @@
-"""Makes connector configurations from URLs. Each plug-in says which URLs are its own (`connect.api.address`)."""
+"""Makes connector configurations from URLs. Each plug-in says which are its own (`connect.api.optional.address`)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 
-from connect.api.address import Addressed
 from connect.api.errors import ConfigError
+from connect.api.optional.address import Addressed
 from connect.api.plugin import PluginKind
-from connect.api.secrets import masked
 from connect.client.manifests import Manifest
-from connect.plugins import Catalog
+from connect.lib.secrets import masked
+from connect.plugins.catalog import Catalog
 
 
 def is_url(text: str) -> bool:

@@ -7,26 +7,26 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import PluginKind
 from connect.client.manifests import Manifest
 from connect.client.rest import ConnectClient
-from connect.evaluate.comparison import compare
-from connect.evaluate.connector_runs import SourceCluster
-from connect.evaluate.evaluation import worker_settings
-from connect.evaluate.java_cluster import JavaCluster
-from connect.evaluate.options import Options
-from connect.evaluate.poc_comparison import NONE, Line
-from connect.evaluate.progress import Say
-from connect.evaluate.record_differences import Record, differences, records_of
-from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.source_run import SourceRun, SourceRunner
-from connect.evaluate.timeline import rate
-from connect.evaluate.topic_rows import TopicRows
-from connect.kafka.log_reader import Span, read_spans
-from connect.plugins import Catalog
-from connect.runtime.build import connector_plugin
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.poc.evaluation import worker_settings
+from connect.poc.report.result_comparison import NONE, Line
+from connect.poc.sandbox.comparison import compare
+from connect.poc.sandbox.connector_runs import SourceCluster
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.progress import Say
+from connect.poc.sandbox.record_differences import Record, differences, records_of
+from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sandbox.timeline import rate
+from connect.poc.sandbox.topic_rows import TopicRows
+from connect.poc.source.java_cluster import JavaCluster
+from connect.poc.source.source_run import SourceRun, SourceRunner
+from connect.runtime.build.task_parts import connector_plugin
 
 COMPARED: Final = 10_000
 """At most so many records of each partition are compared part by part."""

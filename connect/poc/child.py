@@ -1,4 +1,4 @@
-"""The process in which an evaluation calls the user's plug-in: `python -m connect.evaluate.child`.
+"""The process in which an evaluation calls the user's plug-in: `python -m connect.poc.child`.
 
 A plug-in that hangs, crashes or leaks costs this process only. `children.asked_of` writes the question to its standard
 input as JSON, and reads the answer from its standard output as JSON.
@@ -15,21 +15,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from connect.api.bulk import BulkSource, SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.api.origins import DescribesColumns
+from connect.api.optional.bulk import BulkSource, SplitSize
+from connect.api.optional.origins import DescribesColumns
+from connect.api.optional.trial import TrialSink, TrialTarget
 from connect.api.records import TopicPartition
-from connect.api.trial import TrialSink, TrialTarget
-from connect.evaluate.copies import write_records
-from connect.evaluate.examination import examined
-from connect.evaluate.made_records import made_records
-from connect.evaluate.sample import take_sample
-from connect.evaluate.sink_sample import reading_settings, take_sink_sample
-from connect.evaluate.sink_schema_change import RECORDS, changed_records
-from connect.evaluate.source_schema_change import try_changes
-from connect.kafka.log_reader import Span, read_spans
-from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.copies import write_records
+from connect.poc.sandbox.examination import examined
+from connect.poc.sink.made_records import made_records
+from connect.poc.sink.sink_sample import reading_settings, take_sink_sample
+from connect.poc.sink.sink_schema_change import RECORDS, changed_records
+from connect.poc.source.sample import take_sample
+from connect.poc.source.source_schema_change import try_changes
+from connect.runtime.build.connector_settings import ConnectorParts, ConnectorSettings
 
 HASH_BYTES: Final = 12
 Asked = Mapping[str, Any]
@@ -56,7 +56,7 @@ def plan(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
     """Estimate how much a source has to read, by its own plan of a bulk read. No row is read."""
     connector = parts.build_connector()
     if not isinstance(connector, BulkSource):
-        raise ConnectError("The connector cannot be read in bulk (connect.api.bulk).")
+        raise ConnectError("The connector cannot be read in bulk (connect.api.optional.bulk).")
     made = connector.plan_bulk(SplitSize(asked["chunk_rows"], asked["chunk_bytes"]), deadline)
     return {
         "chunks": len(made.splits),

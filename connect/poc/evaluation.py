@@ -13,16 +13,16 @@ from connect.api.config import leave_keys
 from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin, PluginKind
 from connect.client.manifests import Manifest
-from connect.evaluate.options import Options
-from connect.evaluate.progress import Progress, Say, checks_of
-from connect.evaluate.result import Check, Result
-from connect.evaluate.sandbox import REGISTRY_KEY, Sandbox, with_registry
-from connect.evaluate.secrecy import Secrecy
-from connect.evaluate.sink_evaluation import check_sink
-from connect.evaluate.source_evaluation import check_source
-from connect.java_connectors import instead_of
-from connect.plugins import CONNECTORS, Catalog
-from connect.runtime.config_providers import placeholders
+from connect.plugins.catalog import CONNECTORS, Catalog
+from connect.plugins.java_connectors import instead_of
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.progress import Progress, Say, checks_of
+from connect.poc.sandbox.result import Check, Result
+from connect.poc.sandbox.sandbox import REGISTRY_KEY, Sandbox, with_registry
+from connect.poc.sandbox.secrecy import Secrecy
+from connect.poc.sink.sink_evaluation import check_sink
+from connect.poc.source.source_evaluation import check_source
+from connect.runtime.settings.config_providers import placeholders
 
 _PROVIDERS = "config.providers"
 _FROM_WORKER = (

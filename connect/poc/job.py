@@ -1,4 +1,4 @@
-"""Runs an evaluation in a process of its own: `python -m connect.evaluate.job`.
+"""Runs an evaluation in a process of its own: `python -m connect.poc.job`.
 
 The first line on standard input is the request, as JSON. Each line on standard output is a JSON object: `said` holds a
 sentence of progress; the last line has `result` and `report`, or `error`. When standard input ends, the owner is gone
@@ -17,7 +17,7 @@ from typing import Any
 
 from connect.api.errors import ConnectError
 from connect.client.manifests import Manifest
-from connect.evaluate.options import Options
+from connect.poc.sandbox.options import Options
 
 
 def asked_options(given: Mapping[str, Any]) -> Options:
@@ -34,8 +34,8 @@ def main() -> int:
     threading.Thread(target=_end_with_owner, daemon=True, name="owner").start()
     manifests = [Manifest(one["name"], one["config"], "REST") for one in asked["connectors"]]
     try:
-        from connect.evaluate.evaluation import evaluate
-        from connect.evaluate.report import html_report
+        from connect.poc.evaluation import evaluate
+        from connect.poc.report.report import html_report
 
         result = evaluate(manifests, asked_options(asked["options"]), lambda text: _tell(said=text), asked["worker"])
         _tell(result=result.as_json(), report=html_report(result))

@@ -8,11 +8,11 @@ from weakref import WeakValueDictionary
 
 from aiohttp import ClientSession, TCPConnector, web
 
-from connect.rest import (
+from connect.rest.openapi import openapi_route
+from connect.rest.resources import (
     backfills,
     connector_state,
     connectors,
-    evaluations,
     history,
     internal,
     loggers,
@@ -24,19 +24,19 @@ from connect.rest import (
     topics,
     why,
 )
-from connect.rest.basic_auth import basic_auth
-from connect.rest.browsers import browsers
-from connect.rest.connections import CONNECTIONS, counted
-from connect.rest.context import CONTEXT, RestContext
-from connect.rest.cross_origin import cross_origin
-from connect.rest.errors import errors_to_http
-from connect.rest.forward import CLIENT
-from connect.rest.notes import NOTED
-from connect.rest.openapi import openapi_route
-from connect.rest.request_body import LIMIT_BYTES
-from connect.rest.response_headers import response_headers
-from connect.rest.routing import Route, add_routes
-from connect.rest.tls import client_context
+from connect.rest.resources import poc as evaluations
+from connect.rest.resources.notes import NOTED
+from connect.rest.server.basic_auth import basic_auth
+from connect.rest.server.browsers import browsers
+from connect.rest.server.connections import CONNECTIONS, counted
+from connect.rest.server.context import CONTEXT, RestContext
+from connect.rest.server.cross_origin import cross_origin
+from connect.rest.server.errors import errors_to_http
+from connect.rest.server.forward import CLIENT
+from connect.rest.server.request_body import LIMIT_BYTES
+from connect.rest.server.response_headers import response_headers
+from connect.rest.server.routing import Route, add_routes
+from connect.rest.server.tls import client_context
 
 ADMIN_KEY: Final = "admin.listeners"
 """Set, admin paths are on its listeners alone, and nowhere when it is empty."""

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from connect.rest.answers import json_answer
-from connect.rest.context import context_of
 from connect.rest.openapi_schemas import BODIES, QUERIES, SCHEMAS
-from connect.rest.routing import JSON, Route
+from connect.rest.server.answers import json_answer
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import JSON, Route
 
 _ERRORS: Final = {"default": {"$ref": "#/components/responses/Error"}}
 

@@ -9,14 +9,14 @@ from typing import Final
 
 from aiohttp import web
 
-from connect.cluster.operations import Operations
-from connect.plugins import Catalog
+from connect.cluster.model.operations import Operations
+from connect.plugins.catalog import Catalog
 from connect.rest.app import admin_app, rest_app
-from connect.rest.client_errors import client_errors_in_one_line
-from connect.rest.connections import CONNECTIONS, TLS_S, Connections, Patience
-from connect.rest.context import RestContext
-from connect.rest.listeners import BACKLOG, Bound, Listener, bind
-from connect.runtime.worker_config import WorkerConfig
+from connect.rest.server.client_errors import client_errors_in_one_line
+from connect.rest.server.connections import CONNECTIONS, TLS_S, Connections, Patience
+from connect.rest.server.context import RestContext
+from connect.rest.server.listeners import BACKLOG, Bound, Listener, bind
+from connect.runtime.settings.worker_config import WorkerConfig
 
 CONNECTIONS_MAX: Final = 256
 _SHUTDOWN_S: Final = 1.0

@@ -10,8 +10,8 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import Connector
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.plugin import PluginKind
-from connect.plugins import Catalog
-from connect.runtime.build import build_connector
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_connector
 
 _OWN: Final = "connect."
 _SPLIT_ROWS: Final = "connect.split.rows"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from connect.api.bulk import BulkSource, Split, SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.optional.bulk import BulkSource, Split, SplitSize
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 from connect.spark.columns import frame_rows, frame_schema, frame_type
 from connect.spark.options import FrameOptions
 from connect.spark.source_task import OpenTask, retried

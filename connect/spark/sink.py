@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.backfill.chunk import Step
-from connect.backfill.markers import compact, parsed
-from connect.kafka.log_reader import Span, read_spans
-from connect.kafka.producer import BatchProducer
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.markers import compact, parsed
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 if TYPE_CHECKING:
     import pyarrow as pa

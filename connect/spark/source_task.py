@@ -10,11 +10,11 @@ from typing import Final, Self, TypeVar
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import Connector, SourceTask, TransactionContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition, batches_of
 from connect.api.topics import SourceTopics
-from connect.runtime.ledger import partition_key
+from connect.lib.deadline import Deadline
+from connect.runtime.source.ledger import partition_key
 
 T = TypeVar("T")
 _POLL_S: Final = 5.0

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from connect.api.deadline import Deadline
 from connect.api.records import Batch
-from connect.runtime.ledger import partition_key
+from connect.lib.deadline import Deadline
+from connect.runtime.source.ledger import partition_key
 from connect.spark.columns import frame_rows, frame_schema
 from connect.spark.options import FrameOptions
 from connect.spark.source_task import OpenTask, positions_of, retried

@@ -24,10 +24,10 @@ from pyspark.sql.datasource import (
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.codec import AvroValues
 from connect.api.connector import SinkTask
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, Consumed, TopicPartition
 from connect.api.schema import Schema
+from connect.lib.deadline import Deadline
 from connect.spark.columns import connector_rows, keys_of
 from connect.spark.options import FrameOptions
 from connect.spark.source_task import retried

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-from connect.api.known_secrets import KnownSecrets
+from connect.lib.known_secrets import KnownSecrets
 
 MOST: Final = 20_000
 """How many secrets a process keeps in mind: those it read last. Whoever may validate could make it read any number."""
@@ -28,7 +28,7 @@ class SecretTexts:
     def add(self, secrets: Iterable[str], *, as_words: bool = False) -> None:
         """Hide these from now on, also as JSON, URLs, base64 and Python's repr write them.
 
-        `as_words`: poor ones, too, wherever they are words of their own; see `connect.api.known_secrets`.
+        `as_words`: poor ones, too, wherever they are words of their own; see `connect.lib.known_secrets`.
         """
         found = [secret for secret in secrets if secret]
         with self._adding:

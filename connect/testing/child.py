@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from connect import python_child
 from connect.api.connector import SourceTask
-from connect.api.deadline import Deadline
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, Record, batches_of
+from connect.lib import python_child
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connect.testing.source_run import leave_everywhere
 

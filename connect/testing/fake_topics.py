@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.state import StateEntries, StateEntry
+from connect.lib.deadline import Deadline
 
 
 @dataclass

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from connect.api.codec import AvroValues
 from connect.api.connector import TransactionContext
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Record, SourcePosition, TopicPartition
 from connect.api.schema import Schema
+from connect.lib.deadline import Deadline
 from connect.testing.fake_topics import FakeTopics
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 from connect.testing.bounded import THREAD_PREFIX
 
 CYCLES = 3

@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import SchemaError
 from connect.api.plugin import Capability
+from connect.lib.deadline import Deadline
 from connect.testing.drivers import ROW_SCHEMA, BadRows, Row, SchemalessBadRows, SinkDriver, SinkTopics
 from connect.testing.equality import difference
 from connect.testing.rows import make_rows, unwritten, written_twice

@@ -10,10 +10,10 @@ from typing import Any, Self, cast
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.connector import SinkTask
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.bounded import CALL_LIMIT_S, TaskThread
 from connect.testing.drivers import ROW_SCHEMA, Row
 from connect.testing.fakes import FakeSinkContext

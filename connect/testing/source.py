@@ -12,10 +12,10 @@ import pytest
 
 from connect.api.arrow import arrow_type
 from connect.api.connector import CleanupConnector
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.plugin import Capability
 from connect.api.records import Column
+from connect.lib.deadline import Deadline
 from connect.testing.bounded import TaskThread
 from connect.testing.drivers import Breakable, Deletes, InOrder, LeavesBehind, SourceDriver, Updates
 from connect.testing.equality import difference

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.plugin import Capability
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 from connect.testing.child import offsets_of, read_journal, records_of, start_child
 from connect.testing.drivers import Sessions, SourceDriver, SplitsAnew, UnreadableRows
 from connect.testing.fakes import OffsetStore

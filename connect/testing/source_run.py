@@ -10,9 +10,9 @@ from typing import Any, Self, TypeVar, cast
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import Connector, ResumingConnector, SourceTask
-from connect.api.deadline import Deadline
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, SourcePosition, batches_of
+from connect.lib.deadline import Deadline
 from connect.testing.bounded import CALL_LIMIT_S, TaskThread
 from connect.testing.fakes import FakeSourceContext, OffsetStore, Rejected
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
 from connect.testing.bounded import THREAD_PREFIX
 from connect.testing.drivers import SchemaChanges, SourceTopics
 from connect.testing.equality import difference

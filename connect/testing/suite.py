@@ -14,9 +14,9 @@ import pytest
 from pydantic import ValidationError
 
 from connect.api.config import ConfigType, KeyDefinition
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Capability, Plugin
+from connect.lib.deadline import Deadline
 from connect.testing.bounded import TaskThread
 from connect.testing.drivers import Breakable
 from connect.testing.source_run import build_connector, leave_everywhere

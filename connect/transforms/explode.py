@@ -10,11 +10,11 @@ from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.extra_config import ExplodeConfig
-from connect.transforms.field_path import parse_path
-from connect.transforms.fields import not_a_row
-from connect.transforms.sides import Side
-from connect.transforms.structs import masked_by, rebuilt, struct_array
+from connect.transforms.settings.extra_config import ExplodeConfig
+from connect.transforms.structure.field_path import parse_path
+from connect.transforms.structure.fields import not_a_row
+from connect.transforms.structure.sides import Side
+from connect.transforms.structure.structs import masked_by, rebuilt, struct_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

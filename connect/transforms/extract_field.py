@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Schema, Type
-from connect.transforms.config import ExtractFieldConfig
-from connect.transforms.field_path import parse_path
-from connect.transforms.fields import map_rows, not_a_row
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import masked_by, with_default
+from connect.transforms.settings.config import ExtractFieldConfig
+from connect.transforms.structure.field_path import parse_path
+from connect.transforms.structure.fields import map_rows, not_a_row
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import masked_by, with_default
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.config import FlattenConfig
-from connect.transforms.fields import FieldsTransform
-from connect.transforms.java_names import class_name
-from connect.transforms.sides import Side
-from connect.transforms.structs import masked_by, members, rebuilt, with_default
+from connect.transforms.settings.config import FlattenConfig
+from connect.transforms.structure.fields import FieldsTransform
+from connect.transforms.structure.java_names import class_name
+from connect.transforms.structure.sides import Side
+from connect.transforms.structure.structs import masked_by, members, rebuilt, with_default
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Header
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.config import HeaderFromConfig
 from connect.transforms.extract_field import extract
-from connect.transforms.fields import FieldsTransform
-from connect.transforms.nested import Nested, by_parent
-from connect.transforms.sides import Side
-from connect.transforms.structs import column_of, rebuilt, value_of
+from connect.transforms.settings.config import HeaderFromConfig
+from connect.transforms.structure.fields import FieldsTransform
+from connect.transforms.structure.nested import Nested, by_parent
+from connect.transforms.structure.sides import Side
+from connect.transforms.structure.structs import column_of, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

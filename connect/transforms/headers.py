@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from connect.api.javatext.values import parse_string
 from connect.api.records import Batch, Header
-from connect.transforms.config import DropHeadersConfig, InsertHeaderConfig
+from connect.api.values.parse import parse_string
+from connect.transforms.settings.config import DropHeadersConfig, InsertHeaderConfig
 
 
 class InsertHeader:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, struct
-from connect.transforms.config import HoistFieldConfig
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import unique
+from connect.transforms.settings.config import HoistFieldConfig
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import unique
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Field, Schema
-from connect.transforms.config import InsertFieldConfig
-from connect.transforms.field_path import parse_path
-from connect.transforms.fields import FieldsTransform
-from connect.transforms.nested import Nested, Path
-from connect.transforms.sides import Side
-from connect.transforms.structs import column_of, members, rebuilt, value_of
+from connect.transforms.settings.config import InsertFieldConfig
+from connect.transforms.structure.field_path import parse_path
+from connect.transforms.structure.fields import FieldsTransform
+from connect.transforms.structure.nested import Nested, Path
+from connect.transforms.structure.sides import Side
+from connect.transforms.structure.structs import column_of, members, rebuilt, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

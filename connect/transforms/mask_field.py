@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
-from connect.api.javatext.numbers import BITS, parse_float32, wrapped
 from connect.api.records import Batch
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.config import MaskFieldConfig
-from connect.transforms.fields import FieldsTransform, each_column
-from connect.transforms.java_names import class_name
-from connect.transforms.nested import Nested, nested
-from connect.transforms.sides import Side
-from connect.transforms.structs import column_of, members, plain_schema, value_of
+from connect.api.values.text import BITS
+from connect.lib.javatext.numbers import parse_float32, wrapped
+from connect.transforms.settings.config import MaskFieldConfig
+from connect.transforms.structure.fields import FieldsTransform, each_column
+from connect.transforms.structure.java_names import class_name
+from connect.transforms.structure.nested import Nested, nested
+from connect.transforms.structure.sides import Side
+from connect.transforms.structure.structs import column_of, members, plain_schema, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

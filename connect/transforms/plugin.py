@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
-from connect.transforms import config as c
-from connect.transforms import extra_config as e
+from connect.transforms.settings import config as c
+from connect.transforms.settings import extra_config as e
 
 VERSION = "0.1.0"
 KAFKA_VERSION = "4.1.0"
 _PACKAGE = "org.apache.kafka.connect.transforms."
 _SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
-    ("Cast", "cast", c.CastConfig, "Changes the type of fields or of the whole."),
+    ("Cast", "cast.cast", c.CastConfig, "Changes the type of fields or of the whole."),
     ("ExtractField", "extract_field", c.ExtractFieldConfig, "Replaces the whole with one of its fields."),
     ("Flatten", "flatten", c.FlattenConfig, "Lifts nested fields to the top level."),
     ("HeaderFrom", "header_from", c.HeaderFromConfig, "Moves or copies fields into headers."),
@@ -20,7 +20,7 @@ _SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
     ("MaskField", "mask_field", c.MaskFieldConfig, "Replaces fields with an empty or given value."),
     ("ReplaceField", "replace_field", c.ReplaceFieldConfig, "Drops and renames fields."),
     ("SetSchemaMetadata", "set_schema_metadata", c.SetSchemaMetadataConfig, "Names and numbers the schema."),
-    ("TimestampConverter", "timestamp_converter", c.TimestampConverterConfig, "Changes the form of a timestamp."),
+    ("TimestampConverter", "time.timestamp_converter", c.TimestampConverterConfig, "Changes the form of a timestamp."),
 )
 _WHOLE: tuple[tuple[str, str, type[Config], str], ...] = (
     ("DropHeaders", "headers:DropHeaders", c.DropHeadersConfig, "Removes headers."),
@@ -32,9 +32,9 @@ _WHOLE: tuple[tuple[str, str, type[Config], str], ...] = (
 )
 _OURS: tuple[tuple[str, str, type[Config], str], ...] = (
     ("Explode", "explode", e.ExplodeConfig, "Makes one record of each element of an array."),
-    ("PythonFunction", "python_function", e.PythonFunctionConfig, "Calls a Python function per row or per batch."),
+    ("PythonFunction", "code.python_function", e.PythonFunctionConfig, "Calls a Python function per row or per batch."),
     ("Redact", "redact", e.RedactConfig, "Empties, masks or hashes fields by patterns of their names, at any depth."),
-    ("Sql", "sql", e.SqlConfig, "Filters rows and computes columns by DuckDB's SQL."),
+    ("Sql", "code.sql", e.SqlConfig, "Filters rows and computes columns by DuckDB's SQL."),
 )
 _UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
 _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (

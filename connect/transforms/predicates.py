@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from connect.api.javatext.regex import compile_pattern
 from connect.api.records import Batch
-from connect.transforms.config import HasHeaderKeyConfig, NoConfig, TopicNameMatchesConfig
-from connect.transforms.sides import null_rows
+from connect.lib.javatext.regex import compile_pattern
+from connect.transforms.settings.config import HasHeaderKeyConfig, NoConfig, TopicNameMatchesConfig
+from connect.transforms.structure.sides import null_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

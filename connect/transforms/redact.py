@@ -10,14 +10,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import SchemaError
-from connect.api.javatext.regex import compile_pattern
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.extra_config import RedactConfig
-from connect.transforms.fields import map_rows
+from connect.lib.javatext.regex import compile_pattern
 from connect.transforms.mask_field import empty_value
-from connect.transforms.sides import Side
-from connect.transforms.structs import PerSchema, masked_by, struct_array
+from connect.transforms.settings.extra_config import RedactConfig
+from connect.transforms.structure.fields import map_rows
+from connect.transforms.structure.sides import Side
+from connect.transforms.structure.structs import PerSchema, masked_by, struct_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from connect.api.errors import RejectedRowsError, SchemaError
-from connect.api.javatext.date_format import DateFormat
-from connect.api.javatext.regex import compile_pattern, expand
 from connect.api.records import Batch
-from connect.transforms.config import RegexRouterConfig, TimestampRouterConfig
+from connect.lib.javatext.date_format import DateFormat
+from connect.lib.javatext.regex import compile_pattern, expand
+from connect.transforms.settings.config import RegexRouterConfig, TimestampRouterConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa

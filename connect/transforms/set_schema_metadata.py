@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Schema, Type
-from connect.transforms.config import SetSchemaMetadataConfig
-from connect.transforms.fields import FieldsTransform
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import column_of, value_of
+from connect.transforms.settings.config import SetSchemaMetadataConfig
+from connect.transforms.structure.fields import FieldsTransform
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import column_of, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

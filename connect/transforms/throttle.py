@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.records import Batch
-from connect.transforms.extra_config import ThrottleConfig
+from connect.lib.deadline import Deadline
+from connect.transforms.settings.extra_config import ThrottleConfig
 
 LONGEST_WAIT_S: Final = 10.0
 """A task has to hear of a stop, and a consumer has to be polled."""

@@ -14,8 +14,8 @@ from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Header
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.extra_config import UnwrapConfig
-from connect.transforms.structs import constant, is_struct, masked_by, rebuilt, struct_array
+from connect.transforms.settings.extra_config import UnwrapConfig
+from connect.transforms.structure.structs import constant, is_struct, masked_by, rebuilt, struct_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

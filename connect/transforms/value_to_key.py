@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, struct
-from connect.transforms.config import ValueToKeyConfig
 from connect.transforms.extract_field import extract
-from connect.transforms.field_path import parse_path
-from connect.transforms.fields import FieldsTransform, not_a_row
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import column_of, members, struct_array, unique, value_of
+from connect.transforms.settings.config import ValueToKeyConfig
+from connect.transforms.structure.field_path import parse_path
+from connect.transforms.structure.fields import FieldsTransform, not_a_row
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import column_of, members, struct_array, unique, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

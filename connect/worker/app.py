@@ -14,42 +14,42 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.cluster.claiming import Claiming
-from connect.cluster.cluster_claim import ClusterClaim
-from connect.cluster.config_store import ConfigStore
-from connect.cluster.connector_catalog import InstalledConnectors
-from connect.cluster.forked_host import ForkedHosts
-from connect.cluster.group_membership import GroupMember, GroupMembership, SlotListener
-from connect.cluster.herder import Herder
-from connect.cluster.host_logs import at_worker_levels, name_java_loggers
-from connect.cluster.host_process import CommandProcess, HostProcess, python_host
-from connect.cluster.internal_topics import internal_topics
-from connect.cluster.kafka_claims import KafkaClaims
-from connect.cluster.lease import SHARE, UNHEARD_SHARE, Lease
-from connect.cluster.log import MakeLog, OnRecord, RecordLog
-from connect.cluster.membership import Membership
-from connect.cluster.settling import Surroundings
-from connect.cluster.sink_groups import GroupOffsets
-from connect.cluster.supervisor import KILL_GRACE_S, Launch
-from connect.cluster.task_host import Host, HostListener, TaskHost
-from connect.kafka.kv_log import KeyValueLog
-from connect.kafka.membership_consumer import MembershipConsumer
-from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.plugins import Catalog
-from connect.runtime.config_providers import config_providers
-from connect.runtime.exactly_once import fences_leader
-from connect.runtime.group_calls import ADMIN_OVERRIDE
-from connect.runtime.internal_topics import slots_topic
-from connect.runtime.loading import loading
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.herder.herder import Herder
+from connect.cluster.herder.reconcile import Surroundings
+from connect.cluster.hosts.forked_host import ForkedHosts
+from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
+from connect.cluster.hosts.host_process import CommandProcess, HostProcess, python_host
+from connect.cluster.hosts.lease import SHARE, UNHEARD_SHARE, Lease
+from connect.cluster.hosts.supervisor import KILL_GRACE_S, Launch
+from connect.cluster.hosts.task_host import Host, HostListener, TaskHost
+from connect.cluster.leader.group_membership import GroupMember, GroupMembership, SlotListener
+from connect.cluster.loop.connector_catalog import InstalledConnectors
+from connect.cluster.loop.membership import Membership
+from connect.cluster.model.cluster_claim import ClusterClaim
+from connect.cluster.model.topic_layout import internal_topics
+from connect.cluster.offsets.sink_groups import GroupOffsets
+from connect.cluster.store.claiming import Claiming
+from connect.cluster.store.compacted_log import MakeLog, OnRecord, RecordLog
+from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.kafka_claims import KafkaClaims
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.consume.membership_consumer import MembershipConsumer
+from connect.kafka.log.kv_log import KeyValueLog
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.runtime.calls.group_calls import ADMIN_OVERRIDE
+from connect.runtime.host.loading import loading
+from connect.runtime.settings.config_providers import config_providers
+from connect.runtime.settings.internal_topics import slots_topic
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.exactly_once import fences_leader
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
 from connect.telemetry.tracing import check_installed, is_switched_on
 
 if TYPE_CHECKING:
-    from connect.rest.server import RestServer
+    from connect.rest.rest_server import RestServer
 
 ATTEMPT_S: Final = 15.0
 CONTACT_S: Final = 3.0
@@ -139,7 +139,7 @@ class Worker:
             self._rest.stop()
 
     def _serve_rest(self) -> str:
-        from connect.rest.server import RestServer
+        from connect.rest.rest_server import RestServer
 
         try:
             config_providers(self._config.originals, self._catalog)  # none is built before a host needs it

@@ -10,27 +10,27 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from connect.api.bulk import BulkSinkContext
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
-from connect.api.findings import Finding
+from connect.api.optional.bulk import BulkSinkContext
+from connect.api.optional.findings import Finding
+from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
-from connect.api.topic_ids import TopicIds
-from connectors.bigquery.bulk import BigQueryBulkWriter
-from connectors.bigquery.client import account_of, open_warehouse
-from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
-from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.given_up import given_up
-from connectors.bigquery.intake import taken_in
-from connectors.bigquery.landing import Landing, landing_of
-from connectors.bigquery.lanes import Lane, first_pending
-from connectors.bigquery.preflight import check, missing_roles
-from connectors.bigquery.staging_tables import Role
-from connectors.bigquery.target import Targets
-from connectors.bigquery.trial import TrialDataset
-from connectors.bigquery.warehouse import Warehouse
+from connect.lib.deadline import Deadline
+from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.tables.preflight import check, missing_roles
+from connectors.bigquery.tables.trial import TrialDataset
+from connectors.bigquery.warehouse.client import account_of, open_warehouse
+from connectors.bigquery.warehouse.errors import RefusedJobError
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.bulk import BigQueryBulkWriter
+from connectors.bigquery.write.given_up import given_up
+from connectors.bigquery.write.intake import taken_in
+from connectors.bigquery.write.table_buffers import Lane, first_pending
+from connectors.bigquery.write.tables_ready import Targets
+from connectors.bigquery.write.write_mode import Landing, landing_of
 
 _log = logging.getLogger(__name__)
 _LOOK_S = 0.25

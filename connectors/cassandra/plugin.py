@@ -6,11 +6,11 @@ from typing import Final
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.cassandra.config import CassandraSourceConfig
 from connectors.cassandra.dedup.config import CassandraDedupConfig
 from connectors.cassandra.envelope_config import EnvelopeConfig
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 from connectors.cassandra.sink.config import CassandraSinkConfig
+from connectors.cassandra.source.config import CassandraSourceConfig
 
 SOURCE: Final = Plugin(
     kind=PluginKind.SOURCE,
@@ -19,7 +19,7 @@ SOURCE: Final = Plugin(
         "io.lenses.streamreactor.connect.cassandra.source.CassandraSourceConnector",
         "com.datamountaineer.streamreactor.connect.cassandra.source.CassandraSourceConnector",
     ),
-    factory="connectors.cassandra.source:CassandraSourceConnector",
+    factory="connectors.cassandra.source.connector:CassandraSourceConnector",
     config=CassandraSourceConfig,
     version=__version__,
     doc="Reads tables of any schema by token ranges, shared among tasks and resumed where each was.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from connect.api.address import Addressed
+from connect.api.optional.address import Addressed
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from connect.api.config import ConnectorConfig, Int, ListOf, String, key, non_empty
 from connect.api.errors import ConfigProblem
-from connect.api.key_role import KeyRole
 from connect.api.reach import Reach
+from connect.lib.key_role import KeyRole
 
 
 def paths_key() -> Any:

@@ -21,10 +21,10 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connect.api.key_role import KeyRole
 from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connect.api.url import Url, UrlText
+from connect.lib.key_role import KeyRole
 from connectors.file.config import paths_key
 
 S3: Final = "s3://"

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from connect.api import schema as s
-from connect.api.bulk import BulkPlan, Split, SplitSize
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
+from connect.api.optional.bulk import BulkPlan, Split, SplitSize
 from connect.api.records import Batch, Column, SourcePosition
 from connect.api.time_types import TimePrecision
+from connect.lib.deadline import Deadline
 from connectors.file.data_config import DataFilesSourceConfig
 from connectors.file.data_formats import DataFormat, Page
 from connectors.file.data_lines import CsvLines, JsonLines, LineFiles

@@ -11,9 +11,9 @@ from typing import Final
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
 from connectors.file.config import FileStreamSinkConfig
 from connectors.file.text import lines_of
 from connectors.file.trial import TrialFile

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch, Column, SourcePosition
+from connect.lib.deadline import Deadline
 from connectors.file.config import FileStreamSourceConfig
 from connectors.file.inputs import FileInput, Input, StandardInput
 from connectors.file.lines import Lines, complete_size, split_lines

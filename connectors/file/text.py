@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connect.api.javatext.value_text import java_string
 from connect.api.records import Column
 from connect.api.schema import Schema, Type
+from connect.api.values.text import java_string
 
 _TEXT = pa.large_string()
 _LIKE_JAVA = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.lib.deadline import Deadline
 
 
 class TrialFile:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 SOURCE = Plugin(
     kind=PluginKind.SOURCE,
     name="io.confluent.connect.jdbc.JdbcSourceConnector",
     aliases=("io.aiven.connect.jdbc.JdbcSourceConnector", "connectors.jdbc.JdbcSource"),
-    factory="connectors.jdbc.source:JdbcSourceConnector",
-    address="connectors.jdbc.address:addressed",
+    factory="connectors.jdbc.source.connector:JdbcSourceConnector",
+    address="connectors.jdbc.settings.address:addressed",
     config=JdbcSourceConfig,
     version=__version__,
     doc="Reads tables or a query of an SQL database, whole or by an incrementing or timestamp column.",

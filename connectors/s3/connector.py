@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import Connector
-from connectors.s3.config import S3SinkConfig
 from connectors.s3.iceberg.connector import IcebergSinkConnector
-from connectors.s3.sink import S3SinkConnector
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.sink import S3SinkConnector
 
 
 def connector(config: ConnectorConfig) -> Connector:

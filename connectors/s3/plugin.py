@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.s3.aiven.config import AivenS3SinkConfig
-from connectors.s3.config import S3SinkConfig
+from connectors.s3.settings.config import S3SinkConfig
 
 
 def _product_version() -> str:
@@ -20,7 +20,7 @@ SINK = Plugin(
     kind=PluginKind.SINK,
     name="io.confluent.connect.s3.S3SinkConnector",
     factory="connectors.s3.connector:connector",
-    address="connectors.s3.address:addressed",
+    address="connectors.s3.settings.address:addressed",
     config=S3SinkConfig,
     version=_product_version(),
     doc="Writes topics to an S3 bucket as Parquet, Avro, JSON lines or raw bytes; each record is in one object.",

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from connect.services import KafkaService
+from connect.tools.services import KafkaService
 from tests.bench.backfill_bench import ROWS as BACKFILL_ROWS
 from tests.bench.backfill_bench import measure_backfill
 from tests.bench.bigquery_duplicates import duplicates_table, measure_duplicates

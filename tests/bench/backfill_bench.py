@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from connect.services.errors import ServiceError
-from connect.services.ivy import Artifact, fetch
-from connect.services.postgres import PostgresService
-from connect.services.registry import SchemaRegistryService
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.process.errors import ServiceError
+from connect.tools.services.registry import SchemaRegistryService
 from tests.bench.backfill_jobs import PARTITIONS
 from tests.bench.measure import Figure, entry
 from tests.bench.server_cpu import ServerCpu

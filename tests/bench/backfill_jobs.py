@@ -92,7 +92,7 @@ def plain_spark(settings: Settings) -> Figure:
 
 
 def _spec(settings: Settings, engine: dict[str, Any]) -> Any:
-    from connect.backfill.spec import BackfillSpec
+    from connect.backfill.job.spec import BackfillSpec
 
     return BackfillSpec.model_validate(
         {
@@ -105,7 +105,7 @@ def _spec(settings: Settings, engine: dict[str, Any]) -> Any:
 def _backfilled(settings: Settings, spec: Any, start_s: float) -> Figure:
     from connect.backfill.driver import Driver
     from connect.backfill.estimate import estimated
-    from connect.runtime.worker_config import WorkerConfig
+    from connect.runtime.settings.worker_config import WorkerConfig
 
     name = settings["topic"]
     worker = WorkerConfig.parse(
@@ -153,7 +153,7 @@ def _connector(settings: Settings) -> dict[str, str]:
 
 
 def _soon() -> Any:
-    from connect.api.deadline import Deadline
+    from connect.lib.deadline import Deadline
 
     return Deadline.after(60.0)
 

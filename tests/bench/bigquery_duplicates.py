@@ -17,11 +17,11 @@ from google.cloud import bigquery
 from rich.table import Table
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connect.services import BigQueryService
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.bigquery.config import BigQuerySinkConfig
+from connect.tools.services import BigQueryService
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkConnector
 
 IDS, BATCH = 5_000, 500

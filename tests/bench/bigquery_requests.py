@@ -14,9 +14,7 @@ from google.cloud.bigquery_storage_v1.types import AppendRowsRequest, AppendRows
 from rich.table import Table
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.appending import DefaultStream, Writer, rows_of
-from connectors.bigquery.capturing import Capture
-from connectors.bigquery.dedup import (
+from connectors.bigquery.dedup.rules import (
     INSERT_ID,
     IS_APPEND,
     IS_DELETE,
@@ -27,11 +25,13 @@ from connectors.bigquery.dedup import (
     DedupColumns,
     Placed,
 )
-from connectors.bigquery.paths import Path, Root
-from connectors.bigquery.sealed import Piece, SealedBatch
-from connectors.bigquery.storage import StorageWriter
-from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.types import arrow_type_of
+from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
+from connectors.bigquery.rows.paths import Path, Root
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.rows.types import arrow_type_of
+from connectors.bigquery.tables.capturing import Capture
+from connectors.bigquery.warehouse.storage import StorageWriter
+from connectors.bigquery.write.appending import DefaultStream, Writer, rows_of
 from tests.bench.measure import RUNS, Figure, measure
 
 ROWS, BATCH = 200_000, 500

@@ -10,7 +10,7 @@ from typing import Any
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
-from connect.services import BigQueryEndpoint, BigQueryService
+from connect.tools.services import BigQueryEndpoint, BigQueryService
 from tests.bench.measure import entry
 from tests.bench.throughput import Bench, new_topic, run
 

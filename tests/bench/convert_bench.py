@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from connect.api import schema as s
 from connect.api.records import Column
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 BATCH_ROWS = 10_000
 SCHEMA = s.struct(

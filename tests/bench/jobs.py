@@ -14,17 +14,17 @@ from pathlib import Path
 from confluent_kafka import Consumer
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.plugin import PluginKind
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
-from connect.plugins import Catalog
-from connect.runtime.agent import look_for_cycles_rarely
-from connect.runtime.build import build_connector
-from connect.runtime.clients import Clients
-from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
-from connect.runtime.task_run import TaskRun
-from connect.runtime.worker_config import WorkerConfig
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.clients import Clients
+from connect.runtime.build.task_parts import build_connector
+from connect.runtime.host.agent import look_for_cycles_rarely
+from connect.runtime.host.task_run import TaskRun
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
 from tests.bench import backfill_jobs, memory_source, null_sink, sql_jobs, sql_sink_jobs
 from tests.bench.cassandra import cassandra_jobs
 from tests.bench.cpu_profile import CpuProfile

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSelector, FileSystem, S3FileSystem
 
-from connect.services import KafkaService, SeaweedS3Service
-from connect.services.errors import ServiceError
-from connect.services.s3 import S3Endpoint
+from connect.tools.services import KafkaService, SeaweedS3Service
+from connect.tools.services.process.errors import ServiceError
+from connect.tools.services.s3 import S3Endpoint
 from tests.bench.cluster.cluster_workers import KAFKAS_HEAP_MIB
 from tests.bench.java.avro_converter import CLASS as AVRO_CONVERTER
 from tests.bench.java.avro_converter import avro_converter

@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connect.services import SeaweedS3Service
-from connect.services.s3 import S3Endpoint
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.sink import S3SinkTask
+from connect.tools.services import SeaweedS3Service
+from connect.tools.services.s3 import S3Endpoint
+from connectors.s3.settings.classes import FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkTask
 from tests.bench.rows import struct_array
 
 BUCKET = "paths"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from connect.services.registry import SchemaRegistryService
+from connect.tools.services.registry import SchemaRegistryService
 from tests.bench import s3_files
 from tests.bench.java.avro_converter import CLASS as AVRO_CONVERTER
 from tests.bench.measure import Figure, entry

@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Iterator
 from functools import partial
 
-from connect.services.errors import ServiceError
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
-from connect.services.registry import SchemaRegistryService
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.process.errors import ServiceError
+from connect.tools.services.registry import SchemaRegistryService
 from tests.bench.java.java_jdbc import java_entries
 from tests.bench.measure import RUNS, Figure, entry, in_all
 from tests.bench.server_cpu import ServerCpu, compilers_cpu_s

@@ -9,10 +9,10 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.sink import JdbcSinkConnector
 from tests.bench.measure import Figure, measure
 from tests.bench.rows import NAMES, SCHEMA, plain_rows, struct_array

@@ -11,9 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from connect.services import KafkaService
-from connect.services.errors import ServiceError
-from connect.services.registry import SchemaRegistryService
+from connect.tools.services import KafkaService
+from connect.tools.services.process.errors import ServiceError
+from connect.tools.services.registry import SchemaRegistryService
 from tests.bench.java.avro_converter import CLASS as AVRO_CONVERTER
 from tests.bench.java.avro_converter import avro_converter
 from tests.bench.java.java_peer import JavaPeer, build_plugins

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connect.plugins import Catalog
-from connect.runtime.chain import Link, apply_chain
+from connect.plugins.catalog import Catalog
+from connect.runtime.records.chain import Link, apply_chain
 from connect.transforms.plugin import connect_plugins
 
 ROWS, ROUNDS = 10_000, 200

@@ -16,8 +16,8 @@ from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.plugin import Plugin, PluginKind
 from connect.api.records import Column, Header
 from connect.api.schema import Schema
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 from connect.convert.plugin import connect_plugins
 
 FILES = ("json", "json-random", "converter-ByteArray", "converter-Number", "converter-String", "header-Simple")

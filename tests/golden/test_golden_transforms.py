@@ -20,10 +20,10 @@ from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, Sch
 from connect.api.plugin import Plugin
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.api.schema import DATE, TIME, TIMESTAMP, Schema
-from connect.plugins import Catalog
-from connect.runtime.build import build_chain
-from connect.runtime.chain import apply_chain
-from connect.runtime.connector_config import SinkConnectorConfig
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_chain
+from connect.runtime.records.chain import apply_chain
+from connect.runtime.settings.connector_config import SinkConnectorConfig
 from connect.transforms.plugin import connect_plugins
 
 FILES = sorted(path.stem for path in FIXTURES.glob("smt-*.jsonl"))

@@ -12,10 +12,10 @@ from typing import Any
 from kit_table import TableConfig, reached
 
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.api.records import Batch, Record, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.drivers import Row
 
 CHECK = "CHECK (text IS NOT 'refused')"

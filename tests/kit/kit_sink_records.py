@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from kit_sink import TableSink, TableSinkConnector
 from kit_table import reached
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
 
 
 class FailsOnTwoBadRowsTask(TableSink):

@@ -13,10 +13,10 @@ from kit_table import PARTITION, START, TableConfig, TableConnector, TableSource
 
 from connect.api.config import ConnectorConfig, Int, String, at_least, key
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connect.api.url import Url, UrlText
+from connect.lib.deadline import Deadline
 
 
 class AcksEarlyTask(TableSource):

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 from connect.api import schema as s
 from connect.api.config import ConnectorConfig, Int, Password, String, at_least, key
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError, SchemaError
-from connect.api.key_role import KeyRole
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.api.records import Batch, Column, Record, SourcePosition
+from connect.lib.deadline import Deadline
+from connect.lib.key_role import KeyRole
 from connect.testing.drivers import ROW_SCHEMA, Row
 
 PARTITION = {"table": "rows", "parts": 1}

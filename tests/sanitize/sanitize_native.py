@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from connect.api.native_build import sources_id
+from connect.lib.native_build import sources_id
 
 CORE, ROWS = Path("connect/native/src"), Path("connectors/jdbc/native/src")
 CASSANDRA = Path("connectors/cassandra/native/src")

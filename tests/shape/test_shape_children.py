@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from shape_tree import ROOT, modules, named
 
-PLACE = ROOT / "connect/python_child.py"
-GUARD = ROOT / "connect/services/guard.py"
+PLACE = ROOT / "connect/lib/python_child.py"
+GUARD = ROOT / "connect/tools/services/process/guard.py"
 """Runs on its own, with the standard library alone; it starts what it is told to."""
-SERVICES = "connect/services/"
+SERVICES = "connect/tools/services/"
 """Services run programs that are no Python: databases, Java. They are for demo and tests."""
 STARTERS = {"Popen", "run", "call", "check_call", "check_output", "get_context", "Process", "system", "execv", "execve"}
 

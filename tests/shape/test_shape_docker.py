@@ -6,10 +6,10 @@ from pathlib import Path
 
 import yaml
 
-from connect.cli.overrides import parse_overrides
+from connect.cli.shared.overrides import parse_overrides
 from connect.cluster.worker_file import read_worker_file
-from connect.runtime.worker_config import WorkerConfig
-from connect.services.kafka import KAFKA_VERSION
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services.kafka import KAFKA_VERSION
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()

@@ -11,11 +11,11 @@ from server_relay import ServerRelay
 from sql_services import installed
 
 from connect.api.records import Record
-from connect.services.mariadb import MariaDbService
-from connect.services.ports import free_ports
-from connect.services.postgres import PostgresService
-from connect.services.sql import SqlEndpoint
 from connect.testing.drivers import Row
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.process.ports import free_ports
+from connect.tools.services.sql import SqlEndpoint
 
 TABLE, OTHER_TABLE = "orders", "returns"
 COLUMNS = ("id", "tie", "text", "whole", "number")

@@ -9,8 +9,8 @@ import psycopg
 import pymysql
 from server_relay import ServerRelay
 
-from connect.api.deadline import Deadline
-from connect.services.sql import SqlEndpoint
+from connect.lib.deadline import Deadline
+from connect.tools.services.sql import SqlEndpoint
 
 _OTHERS_OF_POSTGRES = "backend_type IN ('client backend', 'walsender') AND pid <> pg_backend_pid()"
 _OTHERS_OF_MARIADB = "FROM information_schema.processlist WHERE user = 'connect' AND id <> connection_id()"

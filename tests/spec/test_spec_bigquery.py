@@ -10,9 +10,9 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
-from connect.services import BigQueryEndpoint, BigQueryService
 from connect.testing.drivers import ROW_SCHEMA, Row
 from connect.testing.sink import SinkSuite
+from connect.tools.services import BigQueryEndpoint, BigQueryService
 from connectors.bigquery.plugin import SINK
 
 pytestmark = pytest.mark.integration

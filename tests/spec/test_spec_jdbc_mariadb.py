@@ -11,8 +11,8 @@ from jdbc_servers import MariaDb
 from keyed_source import KeyedSourceSuite
 
 from connect.api.plugin import Capability
-from connect.services.mariadb import MariaDbService
 from connect.testing.source import SourceSuite
+from connect.tools.services.mariadb import MariaDbService
 from connectors.jdbc.plugin import SOURCE
 
 pytestmark = pytest.mark.integration

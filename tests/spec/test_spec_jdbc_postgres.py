@@ -11,8 +11,8 @@ from jdbc_servers import Postgres
 from keyed_source import KeyedSourceSuite
 
 from connect.api.plugin import Capability
-from connect.services.postgres import PostgresService
 from connect.testing.source import SourceSuite
+from connect.tools.services.postgres import PostgresService
 from connectors.jdbc.plugin import SOURCE
 
 pytestmark = pytest.mark.integration

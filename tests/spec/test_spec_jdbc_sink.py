@@ -15,10 +15,10 @@ import pytest
 from jdbc_drivers import started
 from jdbc_servers import MariaDb, Postgres
 
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
 from connect.testing.drivers import Row
 from connect.testing.sink import SinkSuite
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
 from connectors.jdbc.plugin import SINK
 
 UPSERT = {

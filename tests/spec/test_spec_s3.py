@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from botocore.config import Config
 
-from connect.services import S3Endpoint
 from connect.testing.drivers import Row
 from connect.testing.sink import SinkSuite
+from connect.tools.services import S3Endpoint
 from connectors.s3.plugin import SINK
 
 pytestmark = pytest.mark.integration

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from connect.api.codec import AvroValues
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, SourcePosition
 from connect.api.schema import Schema
+from connect.lib.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)

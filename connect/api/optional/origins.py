@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 
 class Kept(StrEnum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 
 class TrialTarget(Protocol):

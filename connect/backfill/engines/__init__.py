@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from connect.backfill.chunk import LaneReport
-from connect.backfill.kinds import JobConnectors
-from connect.backfill.lane import LaneTask
-from connect.backfill.spec import BackfillSpec
+from connect.backfill.job.chunk import LaneReport
+from connect.backfill.job.kinds import JobConnectors
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.lane.lane import LaneTask
 
 
 class Engine(Protocol):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from connect.api.compaction import CompactableSink, CompactedFiles, FileGroup
 from connect.api.errors import ConnectError
+from connect.api.optional.compaction import CompactableSink, CompactedFiles, FileGroup
 from connect.backfill.engines.spark import SparkEngine, collected
-from connect.backfill.spec import Engine
-from connect.plugins import Catalog
-from connect.runtime.build import build_connector
+from connect.backfill.job.spec import Engine
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_connector
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 
-from connect import python_child
 from connect.api.errors import ConnectError
-from connect.backfill.chunk import LaneReport, Wish
-from connect.backfill.kinds import JobConnectors
-from connect.backfill.lane import LaneTask, RunLane, load, run_lane
-from connect.runtime.parent_death import die_with_parent
+from connect.backfill.job.chunk import LaneReport, Wish
+from connect.backfill.job.kinds import JobConnectors
+from connect.backfill.lane.lane import LaneTask, RunLane, load, run_lane
+from connect.lib import python_child
+from connect.runtime.host.parent_death import die_with_parent
 
 _log = logging.getLogger(__name__)
 

@@ -10,9 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from connect import python_child
 from connect.api.errors import ConnectError
-from connect.backfill.chunk import LaneReport
 from connect.backfill.engines.spark_errors import (
     action_errors,
     jvm_away,
@@ -26,9 +24,11 @@ from connect.backfill.engines.spark_errors import (
     require_java,
     require_pyspark,
 )
-from connect.backfill.kinds import JobConnectors
-from connect.backfill.lane import LaneTask, RunLane, run_lane
-from connect.backfill.spec import Engine as EngineSpec
+from connect.backfill.job.chunk import LaneReport
+from connect.backfill.job.kinds import JobConnectors
+from connect.backfill.job.spec import Engine as EngineSpec
+from connect.backfill.lane.lane import LaneTask, RunLane, run_lane
+from connect.lib import python_child
 
 if TYPE_CHECKING:
     import pyarrow as pa

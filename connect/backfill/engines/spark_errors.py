@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.backfill.spec import Engine as EngineSpec
+from connect.backfill.job.spec import Engine as EngineSpec
 
 _REMEDIES: Final = (
     (r"PYTHON_VERSION_MISMATCH|Python in worker has different version",

@@ -15,13 +15,13 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Protocol
 
-from connect.api.bulk import Split
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.backfill.markers import ChunkState, Marker, chunk_states, with_headers
-from connect.backfill.parts import ChunkRest, Part
-from connect.kafka.errors import AbortableError
+from connect.api.optional.bulk import Split
+from connect.backfill.job.markers import ChunkState, Marker, chunk_states, with_headers
+from connect.backfill.job.parts import ChunkRest, Part
+from connect.kafka.client.errors import AbortableError
 from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 _OPEN_S = 60.0

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connect.backfill.spec import BackfillSpec, Source, Target
+from connect.backfill.job.spec import BackfillSpec, Source, Target
 from connect.client.manifests import read_manifests
 from connect.client.rest import ConnectClient
-from connect.cluster.config_reading import read_connectors
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.store.config_reading import read_connectors
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
 
 _READ_S: Final = 60.0
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.records import Column
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 BENCH_ROWS_PER_SECOND: Final = 4_300_000
 """What `encoded_rows_per_second` gave in quiet on the machine of the bench, see "What it costs" in ARCHITECTURE.md."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from connect.api.bulk import BulkReader, DivisibleReader, Split
-from connect.backfill.markers import Marker
+from connect.api.optional.bulk import BulkReader, DivisibleReader, Split
+from connect.backfill.job.markers import Marker
 
 STRAND: Final = "strand"
 """A member of bounds: chunks of one strand, as of a partition whose order counts, are one lane's. It is in the plan,

@@ -9,10 +9,10 @@ from typing import Any
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.backfill.chunk import Wish
-from connect.backfill.markers import compact, known_members, parsed
-from connect.backfill.pace import Pace
-from connect.backfill.spec import BackfillSpec
+from connect.backfill.job.chunk import Wish
+from connect.backfill.job.markers import compact, known_members, parsed
+from connect.backfill.job.pace import Pace
+from connect.backfill.job.spec import BackfillSpec
 
 
 class JobStateError(ConnectError):

@@ -7,21 +7,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import TopicPartition
-from connect.backfill.job import Job, JobPace, Jobs, JobStateError, JobWish
-from connect.backfill.markers import DriverState, Marker, MarkersOwner, SaidVerdict, driver_state, markers
-from connect.backfill.spec import BackfillSpec
-from connect.kafka.kv_log import KeyValueLog
-from connect.kafka.log_reader import Span, read_spans
-from connect.kafka.producer import BatchProducer
+from connect.backfill.job.job import Job, JobPace, Jobs, JobStateError, JobWish
+from connect.backfill.job.markers import DriverState, Marker, MarkersOwner, SaidVerdict, driver_state, markers
+from connect.backfill.job.spec import BackfillSpec
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.log.kv_log import KeyValueLog
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.internal_topics import JOBS_TOPIC, Holds, ReservedTopics
-from connect.runtime.topic_look import TopicLook
-from connect.runtime.worker_config import WorkerConfig
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.internal_topics import JOBS_TOPIC, Holds, ReservedTopics
+from connect.runtime.settings.topic_look import TopicLook
+from connect.runtime.settings.worker_config import WorkerConfig
 
 KeyValue = tuple[bytes, bytes | None]
 _COMPACT: Final = {"cleanup.policy": "compact"}

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from connect.api.bulk import BulkSink, BulkSource, BulkWriter, MeasuredSource, OrderedBulkSink, SourceLoad
 from connect.api.codec import AvroValues
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
+from connect.api.optional.bulk import BulkSink, BulkSource, BulkWriter, MeasuredSource, OrderedBulkSink, SourceLoad
 from connect.api.records import Batch
 from connect.api.schema import Schema
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.topic_source import TopicSource
-from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.topic_source import TopicSource
+from connect.lib.deadline import Deadline
+from connect.runtime.build.connector_settings import ConnectorParts, ConnectorSettings
 
 _LOAD_S: Final = 10.0
 _LETTERS: Final = "errors.deadletterqueue.topic.name"

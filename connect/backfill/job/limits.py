@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from connect.api.bulk import SourceLoad
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.backfill.pace import Pace
-from connect.backfill.spec import PACE, Limits
-from connect.backfill.spec_file import told_mistake
+from connect.api.optional.bulk import SourceLoad
+from connect.backfill.job.pace import Pace
+from connect.backfill.job.spec import PACE, Limits
+from connect.backfill.job.spec_file import told_mistake
 
 
 def require_told(pace: Pace, load: SourceLoad) -> None:

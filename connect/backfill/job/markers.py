@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from connect.api.bulk import Split
 from connect.api.errors import ConnectError
+from connect.api.optional.bulk import Split
 from connect.api.records import SourcePosition
 from connect.kafka.raw import RawBatch, SharedHeaders
 from connect.native import sum_crc32

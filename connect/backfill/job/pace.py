@@ -9,8 +9,8 @@ from datetime import datetime, time
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from connect.api.bulk import SourceLoad
 from connect.api.errors import RetriableError
+from connect.api.optional.bulk import SourceLoad
 
 _ASK_S: Final = 5.0
 _WINDOW: Final = re.compile(r"(\d{2}:\d{2})-(\d{2}:\d{2})(?: +(\S+))?")

@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
-from connect.api.bulk import BulkReader, CountedReader, RejectingReader, Split
 from connect.api.errors import ConnectError
+from connect.api.optional.bulk import BulkReader, CountedReader, RejectingReader, Split
 from connect.api.records import Batch
-from connect.backfill.division import pieces_of
-from connect.backfill.markers import Marker, added, checksum
+from connect.backfill.job.division import pieces_of
+from connect.backfill.job.markers import Marker, added, checksum
 from connect.kafka.raw import RawBatch
-from connect.runtime.pipeline import Encoded
+from connect.runtime.records.pipeline import Encoded
 
 T = TypeVar("T")
 

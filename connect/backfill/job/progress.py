@@ -7,11 +7,11 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connect.backfill.job import Job, Jobs, JobState
-from connect.backfill.job_store import JobStore
-from connect.backfill.markers import Marker, markers, parsed
-from connect.backfill.pace import Pace
+from connect.backfill.job.job import Job, Jobs, JobState
+from connect.backfill.job.job_store import JobStore
+from connect.backfill.job.markers import Marker, markers, parsed
+from connect.backfill.job.pace import Pace
+from connect.lib.deadline import Deadline
 
 _WINDOW_S: Final = 30.0
 _QUIET_S: Final = 20.0

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.backfill.spec import BackfillSpec
-from connect.runtime.worker_config import WorkerConfig
+from connect.backfill.job.spec import BackfillSpec
+from connect.runtime.settings.worker_config import WorkerConfig
 
 _CORES: Final = os.cpu_count() or 1
 _BY_FILE: Final = "give the spec in a file to `connect backfill run`, or raise {} in the worker's file"

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from connect.api.reach import Reach, declared
-from connect.backfill.pace import Pace, Window
-from connect.runtime.internal_topics import JOBS_TOPIC, MARKERS_PREFIX
+from connect.backfill.job.pace import Pace, Window
+from connect.runtime.settings.internal_topics import JOBS_TOPIC, MARKERS_PREFIX
 
 _UNITS: Final = {
     "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.backfill.spec import BackfillSpec, Engine, joint_mistakes
+from connect.backfill.job.spec import BackfillSpec, Engine, joint_mistakes
 
 Place = tuple[str | int, ...]
 _START: Final = "Start from configs/backfill/flights.yaml."

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.secrets import HIDDEN, is_suspect, masked
-from connect.backfill.spec import BackfillSpec, Engine
-from connect.backfill.spec_file import spec_mistakes
-from connect.runtime.internal_topics import JOBS_TOPIC
+from connect.backfill.job.spec import BackfillSpec, Engine
+from connect.backfill.job.spec_file import spec_mistakes
+from connect.lib.secrets import HIDDEN, is_suspect, masked
+from connect.runtime.settings.internal_topics import JOBS_TOPIC
 
 _CODE: Final = "runs code of its author's choice"
 _MACHINE: Final = "names another machine"

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from connect.api.bulk import BulkPlan, Split, SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
-from connect.api.javatext.regex import compile_pattern
+from connect.api.optional.bulk import BulkPlan, Split, SplitSize
 from connect.api.records import Batch, SourcePosition, TopicPartition
-from connect.backfill.division import STRAND
-from connect.kafka.log_reader import Settings, Span, read_spans
+from connect.backfill.job.division import STRAND
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_part, consumer_settings
+from connect.kafka.consume.log_reader import Settings, Span, read_spans
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_part, consumer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.connector_config import SinkConnectorConfig
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.offset_topics import without_group
+from connect.lib.deadline import Deadline
+from connect.lib.javatext.regex import compile_pattern
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.source.offset_topics import without_group
 
 Decode = Callable[[RawBatch], Iterable[Batch]]
 _OVERRIDE: Final = "consumer.override."

@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.backfill.chunk import LaneBrokenError, LaneReport, LaneRun, LaneWork, Step, Wish
-from connect.backfill.job import Jobs
-from connect.backfill.job_store import JobStore, StateTopics, lane_transactional_id
-from connect.backfill.kinds import JobConnectors, bulk_source, load_of
-from connect.backfill.markers import Marker
-from connect.backfill.pace import LanesLeft, Pace, SourceGuard, Throttle
-from connect.backfill.parts import ChunkRest, Part
-from connect.backfill.record_target import RecordTarget
-from connect.backfill.sink_target import CopiedRows, ReplayedRecords, SinkTarget
-from connect.kafka.errors import FatalProducerError, FencedError
-from connect.kafka.producer import BatchProducer
+from connect.backfill.job.chunk import LaneBrokenError, LaneReport, LaneRun, LaneWork, Step, Wish
+from connect.backfill.job.job import Jobs
+from connect.backfill.job.job_store import JobStore, StateTopics, lane_transactional_id
+from connect.backfill.job.kinds import JobConnectors, bulk_source, load_of
+from connect.backfill.job.markers import Marker
+from connect.backfill.job.pace import LanesLeft, Pace, SourceGuard, Throttle
+from connect.backfill.job.parts import ChunkRest, Part
+from connect.backfill.lane.record_target import RecordTarget
+from connect.backfill.lane.sink_target import CopiedRows, ReplayedRecords, SinkTarget
+from connect.kafka.client.errors import FatalProducerError, FencedError
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.messages import TaskId
+from connect.lib.deadline import Deadline
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.task.messages import TaskId
 
 _READ_S: Final = 60.0
 _CLOSED_S: Final = 0.5

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from connect.backfill.parts import ChunkRest, Part
+from connect.backfill.job.parts import ChunkRest, Part
 
 
 @dataclass(slots=True)

@@ -6,19 +6,19 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from functools import cached_property
 from typing import Final
 
-from connect.api.bulk import BulkReader
-from connect.api.deadline import Deadline
+from connect.api.optional.bulk import BulkReader
 from connect.api.records import Batch
-from connect.backfill.parts import ChunkRest, Part, Rejected, record_parts, rows_read
-from connect.backfill.read_ahead import ReadAhead
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import TaskId
-from connect.runtime.pipeline import Encoded, SourcePipeline
-from connect.runtime.record_sizes import RecordSizes
-from connect.runtime.source_letters import SourceDeadLetters
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.topic_creation import Topics
+from connect.backfill.job.parts import ChunkRest, Part, Rejected, record_parts, rows_read
+from connect.backfill.lane.read_ahead import ReadAhead
+from connect.lib.deadline import Deadline
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.records.pipeline import Encoded, SourcePipeline
+from connect.runtime.records.record_sizes import RecordSizes
+from connect.runtime.records.source_letters import SourceDeadLetters
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.topics.topic_creation import Topics
 
 CountPartitions = Callable[[Collection[str], Deadline], Mapping[str, int]]
 _KAFKA_S: Final = 60.0

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from connect.api.bulk import BulkPlan, BulkSource, HeldSnapshot, SnapshotSource, Split
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.api.optional.bulk import BulkPlan, BulkSource, HeldSnapshot, SnapshotSource, Split
+from connect.lib.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 _KEY: Final = "handover.mode"

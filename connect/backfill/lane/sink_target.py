@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from connect.api.bulk import BulkChunk, BulkReader, BulkWriter, Split
 from connect.api.codec import AvroValues
-from connect.api.deadline import Deadline
+from connect.api.optional.bulk import BulkChunk, BulkReader, BulkWriter, Split
 from connect.api.records import Batch, Consumed, TopicPartition
 from connect.api.schema import Schema
-from connect.backfill.kinds import bulk_sink
-from connect.backfill.parts import ChunkRest, Part, rows_read, sifted
-from connect.backfill.topic_source import TopicReader, reader_settings
+from connect.backfill.job.kinds import bulk_sink
+from connect.backfill.job.parts import ChunkRest, Part, rows_read, sifted
+from connect.backfill.job.topic_source import TopicReader, reader_settings
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
-from connect.kafka.receipt import Receipt
-from connect.runtime.chain import Reject, apply_chain
-from connect.runtime.connector_config import SinkConnectorConfig
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import TaskId
-from connect.runtime.pipeline import bad_sink_rows
-from connect.runtime.tolerance import Origin, Stage, Tolerance, bad_rows
+from connect.lib.deadline import Deadline
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.records.chain import Reject, apply_chain
+from connect.runtime.records.pipeline import bad_sink_rows
+from connect.runtime.records.tolerance import Origin, Stage, Tolerance, bad_rows
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_metrics import TaskFigures
 
 
 class Rows(Protocol):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.backfill.job_store import JobStore
+from connect.backfill.job.job_store import JobStore
+from connect.lib.deadline import Deadline
 
 
 def exported(store: JobStore, name: str, deadline: Deadline) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from connect.api.bulk import KeyedReader
 from connect.api.errors import ConnectError
-from connect.backfill.kinds import bulk_source
+from connect.api.optional.bulk import KeyedReader
+from connect.backfill.job.kinds import bulk_source
 from connect.kafka.raw import RawBatch
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.pipeline import SourcePipeline
-from connect.runtime.tolerance import BadRow, ToleranceExceededError
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.records.pipeline import SourcePipeline
+from connect.runtime.records.tolerance import BadRow, ToleranceExceededError
 
 
 class FoundRows:

@@ -20,17 +20,17 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.backfill.driver import Driver
-from connect.backfill.found_rows import FoundRows
-from connect.backfill.markers import HEADER_JOB, chunk_states
-from connect.kafka.log_reader import Settings, Span, read_spans
-from connect.kafka.producer import BatchProducer
+from connect.backfill.job.markers import HEADER_JOB, chunk_states
+from connect.backfill.verify.found_rows import FoundRows
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.consume.log_reader import Settings, Span, read_spans
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 _KAFKA_S: Final = 60.0
 _READ_S: Final = 86_400.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from connect.backfill.verdict import Verdict
-from connect.html_pages import embedded_json, template_of, utc_minute
+from connect.backfill.verify.verdict import Verdict
+from connect.telemetry.html_pages import embedded_json, template_of, utc_minute
 
 _SHOWN: Final = 1000
 """Of millions of chunks; all of them are in the JSON."""

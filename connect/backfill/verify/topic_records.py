@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.backfill.markers import HEADER_CHUNK, HEADER_JOB, added, checksum
-from connect.backfill.verdict import Keys
-from connect.kafka.log_reader import Span, read_spans
+from connect.backfill.job.markers import HEADER_CHUNK, HEADER_JOB, added, checksum
+from connect.backfill.verify.verdict import Keys
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
 from connect.kafka.raw import RawBatch, RawHeaders
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from connect.api.bulk import BulkReader, RejectingReader, Split
-from connect.backfill.markers import ChunkState
-from connect.backfill.topic_records import digests
-from connect.backfill.verdict import ValuesVerdict
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.pipeline import SourcePipeline
+from connect.api.optional.bulk import BulkReader, RejectingReader, Split
+from connect.backfill.job.markers import ChunkState
+from connect.backfill.verify.topic_records import digests
+from connect.backfill.verify.verdict import ValuesVerdict
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.records.pipeline import SourcePipeline
 
 ROWS_AT_MOST: Final = 100_000
 BYTES_AT_MOST: Final = 256 * 2**20

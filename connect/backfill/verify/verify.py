@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from connect.api.bulk import AuditedSource, BulkChunk, BulkReader, BulkSource, Split
-from connect.api.deadline import Deadline
-from connect.backfill.division import placed_chunks
+from connect.api.optional.bulk import AuditedSource, BulkChunk, BulkReader, BulkSource, Split
 from connect.backfill.driver import Driver
-from connect.backfill.markers import Marker, chunk_states
-from connect.backfill.topic_records import Found, RecordTally, TopicReading
-from connect.backfill.value_sample import ValueSample, sampled_chunks
-from connect.backfill.verdict import ChunkVerdict, Keys, TableVerdict, ValuesVerdict, Verdict
+from connect.backfill.job.division import placed_chunks
+from connect.backfill.job.markers import Marker, chunk_states
+from connect.backfill.verify.topic_records import Found, RecordTally, TopicReading
+from connect.backfill.verify.value_sample import ValueSample, sampled_chunks
+from connect.backfill.verify.verdict import ChunkVerdict, Keys, TableVerdict, ValuesVerdict, Verdict
+from connect.lib.deadline import Deadline
 
 _MARGIN_MS: Final = 10_000
 """The tolerance for timestamps: clocks of lanes and brokers differ, and a transaction takes its time."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from connect.backfill.job_store import JobStore
-    from connect.backfill.progress import Progress
+    from connect.backfill.job.job_store import JobStore
+    from connect.backfill.job.progress import Progress
 
 _SHOW_S = 1.0
 _READ_S = 60.0
@@ -34,8 +34,8 @@ def show(store: JobStore, job: str, ended: threading.Event | None = None) -> Non
     """Show the job's progress until `ended` is set; without one until the job runs no longer."""
     from rich.console import Console
 
-    from connect.api.deadline import Deadline
-    from connect.backfill.progress import Watch
+    from connect.backfill.job.progress import Watch
+    from connect.lib.deadline import Deadline
 
     console = Console()
     with closing(Watch(store, job, Deadline.after(_READ_S))) as watch:

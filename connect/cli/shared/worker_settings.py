@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from connect.runtime.worker_config import WorkerConfig
+    from connect.runtime.settings.worker_config import WorkerConfig
 
 
 def read_worker_settings(file: Path) -> WorkerConfig:
     """The settings in a worker's file, with what they refer to looked up. ConfigError lists every broken key."""
     from connect.cluster.worker_file import read_worker_file, worker_config
-    from connect.plugins import Catalog
+    from connect.plugins.catalog import Catalog
 
     return worker_config(read_worker_file(file).properties, Catalog.installed())
 

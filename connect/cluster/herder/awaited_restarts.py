@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from concurrent.futures import Future
 
-from connect.cluster.operations import RequestError
-from connect.runtime.messages import TaskId
+from connect.cluster.model.operations import RequestError
+from connect.runtime.task.messages import TaskId
 
 
 class AwaitedRestarts:

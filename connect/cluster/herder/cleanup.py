@@ -13,11 +13,11 @@ from typing import Final
 
 import structlog
 
-from connect.cluster.background import Background
-from connect.cluster.cluster_parts import Parts
-from connect.cluster.connector_calls import TRIES
-from connect.cluster.supervisor import KILL_GRACE_S
-from connect.runtime.messages import CallResult, Method
+from connect.cluster.hosts.supervisor import KILL_GRACE_S
+from connect.cluster.loop.background import Background
+from connect.cluster.loop.connector_calls import TRIES
+from connect.cluster.loop.herder_parts import Parts
+from connect.runtime.task.messages import CallResult, Method
 
 TRY_S: Final = 20.0
 """Time a connector gets for one try."""

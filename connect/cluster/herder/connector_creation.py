@@ -10,11 +10,11 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
-from connect.cluster.background import Background
-from connect.cluster.cluster_parts import Parts
-from connect.cluster.connector_offsets import ConnectorOffsets
-from connect.cluster.operations import PartitionOffset, Saved, TargetState
-from connect.cluster.requests import Requests
+from connect.cluster.herder.requests import Requests
+from connect.cluster.loop.background import Background
+from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.model.operations import PartitionOffset, Saved, TargetState
+from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
 
 class Creation:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from concurrent.futures import Future
 from functools import partial
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.cluster.background import LOOK_S, Background
-from connect.cluster.cluster_parts import Parts, connector_config
-from connect.cluster.connector_offsets import ConnectorOffsets
-from connect.cluster.operations import NotLeaderError, RequestError, TargetState
-from connect.cluster.requests import Requests
+from connect.cluster.herder.requests import Requests
+from connect.cluster.loop.background import LOOK_S, Background
+from connect.cluster.loop.herder_parts import Parts, connector_config
+from connect.cluster.model.operations import NotLeaderError, RequestError, TargetState
+from connect.cluster.offsets.connector_offsets import ConnectorOffsets
+from connect.lib.deadline import Deadline
 
 
 class Removal:

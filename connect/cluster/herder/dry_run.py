@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connect.cluster.cluster_parts import with_placeholders
-from connect.cluster.operations import RequestError, TaskPlan
-from connect.cluster.sink_groups import SinkGroup
-from connect.runtime.messages import CallResult
+from connect.cluster.loop.herder_parts import with_placeholders
+from connect.cluster.model.operations import RequestError, TaskPlan
+from connect.cluster.offsets.sink_groups import SinkGroup
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import CallResult
 
 _TOPICS: Final = ("topic", "topics", "errors.deadletterqueue.topic.name", "offsets.storage.topic")
 Ask = Callable[[Mapping[str, str], float], Future[CallResult]]

@@ -8,21 +8,22 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.cluster import config_history
-from connect.cluster.background import Background
-from connect.cluster.cleanup import Cleanup
-from connect.cluster.cluster_parts import connector_config
-from connect.cluster.config_records import RestartRecord
-from connect.cluster.connector_calls import ConnectorCalls, Positions
-from connect.cluster.connector_offsets import ConnectorOffsets
-from connect.cluster.creation import Creation
-from connect.cluster.dry_run import DryRun
-from connect.cluster.futures import mapped
-from connect.cluster.host_validation import validated
-from connect.cluster.membership import View
-from connect.cluster.operations import (
+from connect.cluster.herder.cleanup import Cleanup
+from connect.cluster.herder.connector_creation import Creation
+from connect.cluster.herder.connector_removal import Removal
+from connect.cluster.herder.dry_run import DryRun
+from connect.cluster.herder.reconcile import Settler, Surroundings
+from connect.cluster.herder.requests import Requests
+from connect.cluster.hosts.host_validation import validated
+from connect.cluster.loop.background import Background
+from connect.cluster.loop.connector_calls import ConnectorCalls, Positions
+from connect.cluster.loop.futures import mapped
+from connect.cluster.loop.herder_parts import connector_config
+from connect.cluster.loop.membership import View
+from connect.cluster.model import config_history
+from connect.cluster.model.config_records import RestartRecord
+from connect.cluster.model.operations import (
     Checked,
     ConfigVersion,
     ConnectorInfo,
@@ -37,14 +38,13 @@ from connect.cluster.operations import (
     TargetState,
     TaskPlan,
 )
-from connect.cluster.removal import Removal
-from connect.cluster.requests import Requests
-from connect.cluster.settling import Settler, Surroundings
-from connect.cluster.sink_groups import HostsGroup, SinkGroup, WorkersGroup, needs_host
-from connect.cluster.source_offsets import StoredSourceOffsets
-from connect.cluster.validation_infos import ConfigInfos
-from connect.runtime.messages import CallResult, Method, TaskId
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.cluster.offsets.connector_offsets import ConnectorOffsets
+from connect.cluster.offsets.sink_groups import HostsGroup, SinkGroup, WorkersGroup, needs_host
+from connect.cluster.offsets.source_offsets import StoredSourceOffsets
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import CallResult, Method, TaskId
 
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 

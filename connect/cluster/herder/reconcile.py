@@ -15,30 +15,30 @@ from typing import Final
 
 import structlog
 
-from connect.api.deadline import Deadline
-from connect.cluster.auto_restart import RestartPolicy
-from connect.cluster.cluster_parts import ConnectorCatalog, Limits, Parts
-from connect.cluster.config_history import orphans
-from connect.cluster.config_records import LoggerRecord, RestartRecord
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.config_store import ConfigStore
-from connect.cluster.connector_calls import ConnectorCalls
-from connect.cluster.connector_runs import ConnectorRuns
-from connect.cluster.event_loop import EventLoop
-from connect.cluster.fencing import Fencing
-from connect.cluster.log import MakeLog
-from connect.cluster.membership import NOBODY, Membership, View
-from connect.cluster.overdue_tasks import OverdueTasks
-from connect.cluster.placer import Placer
-from connect.cluster.restarts import selected_tasks, selects_connector, wider
-from connect.cluster.session_key import needs_rotation, new_session_key
-from connect.cluster.sink_groups import GroupOffsets
-from connect.cluster.status_store import StatusStore
-from connect.cluster.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
-from connect.cluster.task_runs import TaskRuns
-from connect.runtime.exactly_once import fences_leader, uses_transactions
-from connect.runtime.messages import AsksToWrite, TaskBuilt, TaskCondition, TaskId, TaskState, TopicsUsed
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.herder.task_runs import TaskRuns
+from connect.cluster.hosts.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
+from connect.cluster.leader.connector_runs import ConnectorRuns
+from connect.cluster.leader.fencing import Fencing
+from connect.cluster.leader.overdue_tasks import OverdueTasks
+from connect.cluster.leader.task_placement import Placer
+from connect.cluster.loop.connector_calls import ConnectorCalls
+from connect.cluster.loop.event_loop import EventLoop
+from connect.cluster.loop.herder_parts import ConnectorCatalog, Limits, Parts
+from connect.cluster.loop.membership import NOBODY, Membership, View
+from connect.cluster.model.auto_restart import RestartPolicy
+from connect.cluster.model.config_history import orphans
+from connect.cluster.model.config_records import LoggerRecord, RestartRecord
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.restarts import selected_tasks, selects_connector, wider
+from connect.cluster.offsets.sink_groups import GroupOffsets
+from connect.cluster.store.compacted_log import MakeLog
+from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.session_key import needs_rotation, new_session_key
+from connect.cluster.store.status_store import StatusStore
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.exactly_once import fences_leader, uses_transactions
+from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition, TaskId, TaskState, TopicsUsed
 
 LOOK_S: Final = 1.0
 """How often everything is settled without a cause: moving tasks waits for time to pass, not for a word."""

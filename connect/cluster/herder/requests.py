@@ -8,10 +8,10 @@ from typing import Final
 
 import structlog
 
-from connect.api.deadline import Deadline
-from connect.cluster.cluster_parts import Parts, connector_config
-from connect.cluster.config_records import ConnectorRecord, LoggerRecord, RestartRecord, encode
-from connect.cluster.operations import (
+from connect.cluster.hosts.supervisor import KILL_GRACE_S
+from connect.cluster.loop.herder_parts import Parts, connector_config
+from connect.cluster.model.config_records import ConnectorRecord, LoggerRecord, RestartRecord, encode
+from connect.cluster.model.operations import (
     ConnectorStatus,
     NotFoundError,
     NotLeaderError,
@@ -19,9 +19,9 @@ from connect.cluster.operations import (
     Saved,
     TargetState,
 )
-from connect.cluster.restarts import as_restarting
-from connect.cluster.supervisor import KILL_GRACE_S
-from connect.runtime.messages import TaskId
+from connect.cluster.model.restarts import as_restarting
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import TaskId
 
 TOPICS_TIMEOUT_S: Final = 30.0
 _TARGETS: Final = {

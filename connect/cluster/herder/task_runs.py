@@ -12,16 +12,16 @@ from typing import Final, assert_never
 import structlog
 
 from connect.api.errors import ConnectError
-from connect.cluster.auto_restart import RestartHistory, next_restart
-from connect.cluster.awaited_restarts import AwaitedRestarts
-from connect.cluster.cluster_parts import Parts
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.membership import View
-from connect.cluster.operations import TargetState
-from connect.cluster.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
-from connect.cluster.task_statuses import TaskStatuses
-from connect.runtime.condition import failure
-from connect.runtime.messages import (
+from connect.cluster.herder.awaited_restarts import AwaitedRestarts
+from connect.cluster.herder.task_statuses import TaskStatuses
+from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.membership import View
+from connect.cluster.model.auto_restart import RestartHistory, next_restart
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.operations import TargetState
+from connect.cluster.model.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
+from connect.runtime.task.condition import failure
+from connect.runtime.task.messages import (
     AsksToWrite,
     StartTask,
     State,

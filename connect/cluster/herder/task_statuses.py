@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from connect.cluster.cluster_parts import Parts
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.operations import Status
-from connect.runtime.condition import Condition
-from connect.runtime.messages import State, TaskId
+from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.operations import Status
+from connect.runtime.task.condition import Condition
+from connect.runtime.task.messages import State, TaskId
 
 SAY_AGAIN_S: Final = 5.0
 """A status that was not read back after this time is written again."""

@@ -24,23 +24,23 @@ import traceback
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from connect.cluster.host_process import MESSAGE_BYTES
-from connect.cluster.lease import watch
-from connect.runtime.parent_death import die_with_parent
+from connect.cluster.hosts.host_process import MESSAGE_BYTES
+from connect.cluster.hosts.lease import watch
+from connect.runtime.host.parent_death import die_with_parent
 
 if TYPE_CHECKING:
-    from connect.plugins import Catalog
+    from connect.plugins.catalog import Catalog
 
 SHARED: Final = (
-    "connect.runtime.host",
-    "connect.cluster.host_validation",
+    "connect.runtime.host.host",
+    "connect.cluster.hosts.host_validation",
     "confluent_kafka",
     "confluent_kafka.admin",
     "pyarrow",
     "pyarrow.compute",
     "orjson",
-    "connect.convert.json_converter",
-    "connect.convert.simple_header",
+    "connect.convert.json.converter",
+    "connect.convert.plain.simple_header",
 )
 """Loaded before the first host is made: in nearly every host, and starting no thread when imported."""
 
@@ -94,7 +94,7 @@ class ForkServer:
 
     def _load(self) -> None:
         if self._catalog is None:
-            from connect.plugins import Catalog
+            from connect.plugins.catalog import Catalog
 
             for module in SHARED:
                 importlib.import_module(module)
@@ -106,8 +106,8 @@ class ForkServer:
             gc.freeze()
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
-        from connect.cluster.host_validation import validate_in_host
-        from connect.runtime.host import run_host
+        from connect.cluster.hosts.host_validation import validate_in_host
+        from connect.runtime.host.host import run_host
 
         try:
             die_with_parent(server)

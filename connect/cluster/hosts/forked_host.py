@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import structlog
 
-from connect import python_child
-from connect.cluster.host_process import MESSAGE_BYTES, exit_reason
+from connect.cluster.hosts.host_process import MESSAGE_BYTES, exit_reason
+from connect.lib import python_child
 
 SERVER_GONE: Final = "ended with the fork server that made it"
 _logger = structlog.get_logger(__name__)
@@ -98,7 +98,7 @@ class _Server:
         self._processes: dict[int, ForkedProcess] = {}
         self._numbers = itertools.count(1)
         self.gone = False
-        command = python_child.command("connect.cluster.fork_server", str(theirs.fileno()), str(lease))
+        command = python_child.command("connect.cluster.hosts.fork_server", str(theirs.fileno()), str(lease))
         with theirs:
             self._server = python_child.start(
                 command,

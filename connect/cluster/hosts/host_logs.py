@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from connect.cluster.supervisor import Launch
-from connect.cluster.task_host import Host, HostListener
-from connect.plugins import Catalog
-from connect.runtime.messages import LoggersKnown, Message, SetLogLevel
+from connect.cluster.hosts.supervisor import Launch
+from connect.cluster.hosts.task_host import Host, HostListener
+from connect.plugins.catalog import Catalog
+from connect.runtime.task.messages import LoggersKnown, Message, SetLogLevel
 from connect.telemetry.log_levels import LogLevels
 
 FRAMEWORK: Final[Mapping[str, str]] = {

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from connect import python_child
+from connect.lib import python_child
 
 MESSAGE_BYTES: Final = 4096
 """The longest message between a worker and its fork server."""
@@ -75,7 +75,7 @@ class CommandProcess:
 def python_host(descriptor: int, lease: int, report: int) -> Sequence[str]:
     """The command line of a real host that works only as long as the lease is held."""
     given = ("--fd", descriptor, "--lease", lease, "--report", report)
-    return python_child.command("connect.cluster.leased_host", *map(str, given))
+    return python_child.command("connect.cluster.hosts.leased_host", *map(str, given))
 
 
 def exit_reason(code: int) -> str:

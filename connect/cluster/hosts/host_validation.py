@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from connect.cluster.operations import RequestError
-from connect.cluster.validation import Validator
-from connect.cluster.validation_infos import ConfigInfos
-from connect.runtime.clients import Clients
+from connect.cluster.model.operations import RequestError
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.cluster.validation.check import Validator
+from connect.runtime.build.clients import Clients
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 

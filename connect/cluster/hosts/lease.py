@@ -19,9 +19,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from connect.cluster.lease_timer import LeaseTimer
-from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import say_lease_over, say_lease_until
+from connect.cluster.hosts.lease_timer import LeaseTimer
+from connect.cluster.hosts.shared_memory import shared_memory
+from connect.runtime.host.crash_report import say_lease_over, say_lease_until
 
 _FORMAT: Final = struct.Struct("d")
 SHARE: Final = 0.8

@@ -9,15 +9,15 @@ import argparse
 import socket
 import sys
 
-from connect.cluster.host_validation import validate_in_host
-from connect.cluster.lease import watch
-from connect.runtime.host import run_host
-from connect.runtime.parent_death import die_with_parent
+from connect.cluster.hosts.host_validation import validate_in_host
+from connect.cluster.hosts.lease import watch
+from connect.runtime.host.host import run_host
+from connect.runtime.host.parent_death import die_with_parent
 
 
 def main() -> int:
     """Run a task host until its worker, or the lease, is gone."""
-    parser = argparse.ArgumentParser(prog="connect.cluster.leased_host")
+    parser = argparse.ArgumentParser(prog="connect.cluster.hosts.leased_host")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--lease", type=int, required=True)
     parser.add_argument("--report", type=int, required=True)

@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 import structlog
 
-from connect.cluster.lease import LEASE_OVER
-from connect.cluster.suspects import Suspects, last_words
-from connect.cluster.task_host import Host, HostListener
-from connect.runtime.messages import (
+from connect.cluster.hosts.lease import LEASE_OVER
+from connect.cluster.hosts.suspects import Suspects, last_words
+from connect.cluster.hosts.task_host import Host, HostListener
+from connect.runtime.task.messages import (
     AsksToWrite,
     Figures,
     MayWrite,

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection
 from typing import Final
 
-from connect.cluster.task_host import CrashReport
+from connect.cluster.hosts.task_host import CrashReport
 
 PROBATION_S: Final = 600.0
 """A connector whose host died is kept apart for so long."""

@@ -16,11 +16,11 @@ from typing import Final, NamedTuple, Protocol
 import orjson
 import structlog
 
-from connect.cluster.host_process import StartProcess
-from connect.cluster.lease import LEASE_OVER
-from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import REPORT_BYTES, lease_over_in, stacks_in, stages_in
-from connect.runtime.messages import Message, decode, encode
+from connect.cluster.hosts.host_process import StartProcess
+from connect.cluster.hosts.lease import LEASE_OVER
+from connect.cluster.hosts.shared_memory import shared_memory
+from connect.runtime.host.crash_report import REPORT_BYTES, lease_over_in, stacks_in, stages_in
+from connect.runtime.task.messages import Message, decode, encode
 
 EXIT_WAIT_S: Final = 3.0
 """Time a host gets to end after its line was closed; then it is killed."""

@@ -14,12 +14,12 @@ from typing import Final
 import structlog
 
 from connect.api.errors import ConfigProblem, ConnectError
-from connect.cluster.auto_restart import RestartHistory, next_restart
-from connect.cluster.cluster_parts import Parts, with_placeholders
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.operations import RequestError, TargetState
-from connect.runtime.condition import failure, held_up
-from connect.runtime.messages import CallResult, State, TaskId
+from connect.cluster.loop.herder_parts import Parts, with_placeholders
+from connect.cluster.model.auto_restart import RestartHistory, next_restart
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.operations import RequestError, TargetState
+from connect.runtime.task.condition import failure, held_up
+from connect.runtime.task.messages import CallResult, State, TaskId
 
 LOOK_LEAST_S: Final = 1.0
 """Connectors that change are asked for their tasks no more often than this."""

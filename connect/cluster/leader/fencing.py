@@ -16,12 +16,12 @@ from typing import Final
 import structlog
 
 from connect.api.errors import ConnectError
-from connect.cluster.cluster_parts import Parts
-from connect.cluster.config_records import FencingRecord
-from connect.cluster.config_state import ConfigSnapshot, Properties
-from connect.cluster.operations import RequestError, TargetState
-from connect.runtime.backoff import delays_s
-from connect.runtime.messages import CallResult, State, TaskId
+from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.model.config_records import FencingRecord
+from connect.cluster.model.config_state import ConfigSnapshot, Properties
+from connect.cluster.model.operations import RequestError, TargetState
+from connect.runtime.settings.backoff import delays_s
+from connect.runtime.task.messages import CallResult, State, TaskId
 
 FENCE_S: Final = 30.0
 RETRY_MAX_S: Final = 60.0

@@ -12,13 +12,13 @@ from typing import Final, Protocol
 
 import structlog
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.cluster.config_records import WorkerRecord
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.config_store import ConfigStore
-from connect.cluster.lease import Lease
-from connect.cluster.membership import NOBODY, MembershipListener, View
+from connect.cluster.hosts.lease import Lease
+from connect.cluster.loop.membership import NOBODY, MembershipListener, View
+from connect.cluster.model.config_records import WorkerRecord
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.store.config_store import ConfigStore
+from connect.lib.deadline import Deadline
 
 POLL_S: Final = 0.02
 """How soon a new assignment is claimed and a stop is noticed."""
@@ -30,7 +30,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class GroupMember(Protocol):
-    """The consumer in the group; `connect.kafka.membership_consumer.MembershipConsumer` is the real one."""
+    """The consumer in the group; `connect.kafka.consume.membership_consumer.MembershipConsumer` is the real one."""
 
     def poll(self, timeout_s: float) -> None:
         """Serve the group; tells its listener of slots. ConnectError, RetriableError."""

@@ -11,11 +11,11 @@ from typing import Final
 
 import structlog
 
-from connect.cluster.cluster_parts import Parts
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.membership import View
-from connect.cluster.operations import OverdueTask, Status, TargetState
-from connect.runtime.messages import State, TaskId
+from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.membership import View
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.operations import OverdueTask, Status, TargetState
+from connect.runtime.task.messages import State, TaskId
 
 _AT_WORK: Final = (State.RUNNING, State.PAUSED)
 _logger = structlog.get_logger(__name__)

@@ -12,13 +12,13 @@ from typing import Final
 
 import structlog
 
-from connect.cluster.config_records import PlacementRecord
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.config_store import ConfigStore
-from connect.cluster.membership import View
-from connect.cluster.placement import moves, place
-from connect.cluster.status_store import StatusStore
-from connect.runtime.messages import State, TaskId
+from connect.cluster.loop.membership import View
+from connect.cluster.model.config_records import PlacementRecord
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.placement import moves, place
+from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.status_store import StatusStore
+from connect.runtime.task.messages import State, TaskId
 
 SETTLED_S: Final = 3.0
 """The group must have been the same for this long before tasks are moved: slots come and go in several steps."""

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
-from connect.api.deadline import Deadline
-from connect.cluster.cluster_parts import Parts
-from connect.cluster.supervisor import KILL_GRACE_S
+from connect.cluster.hosts.supervisor import KILL_GRACE_S
+from connect.cluster.loop.herder_parts import Parts
+from connect.lib.deadline import Deadline
 
 TIMEOUT_S: Final = 60.0
 """Time for the whole, beyond what tasks may take to stop; a killed sink stays in its group for up to 45 s."""

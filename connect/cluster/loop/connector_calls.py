@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import structlog
 
-from connect.cluster.supervisor import KILL_GRACE_S, Launch, Post
-from connect.cluster.task_host import Host
-from connect.runtime.messages import Call, CallResult, Message, Method
+from connect.cluster.hosts.supervisor import KILL_GRACE_S, Launch, Post
+from connect.cluster.hosts.task_host import Host
+from connect.runtime.task.messages import Call, CallResult, Message, Method
 
 TRIES: Final = 2
 """A call whose host died of something else is asked once more."""

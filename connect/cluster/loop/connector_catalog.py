@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.cluster.cluster_parts import Kind
-from connect.plugins import CONNECTORS, Catalog
+from connect.cluster.loop.herder_parts import Kind
+from connect.plugins.catalog import CONNECTORS, Catalog
 
 
 class InstalledConnectors:

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, TypeVar
 import structlog
 
 from connect.api.errors import RetriableError
-from connect.cluster.futures import follow
-from connect.cluster.operations import Stage
+from connect.cluster.loop.futures import follow
+from connect.cluster.model.operations import Stage
 
 RETRY_S: Final = 1.0
 """Wait before the settling step is tried again after an error."""

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from connect.api.placeholders import placeholder_spans
-from connect.cluster.auto_restart import RestartPolicy
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.config_store import ConfigStore
-from connect.cluster.connector_calls import ConnectorCalls
-from connect.cluster.event_loop import EventLoop
-from connect.cluster.membership import Membership
-from connect.cluster.operations import ConnectorInfo, NotFoundError, Status
-from connect.cluster.status_store import StatusStore
-from connect.cluster.supervisor import Supervisor
-from connect.runtime.condition import Condition
-from connect.runtime.messages import State, TaskId
+from connect.cluster.hosts.supervisor import Supervisor
+from connect.cluster.loop.connector_calls import ConnectorCalls
+from connect.cluster.loop.event_loop import EventLoop
+from connect.cluster.loop.membership import Membership
+from connect.cluster.model.auto_restart import RestartPolicy
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.operations import ConnectorInfo, NotFoundError, Status
+from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.status_store import StatusStore
+from connect.lib.placeholders import placeholder_spans
+from connect.runtime.task.condition import Condition
+from connect.runtime.task.messages import State, TaskId
 
 Kind = Literal["source", "sink", "unknown"]
 

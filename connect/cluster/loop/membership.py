@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)

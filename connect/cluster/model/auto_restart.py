@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.settings.worker_config import WorkerConfig
 
 
 @dataclass(frozen=True, slots=True)

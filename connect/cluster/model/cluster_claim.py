@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.errors import ConfigError
-from connect.cluster.record_json import compact_json
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.record_json import compact_json
+from connect.runtime.settings.worker_config import WorkerConfig
 
 SUFFIX: Final = "-slots"
 """Topics with this end may be the slots topics of clusters."""

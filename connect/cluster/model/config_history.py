@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from connect.cluster.config_records import ConfigHistoryRecord
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.operations import Author, ConfigVersion
+from connect.cluster.model.config_records import ConfigHistoryRecord
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.operations import Author, ConfigVersion
 
 KEPT: Final = 20
 """Versions kept of each connector; older ones become tombstones."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from connect.cluster.operations import Author, ConfigVersion, TargetState
-from connect.cluster.record_json import RecordFormatError, compact_json, json_object, member
-from connect.runtime.messages import TaskId
+from connect.cluster.model.operations import Author, ConfigVersion, TargetState
+from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
+from connect.runtime.task.messages import TaskId
 
 SESSION_KEY: Final = "session-key"
 

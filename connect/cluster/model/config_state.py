@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from connect.cluster.config_records import (
+from connect.cluster.model.config_records import (
     CommitRecord,
     ConfigHistoryRecord,
     ConfigRecord,
@@ -20,8 +20,8 @@ from connect.cluster.config_records import (
     TaskRecord,
     WorkerRecord,
 )
-from connect.cluster.operations import ConfigVersion, TargetState
-from connect.runtime.messages import TaskId
+from connect.cluster.model.operations import ConfigVersion, TargetState
+from connect.runtime.task.messages import TaskId
 
 Properties = Mapping[str, str]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from connect.cluster.validation_infos import ConfigInfos
-from connect.runtime.condition import Condition
-from connect.runtime.messages import State, TaskId
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.runtime.task.condition import Condition
+from connect.runtime.task.messages import State, TaskId
 
 
 class TargetState(StrEnum):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from connect.cluster.config_records import RestartRecord
-from connect.cluster.operations import ConnectorStatus, Status
-from connect.runtime.messages import State
+from connect.cluster.model.config_records import RestartRecord
+from connect.cluster.model.operations import ConnectorStatus, Status
+from connect.runtime.task.messages import State
 
 
 def impact(request: RestartRecord) -> int:

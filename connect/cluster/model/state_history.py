@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from connect.cluster.operations import Rebalance, StateChange, Status
-from connect.cluster.status_records import RebalanceRecord, StateHistoryRecord
+from connect.cluster.model.operations import Rebalance, StateChange, Status
+from connect.cluster.model.status_records import RebalanceRecord, StateHistoryRecord
 
 STATES_KEPT: Final = 10
 """Changes kept of each connector and of each task."""

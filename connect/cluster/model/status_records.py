@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from connect.cluster.config_records import KeyedBytes, parse_task_id
-from connect.cluster.operations import Rebalance, StateChange, Status
-from connect.cluster.record_json import RecordFormatError, compact_json, json_object, member
-from connect.runtime.condition import Condition
-from connect.runtime.messages import State, TaskId
+from connect.cluster.model.config_records import KeyedBytes, parse_task_id
+from connect.cluster.model.operations import Rebalance, StateChange, Status
+from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
+from connect.runtime.task.condition import Condition
+from connect.runtime.task.messages import State, TaskId
 
 _CONNECTOR: Final = "status-connector-"
 _TASK: Final = "status-task-"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from connect.kafka.topics import InternalTopic, TopicSpec
-from connect.runtime.internal_topics import slots_topic
-from connect.runtime.offset_topics import compacted, explicit, workers_topic
-from connect.runtime.worker_config import WorkerConfig
+from connect.kafka.admin.topics import InternalTopic, TopicSpec
+from connect.runtime.settings.internal_topics import slots_topic
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.offset_topics import compacted, explicit, workers_topic
 
 
 def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:

@@ -9,21 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition, TopicPartition
-from connect.api.secrets import HIDDEN
-from connect.cluster import sink_offsets
-from connect.cluster.cluster_parts import ConnectorCatalog, connector_config
-from connect.cluster.config_state import ConfigSnapshot
-from connect.cluster.connector_calls import Positions
-from connect.cluster.operations import PartitionOffset, RequestError, TargetState
-from connect.cluster.sink_groups import SinkGroup
-from connect.cluster.source_offsets import StoredSourceOffsets
-from connect.runtime.config_providers import placeholders
-from connect.runtime.ledger import partition_key
-from connect.runtime.messages import CallResult, Method
-from connect.runtime.shown_positions import has_mask, meant, shown
+from connect.cluster.loop.connector_calls import Positions
+from connect.cluster.loop.herder_parts import ConnectorCatalog, connector_config
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.model.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.offsets import sink_offsets
+from connect.cluster.offsets.sink_groups import SinkGroup
+from connect.cluster.offsets.source_offsets import StoredSourceOffsets
+from connect.lib.deadline import Deadline
+from connect.lib.secrets import HIDDEN
+from connect.runtime.settings.config_providers import placeholders
+from connect.runtime.source.ledger import partition_key
+from connect.runtime.source.shown_positions import has_mask, meant, shown
+from connect.runtime.task.messages import CallResult, Method
 
 TIMEOUT_S: Final = 60.0
 ASK_S: Final = 20.0

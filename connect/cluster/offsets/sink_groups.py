@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.cluster.connector_calls import Positions
-from connect.runtime.config_providers import placeholders
-from connect.runtime.group_calls import ADMIN_OVERRIDE, GROUP_KEY, group_of
-from connect.runtime.messages import CallResult, Method
+from connect.cluster.loop.connector_calls import Positions
+from connect.lib.deadline import Deadline
+from connect.runtime.calls.group_calls import ADMIN_OVERRIDE, GROUP_KEY, group_of
+from connect.runtime.settings.config_providers import placeholders
+from connect.runtime.task.messages import CallResult, Method
 
 Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]]
 """Asks a task host about a connector's configuration, within so many seconds."""
 
 
 class GroupOffsets(Protocol):
-    """What is asked of topics and consumer groups; `connect.kafka.topics.TopicAdmin` is the real one."""
+    """What is asked of topics and consumer groups; `connect.kafka.admin.topics.TopicAdmin` is the real one."""
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
         """The number of partitions of every topic there is."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from connect.api.records import TopicPartition
-from connect.cluster.operations import PartitionOffset, RequestError
+from connect.cluster.model.operations import PartitionOffset, RequestError
 
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"

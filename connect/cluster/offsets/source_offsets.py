@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import structlog
 
-from connect.api.deadline import Deadline
 from connect.api.records import SourcePosition
-from connect.cluster.connector_calls import Positions
-from connect.cluster.log import MakeLog, RecordLog
-from connect.cluster.operations import RequestError
-from connect.runtime.messages import CallResult, Method
-from connect.runtime.offset_records import OffsetTable
+from connect.cluster.loop.connector_calls import Positions
+from connect.cluster.model.operations import RequestError
+from connect.cluster.store.compacted_log import MakeLog, RecordLog
+from connect.lib.deadline import Deadline
+from connect.runtime.source.offset_records import OffsetTable
+from connect.runtime.task.messages import CallResult, Method
 
 _logger = structlog.get_logger(__name__)
 CALL_S: Final = 40.0

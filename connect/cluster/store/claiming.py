@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
-from connect.cluster.cluster_claim import ClusterClaim, conflict
+from connect.cluster.model.cluster_claim import ClusterClaim, conflict
+from connect.lib.deadline import Deadline
 
 STARTING_MS: Final = 5_000
 """For so long after its claim a cluster may be starting, and have no worker in its group yet."""

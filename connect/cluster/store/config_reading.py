@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.cluster.config_records import decode
-from connect.cluster.config_state import ConfigState
-from connect.cluster.record_json import RecordFormatError
-from connect.kafka.log_reader import Span, read_spans
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.config_records import decode
+from connect.cluster.model.config_state import ConfigState
+from connect.cluster.model.record_json import RecordFormatError
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
 
 
 def read_connectors(worker: WorkerConfig, client_id: str, deadline: Deadline) -> Mapping[str, Mapping[str, str]]:

@@ -10,10 +10,9 @@ from typing import Final, Protocol
 
 import structlog
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.cluster.config_history import added, removed
-from connect.cluster.config_records import (
+from connect.cluster.model.config_history import added, removed
+from connect.cluster.model.config_records import (
     CommitRecord,
     ConfigHistoryRecord,
     ConfigRecord,
@@ -26,12 +25,13 @@ from connect.cluster.config_records import (
     decode,
     encode,
 )
-from connect.cluster.config_state import ConfigSnapshot, ConfigState
-from connect.cluster.log import MakeLog, RecordLog
-from connect.cluster.operations import Author, TargetState
-from connect.cluster.record_json import RecordFormatError
-from connect.kafka.errors import FencedError
-from connect.runtime.messages import TaskId
+from connect.cluster.model.config_state import ConfigSnapshot, ConfigState
+from connect.cluster.model.operations import Author, TargetState
+from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.store.compacted_log import MakeLog, RecordLog
+from connect.kafka.client.errors import FencedError
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import TaskId
 
 WRITE_TIMEOUT_S: Final = 30.0
 """Time for a write and for reading it back, as KafkaConfigBackingStore's READ_WRITE_TOTAL_TIMEOUT_MS."""

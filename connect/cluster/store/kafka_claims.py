@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from connect.api.deadline import Deadline
-from connect.cluster.claiming import SeenClaim
-from connect.cluster.cluster_claim import KEY, SUFFIX, ClusterClaim
-from connect.kafka.last_value import KeptValue, read_values, write_value
-from connect.kafka.settings import consumer_settings, producer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.internal_topics import slots_topic
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.cluster_claim import KEY, SUFFIX, ClusterClaim
+from connect.cluster.store.claiming import SeenClaim
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import consumer_settings, producer_settings
+from connect.kafka.consume.last_value import KeptValue, read_values, write_value
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.internal_topics import slots_topic
+from connect.runtime.settings.worker_config import WorkerConfig
 
 
 class KafkaClaims:

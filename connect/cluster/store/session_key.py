@@ -9,7 +9,7 @@ import base64
 import secrets
 from typing import Final
 
-from connect.cluster.config_records import SessionKeyRecord
+from connect.cluster.model.config_records import SessionKeyRecord
 
 SIZE_BYTES: Final = 64
 """What Java's KeyGenerator makes for HmacSHA256 when inter.worker.key.size is not set."""

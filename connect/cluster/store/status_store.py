@@ -13,13 +13,11 @@ from typing import Final, TypeVar
 
 import structlog
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.cluster.log import MakeLog, RecordLog
-from connect.cluster.operations import Rebalance, StateChange, Status
-from connect.cluster.record_json import RecordFormatError
-from connect.cluster.state_history import StateHistory
-from connect.cluster.status_records import (
+from connect.cluster.model.operations import Rebalance, StateChange, Status
+from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.model.state_history import StateHistory
+from connect.cluster.model.status_records import (
     ConnectorStatusRecord,
     RebalanceRecord,
     StateHistoryRecord,
@@ -30,7 +28,9 @@ from connect.cluster.status_records import (
     decode,
     encode,
 )
-from connect.runtime.messages import State, TaskId
+from connect.cluster.store.compacted_log import MakeLog, RecordLog
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import State, TaskId
 
 READ_TIMEOUT_S: Final = 30.0
 

@@ -12,13 +12,12 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
-from connect.api.secrets import HIDDEN, KnownSecrets
-from connect.cluster.operations import RequestError
-from connect.cluster.validation_clients import OverrideValueError, client_overrides
-from connect.cluster.validation_definitions import framework_config, framework_definitions, plugin_definitions
-from connect.cluster.validation_infos import ConfigInfos, Info
-from connect.cluster.validation_notes import notes
-from connect.cluster.validation_plugins import (
+from connect.cluster.model.operations import RequestError
+from connect.cluster.model.validation_infos import ConfigInfos, Info
+from connect.cluster.validation.client_settings import OverrideValueError, client_overrides
+from connect.cluster.validation.definitions import framework_config, framework_definitions, plugin_definitions
+from connect.cluster.validation.notes import notes
+from connect.cluster.validation.plugins import (
     CONVERTERS,
     PREDICATES,
     TRANSFORMS,
@@ -31,19 +30,20 @@ from connect.cluster.validation_plugins import (
     shown_in_forms,
     version_error,
 )
-from connect.cluster.validation_rules import broken_rules, comma_separated
-from connect.plugins import Catalog
-from connect.runtime.config_providers import placeholders
-from connect.runtime.connector_config import (
+from connect.cluster.validation.rules import broken_rules, comma_separated
+from connect.lib.secrets import HIDDEN, KnownSecrets
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.config_providers import placeholders
+from connect.runtime.settings.connector_config import (
     COMMON,
     EXACTLY_ONCE,
     OFFSETS_TOPIC,
     TOPIC_CREATION,
 )
-from connect.runtime.connector_config import PREDICATES as PREDICATES_GROUP
-from connect.runtime.connector_config import TRANSFORMS as TRANSFORMS_GROUP
-from connect.runtime.error_keys import ERRORS
-from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.settings.connector_config import PREDICATES as PREDICATES_GROUP
+from connect.runtime.settings.connector_config import TRANSFORMS as TRANSFORMS_GROUP
+from connect.runtime.settings.error_keys import ERRORS
+from connect.runtime.settings.worker_config import WorkerConfig
 
 Resolve = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Replaces the placeholders of config providers; what it cannot replace stays as it is. For task hosts; may block."""

@@ -14,12 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 from connect.api.allowed_paths import allowed_by
 from connect.api.config import Boolean, ConfigType, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
-from connect.api.secrets import HIDDEN
-from connect.cluster.validation_infos import Definition, Info, Value
-from connect.cluster.validation_rules import DLQ
-from connect.kafka.client_reaches import override_problems
-from connect.kafka.settings import WORKERS_ALONE
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.validation_infos import Definition, Info, Value
+from connect.cluster.validation.rules import DLQ
+from connect.kafka.client.client_reaches import override_problems
+from connect.kafka.client.settings import WORKERS_ALONE
+from connect.lib.secrets import HIDDEN
+from connect.runtime.settings.worker_config import WorkerConfig
 
 PRINCIPAL_KEYS: Final = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
 PASSWORDS: Final = frozenset({

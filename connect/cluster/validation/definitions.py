@@ -12,9 +12,9 @@ from typing import Final
 
 from connect.api.config import Config, ConfigType, KeyDefinition
 from connect.api.plugin import Plugin, PluginKind
-from connect.cluster.validation_infos import Definition
-from connect.plugins import CONNECTORS
-from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.cluster.model.validation_infos import Definition
+from connect.plugins.catalog import CONNECTORS
+from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
 
 FRAMEWORK_ORDER: Final = {
     "name": 1, "connector.class": 2, "connector.plugin.version": 3, "tasks.max": 4, "tasks.max.enforce": 5,

@@ -10,11 +10,11 @@ from typing import Final
 
 from connect.api.config import Config
 from connect.api.errors import ConfigError
-from connect.api.nearest import nearest
 from connect.api.plugin import Plugin
-from connect.cluster.validation_definitions import framework_config
-from connect.cluster.validation_plugins import CONVERTERS, PREDICATES, TRANSFORMS, EmbeddedKind
-from connect.cluster.validation_rules import comma_separated
+from connect.cluster.validation.definitions import framework_config
+from connect.cluster.validation.plugins import CONVERTERS, PREDICATES, TRANSFORMS, EmbeddedKind
+from connect.cluster.validation.rules import comma_separated
+from connect.lib.nearest import nearest
 
 _OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 """What clients and topics take is theirs to know."""

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 from connect.api.config import Config, ConfigType, KeyValue
 from connect.api.plugin import Plugin, PluginKind
-from connect.api.secrets import HIDDEN
-from connect.cluster.validation_definitions import embedded_definitions, plugin_definitions
-from connect.cluster.validation_infos import Definition, Info, Value
-from connect.cluster.validation_rules import comma_separated
-from connect.cluster.validation_versions import parse_versions
-from connect.plugins import Catalog
+from connect.cluster.model.validation_infos import Definition, Info, Value
+from connect.cluster.validation.definitions import embedded_definitions, plugin_definitions
+from connect.cluster.validation.rules import comma_separated
+from connect.cluster.validation.versions import parse_versions
+from connect.lib.secrets import HIDDEN
+from connect.plugins.catalog import Catalog
 
 _PARSER_MESSAGES = ("Not a number of type ", "Expected value to be either true or false")
 _INTERFACES = {PluginKind.CONVERTER: "Converter", PluginKind.HEADER_CONVERTER: "HeaderConverter"}

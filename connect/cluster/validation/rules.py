@@ -10,11 +10,11 @@ from itertools import chain
 from typing import Final
 
 from connect.api.errors import ConfigProblem
-from connect.api.javatext.regex import JavaPatternError, compile_pattern
 from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.api.setting_text import text_of
-from connect.runtime.internal_topics import Holds, ReservedTopics
-from connect.runtime.worker_config import WorkerConfig
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connect.lib.setting_text import text_of
+from connect.runtime.settings.internal_topics import Holds, ReservedTopics
+from connect.runtime.settings.worker_config import WorkerConfig
 
 Properties = Mapping[str, str]
 TOPICS, TOPICS_REGEX, DLQ = "topics", "topics.regex", "errors.deadletterqueue.topic.name"

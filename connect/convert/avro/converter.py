@@ -16,7 +16,7 @@ from connect.convert.avro.model import AvroType, Names, avro_text, parse_avro
 from connect.convert.avro.native_plan import plan_of, reading_plan_of
 from connect.convert.avro.settings import AvroSettings
 from connect.convert.avro.to_connect import connect_of
-from connect.convert.header import ColumnHeaderConverter
+from connect.convert.plain.header import ColumnHeaderConverter
 from connect.convert.registry.client import Registered
 from connect.convert.registry.converter import Encode, OwnSchema, Reading, References, RegistryConverter, WholeEncode
 from connect.convert.registry.framing import SIZE

@@ -16,8 +16,8 @@ from connect.api.schema import Schema, Type
 from connect.convert.avro.model import AvroType
 from connect.convert.avro.settings import AvroSettings
 from connect.convert.avro.to_connect import connect_of, nullable_branch
-from connect.convert.columns import NotColumnarError, decimals_of
-from connect.convert.recursive import RecursiveTexts
+from connect.convert.json.recursive import RecursiveTexts
+from connect.convert.plain.columns import NotColumnarError, decimals_of
 from connect.convert.vectors.cursor import Cursor, Mask, Positions, ordered_by_row, spread, text_of
 
 Decoder = Callable[[Cursor], pa.Array]

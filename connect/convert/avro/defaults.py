@@ -10,7 +10,7 @@ from typing import Any
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
-from connect.convert.java_text import decimal_of, unscaled_bytes
+from connect.convert.json.java_text import decimal_of, unscaled_bytes
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EPOCH_DAY = _EPOCH.date().toordinal()

@@ -19,8 +19,8 @@ from connect.convert.avro.from_connect import is_union
 from connect.convert.avro.model import MISSING, AvroType
 from connect.convert.avro.settings import AvroSettings
 from connect.convert.avro.to_connect import connect_of
-from connect.convert.columns import unscaled_of
-from connect.convert.recursive_write import RecursiveValues
+from connect.convert.json.recursive_write import RecursiveValues
+from connect.convert.plain.columns import unscaled_of
 from connect.convert.vectors import pieces as p
 
 Encoder = Callable[[pa.Array], p.Parts]

@@ -14,20 +14,20 @@ from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import ConfigError, RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connect.convert.columns import NotColumnarError
-from connect.convert.config import Coercion, JsonConfig
-from connect.convert.header import ColumnHeaderConverter
-from connect.convert.json_decode import decode_columns
-from connect.convert.json_encode import encode_columns, may_differ_from_java
-from connect.convert.json_envelope import CLOSE, EnvelopeCache, open_envelope
-from connect.convert.json_infer import SchemalessReader, read_rows
-from connect.convert.json_native import encode_native
-from connect.convert.json_read import Reading, reader
-from connect.convert.json_runs import Run, runs_of
-from connect.convert.json_schema_text import parse_schema
-from connect.convert.json_text import Node, read_exact, read_lenient, reason
-from connect.convert.json_write import Writing, writer
-from connect.convert.rows import each
+from connect.convert.json.decode import decode_columns
+from connect.convert.json.encode import encode_columns, may_differ_from_java
+from connect.convert.json.envelope import CLOSE, EnvelopeCache, open_envelope
+from connect.convert.json.infer import SchemalessReader, read_rows
+from connect.convert.json.native import encode_native
+from connect.convert.json.read import Reading, reader
+from connect.convert.json.runs import Run, runs_of
+from connect.convert.json.schema_text import parse_schema
+from connect.convert.json.text import Node, read_exact, read_lenient, reason
+from connect.convert.json.write import Writing, writer
+from connect.convert.plain.columns import NotColumnarError
+from connect.convert.plain.config import Coercion, JsonConfig
+from connect.convert.plain.header import ColumnHeaderConverter
+from connect.convert.plain.rows import each
 
 
 def json(config: JsonConfig, *, is_key: bool) -> JsonConverter:

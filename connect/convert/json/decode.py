@@ -20,8 +20,8 @@ from connect import native
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.schema import Schema, Type
-from connect.convert.columns import NotColumnarError, bytes_of, decimals_of, list_of, struct_of
-from connect.convert.json_read import Reading
+from connect.convert.json.read import Reading
+from connect.convert.plain.columns import NotColumnarError, bytes_of, decimals_of, list_of, struct_of
 
 _PREFIX, _SUFFIX, _NULL = b'{"v":', b"}\n", b"null"
 _DAY_MS = 86_400_000

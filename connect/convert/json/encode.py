@@ -14,10 +14,10 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
-from connect.convert.columns import NotColumnarError, base64_of, list_of, unscaled_of
-from connect.convert.java_columns import java_numbers
-from connect.convert.java_text import json_string
-from connect.convert.json_write import Writing
+from connect.convert.json.java_columns import java_numbers
+from connect.convert.json.java_text import json_string
+from connect.convert.json.write import Writing
+from connect.convert.plain.columns import NotColumnarError, base64_of, list_of, unscaled_of
 
 _MOMENTS = {
     s.DATE: (pa.date32(), pa.int32()), s.TIME: (pa.time32("ms"), pa.int32()),

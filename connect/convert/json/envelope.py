@@ -9,10 +9,10 @@ from decimal import Decimal
 
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema
-from connect.convert.json_read import Reading
-from connect.convert.json_schema_text import parse_schema, schema_text
-from connect.convert.json_text import Node
-from connect.convert.json_write import Writing
+from connect.convert.json.read import Reading
+from connect.convert.json.schema_text import parse_schema, schema_text
+from connect.convert.json.text import Node
+from connect.convert.json.write import Writing
 
 OPEN, MIDDLE, CLOSE = b'{"schema":', b',"payload":', b"}"
 NOT_AN_ENVELOPE = (

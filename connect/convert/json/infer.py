@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connect import native
-from connect.convert.columns import DOUBLE_EXACT, NotColumnarError, list_of, struct_of
-from connect.convert.java_text import json_string
-from connect.convert.json_decode import check_finite, read_values, without_negative_zero
-from connect.convert.json_read import Reading
-from connect.convert.json_sparse import is_sparse
-from connect.convert.json_text import JsonSyntaxError, read_fast
+from connect.convert.json.decode import check_finite, read_values, without_negative_zero
+from connect.convert.json.java_text import json_string
+from connect.convert.json.read import Reading
+from connect.convert.json.sparse import is_sparse
+from connect.convert.json.text import JsonSyntaxError, read_fast
+from connect.convert.plain.columns import DOUBLE_EXACT, NotColumnarError, list_of, struct_of
 
 _MAY_OVERFLOW = r"[0-9]{19}"
 """Digits that orjson may round to a double."""

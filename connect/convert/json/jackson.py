@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from connect.api.schema import Type
-from connect.convert.json_text import Node
+from connect.convert.json.text import Node
 
 _SIGNIFICANT_EXPONENT = 400
 

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connect.convert.columns import NotColumnarError
+from connect.convert.plain.columns import NotColumnarError
 
 _PLAIN_MIN, _PLAIN_MAX = 1e-3, 1e7
 """Between these, the second one excluded, Java writes a number without an exponent, as Arrow does."""

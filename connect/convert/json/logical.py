@@ -13,9 +13,9 @@ from typing import Any
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema
-from connect.convert.jackson import without_space, wrap
-from connect.convert.java_text import decimal_of, unscaled_value
-from connect.convert.json_text import Node
+from connect.convert.json.jackson import without_space, wrap
+from connect.convert.json.java_text import decimal_of, unscaled_value
+from connect.convert.json.text import Node
 
 Reader = Callable[[Node], Any]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

@@ -10,7 +10,7 @@ from connect import native
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.schema import Schema, Type
-from connect.convert.json_write import Writing
+from connect.convert.json.write import Writing
 
 
 def encode_native(

@@ -15,10 +15,10 @@ from typing import Any
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
-from connect.convert import jackson
-from connect.convert.json_logical import Reader, decimal_reader, instant_reader, mismatch, node_type, read_bytes
-from connect.convert.json_text import Node
-from connect.convert.recursive import node_text
+from connect.convert.json import jackson
+from connect.convert.json.logical import Reader, decimal_reader, instant_reader, mismatch, node_type, read_bytes
+from connect.convert.json.recursive import node_text
+from connect.convert.json.text import Node
 
 _BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

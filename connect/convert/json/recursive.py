@@ -13,10 +13,10 @@ import pyarrow as pa
 from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema
-from connect.convert.columns import NotColumnarError
-from connect.convert.java_text import json_string
-from connect.convert.json_encode import encode_columns
-from connect.convert.json_write import Writing, writer
+from connect.convert.json.encode import encode_columns
+from connect.convert.json.java_text import json_string
+from connect.convert.json.write import Writing, writer
+from connect.convert.plain.columns import NotColumnarError
 from connect.convert.vectors.cursor import Cursor
 
 Decoder = Callable[[Cursor], pa.Array]

@@ -10,11 +10,11 @@ import pyarrow as pa
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connect.convert.columns import NotColumnarError
-from connect.convert.json_decode import decode_columns
-from connect.convert.json_read import Reading, reader
-from connect.convert.json_text import Node, read_exact
-from connect.convert.recursive import texts_of
+from connect.convert.json.decode import decode_columns
+from connect.convert.json.read import Reading, reader
+from connect.convert.json.recursive import texts_of
+from connect.convert.json.text import Node, read_exact
+from connect.convert.plain.columns import NotColumnarError
 
 Written = TypeVar("Written")
 _READING = Reading(embeds=True)

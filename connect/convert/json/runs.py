@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connect.api.errors import SchemaError
-from connect.convert.json_envelope import CLOSE, EnvelopeCache, Prefix
+from connect.convert.json.envelope import CLOSE, EnvelopeCache, Prefix
 
 _MAX_COMPARED = 16
 """Beyond so many schemas in one batch, a comparison per row is cheaper than one per column."""

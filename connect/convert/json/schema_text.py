@@ -10,10 +10,10 @@ from types import MappingProxyType
 
 from connect.api.errors import SchemaError
 from connect.api.schema import Field, Schema, Type
-from connect.convert.java_text import json_string
-from connect.convert.json_read import Reading, read_value
-from connect.convert.json_text import Node
-from connect.convert.json_write import Writing, write_value
+from connect.convert.json.java_text import json_string
+from connect.convert.json.read import Reading, read_value
+from connect.convert.json.text import Node
+from connect.convert.json.write import Writing, write_value
 
 _NAMES = {t: t.value for t in Type} | {Type.FLOAT32: "float", Type.FLOAT64: "double"}
 _TYPES = {name: t for t, name in _NAMES.items()}

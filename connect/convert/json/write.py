@@ -12,14 +12,14 @@ from typing import Any
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connect.api.javatext.numbers import decimal_text, float32_text, float64_text, to_float32
 from connect.api.schema import Schema, Type
-from connect.convert.java_text import (
+from connect.convert.json.java_text import (
     decimal_of,
     json_string,
     unscaled_bytes,
     unscaled_value,
 )
+from connect.lib.javatext.numbers import decimal_text, float32_text, float64_text, to_float32
 
 Writer = Callable[[Any], str]
 _BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.schema import Schema
-from connect.convert.config import Coercion
-from connect.convert.header import ColumnHeaderConverter
-from connect.convert.json_read import Reading as JsonReading
+from connect.convert.json.read import Reading as JsonReading
+from connect.convert.json.write import Writing
 from connect.convert.json_schema.config import JsonSchemaConfig
 from connect.convert.json_schema.from_connect import json_schema_of
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
-from connect.convert.json_write import Writing
+from connect.convert.plain.config import Coercion
+from connect.convert.plain.header import ColumnHeaderConverter
 from connect.convert.registry.client import Registered
 from connect.convert.registry.converter import Encode, OwnSchema, Reading, References, RegistryConverter
 from connect.convert.registry.fitting import check_fits

@@ -7,8 +7,8 @@ from typing import Any
 
 from connect.api import schema as s
 from connect.api.schema import Schema, Type
+from connect.convert.json.write import Writing, writer
 from connect.convert.json_schema import names as n
-from connect.convert.json_write import Writing, writer
 
 _NUMBERS = {
     Type.INT8: "integer", Type.INT16: "integer", Type.INT32: "integer", Type.INT64: "integer",

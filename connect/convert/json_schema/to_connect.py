@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Field, Schema, Type
-from connect.convert.json_read import Reading, reader
+from connect.convert.json.read import Reading, reader
 from connect.convert.json_schema import names as n
 
 _NUMBERS = {

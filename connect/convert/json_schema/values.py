@@ -11,15 +11,15 @@ from connect.api.arrow_rows import rows_from_arrow
 from connect.api.errors import SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema, Type
-from connect.convert.columns import NotColumnarError
-from connect.convert.java_text import json_string
-from connect.convert.json_decode import decode_columns
-from connect.convert.json_encode import encode_columns, may_differ_from_java
-from connect.convert.json_read import Reading, reader
+from connect.convert.json.decode import decode_columns
+from connect.convert.json.encode import encode_columns, may_differ_from_java
+from connect.convert.json.java_text import json_string
+from connect.convert.json.read import Reading, reader
+from connect.convert.json.text import read_exact
+from connect.convert.json.write import Writer, Writing, writer
 from connect.convert.json_schema import names as n
-from connect.convert.json_text import read_exact
-from connect.convert.json_write import Writer, Writing, writer
-from connect.convert.rows import each
+from connect.convert.plain.columns import NotColumnarError
+from connect.convert.plain.rows import each
 from connect.convert.vectors.pieces import Parts
 
 

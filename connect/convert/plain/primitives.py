@@ -13,9 +13,9 @@ from connect.api.arrow import arrow_type
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connect.convert.config import NoConfig
-from connect.convert.header import ColumnHeaderConverter
-from connect.convert.rows import each
+from connect.convert.plain.config import NoConfig
+from connect.convert.plain.header import ColumnHeaderConverter
+from connect.convert.plain.rows import each
 
 _TRUE, _FALSE = b"\x01", b"\x00"
 

@@ -12,12 +12,12 @@ import pyarrow.types as pt
 
 from connect.api.arrow import connect_schema
 from connect.api.errors import ConfigError, SchemaError
-from connect.api.javatext.value_text import java_string
 from connect.api.records import Column
 from connect.api.schema import BYTES, LOGICAL, STRING, Schema, Type
-from connect.convert.config import Coercion, NoConfig, StringConfig
-from connect.convert.header import ColumnHeaderConverter
-from connect.convert.rows import each
+from connect.api.values.text import java_string
+from connect.convert.plain.config import Coercion, NoConfig, StringConfig
+from connect.convert.plain.header import ColumnHeaderConverter
+from connect.convert.plain.rows import each
 
 OPTIONAL_STRING = STRING.as_optional()
 OPTIONAL_BYTES = BYTES.as_optional()

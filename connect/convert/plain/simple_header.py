@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from connect.api.javatext.values import parse_string, text_of
 from connect.api.records import Header
-from connect.convert.config import NoConfig
+from connect.api.values.parse import parse_string, text_of
+from connect.convert.plain.config import NoConfig
 
 
 def simple_header(config: NoConfig, *, is_key: bool = False) -> SimpleHeaderConverter:  # noqa: ARG001 - no settings

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.schema import Schema
-from connect.convert.header import ColumnHeaderConverter
+from connect.convert.plain.header import ColumnHeaderConverter
 from connect.convert.protobuf.compile import compile_proto
 from connect.convert.protobuf.config import ProtobufConfig
 from connect.convert.protobuf.decode import decoder

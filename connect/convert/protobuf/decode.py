@@ -13,11 +13,11 @@ import pyarrow as pa
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.schema import Schema, Type
+from connect.convert.json.recursive import RecursiveTexts
 from connect.convert.protobuf import logical
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
 from connect.convert.protobuf.to_connect import connect_of, is_map, union_field_name
-from connect.convert.recursive import RecursiveTexts
 from connect.convert.vectors.cursor import Cursor, Positions, ordered_by_row, text_of
 from connect.convert.vectors.wire import FIXED64, LENGTH, wire_type
 

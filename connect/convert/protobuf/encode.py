@@ -15,11 +15,11 @@ from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema, Type
 from connect.convert.avro.names import scrubbed
+from connect.convert.json.recursive_write import RecursiveValues
 from connect.convert.protobuf import logical
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
 from connect.convert.protobuf.to_connect import connect_of, is_map
-from connect.convert.recursive_write import RecursiveValues
 from connect.convert.vectors import pieces as p
 from connect.convert.vectors.wire import TakesKind, key_of, scalar_pieces, sized, zero_mask
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connect.convert.columns import unscaled_of
+from connect.convert.plain.columns import unscaled_of
 from connect.convert.vectors.cursor import Cursor
 from connect.convert.vectors.pieces import int64_of
 

@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from connect import python_child
 from connect.api.errors import ConnectError, RetriableError, SchemaError
+from connect.lib import python_child
 
 OWN_NAME: Final = "connect_schema.proto"
 """The name of a schema that is no file's; messages speak of its lines."""

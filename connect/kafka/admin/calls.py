@@ -9,11 +9,11 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[attr-defined]
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.kafka.client_log import client_logger
-from connect.kafka.contact import NOT_KAFKA, Contact
-from connect.kafka.errors import translate, translated
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.connection_diagnosis import NOT_KAFKA, Contact
+from connect.kafka.client.errors import translate, translated
+from connect.lib.deadline import Deadline
 
 Answer = Future[Any] | dict[Any, Future[Any]]
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.admin import PatientAdmin
-from connect.kafka.client_log import client_logger
-from connect.kafka.errors import translate, translated
-from connect.kafka.inner_client import client_of
-from connect.kafka.librdkafka import forget_offsets
+from connect.kafka.admin.calls import PatientAdmin
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.errors import translate, translated
+from connect.kafka.client.inner_client import client_of
+from connect.kafka.client.librdkafka import forget_offsets
+from connect.lib.deadline import Deadline
 
 _ASK_S: Final = 5.0
 _PAUSE_S: Final = 0.2

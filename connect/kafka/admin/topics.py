@@ -17,16 +17,16 @@ from confluent_kafka import (
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.admin import AnsweredError, PatientAdmin
-from connect.kafka.group_offsets import alter_offsets, committed_offsets
-from connect.kafka.producer import BatchProducer
+from connect.kafka.admin.calls import AnsweredError, PatientAdmin
+from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
+from connect.kafka.produce.producer import BatchProducer
+from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 
-_LOG = logging.getLogger("connect.kafka.admin")
+_LOG = logging.getLogger("connect.kafka.admin.calls")
 _PROPAGATION_S: Final = 5.0
 _NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """Sixteen zero bytes, in the base64 of Kafka's Uuid."""

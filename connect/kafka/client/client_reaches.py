@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
-from connect.kafka.security_names import translate_security
+from connect.kafka.client.security_names import translate_security
 
 CLIENT_REACHES: Final[Mapping[str, tuple[Reach, ...]]] = MappingProxyType({
     "bootstrap.servers": (Reach.HOST,),

@@ -18,9 +18,9 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from connect.api.errors import ConnectError
-from connect.kafka.librdkafka import library
+from connect.kafka.client.librdkafka import library
 
-_LOG = logging.getLogger("connect.kafka.inner_client")
+_LOG = logging.getLogger("connect.kafka.client.inner_client")
 _AT_BYTES: Final = object.__basicsize__
 """confluent_kafka's clients are a PyObject head and then the pointer to librdkafka's client (confluent_kafka.h)."""
 _POINTER_BYTES: Final = ctypes.sizeof(c_void_p)
@@ -36,7 +36,7 @@ def client_of(client: Consumer | Producer | AdminClient) -> c_void_p | None:
 
 
 def is_library_known() -> bool:
-    """Whether the functions of `connect.kafka.librdkafka` may be called in this process."""
+    """Whether the functions of `connect.kafka.client.librdkafka` may be called in this process."""
     return _TRIAL.fault() is None
 
 

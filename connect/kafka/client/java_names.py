@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.kafka.security_names import translate_security
+from connect.kafka.client.security_names import translate_security
 
 Client = Literal["producer", "consumer", "admin"]
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
+from connect.lib.deadline import Deadline
 
 EVENT_DELIVERY: Final = 0x1
 EVENT_LOG: Final = 0x4

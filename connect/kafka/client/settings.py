@@ -14,9 +14,9 @@ from typing import Final, Literal, NamedTuple
 
 from connect.api.allowed_paths import allowed_by
 from connect.api.errors import ConfigError
-from connect.api.secrets import HIDDEN
-from connect.kafka.client_reaches import override_problems
-from connect.kafka.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
+from connect.kafka.client.client_reaches import override_problems
+from connect.kafka.client.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
+from connect.lib.secrets import HIDDEN
 
 Value = str | int | float | bool
 Isolation = Literal["read_committed", "read_uncommitted"]

@@ -15,10 +15,10 @@ from confluent_kafka import Consumer, KafkaError
 
 from connect import native
 from connect.api.records import TopicPartition
-from connect.kafka.columns import raw_batches
-from connect.kafka.librdkafka import error, library, library_path
+from connect.kafka.client.librdkafka import error, library, library_path
+from connect.kafka.consume.columns import raw_batches
+from connect.kafka.consume.reads import Taken
 from connect.kafka.raw import RawBatch
-from connect.kafka.reads import Taken
 
 _MOST_EVENTS: Final = 100
 

@@ -10,10 +10,10 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.kafka.inner_client import client_of
-from connect.kafka.librdkafka import commit_offsets
+from connect.kafka.client.inner_client import client_of
+from connect.kafka.client.librdkafka import commit_offsets
+from connect.lib.deadline import Deadline
 
 
 def commit(consumer: Consumer, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:

@@ -12,23 +12,23 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect import native
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
-from connect.kafka.client_log import client_logger
-from connect.kafka.columns import SizeGuess
-from connect.kafka.commits import commit
-from connect.kafka.errors import FencedError, is_retriable, translate, translated
-from connect.kafka.inner_client import client_of
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.errors import FencedError, is_retriable, translate, translated
+from connect.kafka.client.inner_client import client_of
+from connect.kafka.consume.columns import SizeGuess
+from connect.kafka.consume.commits import commit
+from connect.kafka.consume.reads import PlainReads, Reads, Taken
+from connect.kafka.consume.topic_pattern import TopicPattern
 from connect.kafka.raw import RawBatch
-from connect.kafka.reads import PlainReads, Reads, Taken
-from connect.kafka.topic_pattern import TopicPattern
+from connect.lib.deadline import Deadline
 
 Partitions = list[TopicPartition]
 OnPartitions = Callable[[Partitions], None]
 Settings = Mapping[str, str | int | float | bool]
 
-_LOG = logging.getLogger("connect.kafka.consumer")
+_LOG = logging.getLogger("connect.kafka.consume.consumer")
 _WAIT_S: Final = 0.1
 """How long one wait may last, so that a stop is seen soon."""
 _LOOK_S: Final = 10.0
@@ -52,7 +52,7 @@ def _reads(path: str, consumer: Consumer) -> Reads:
     client = client_of(consumer) if path == "columnar" and native.module() is not None else None
     if client is None:
         return PlainReads(consumer)
-    from connect.kafka.columnar_reads import ColumnarReads
+    from connect.kafka.consume.columnar_reads import ColumnarReads
 
     return ColumnarReads(consumer, client)
 
@@ -60,7 +60,7 @@ def _reads(path: str, consumer: Consumer) -> Reads:
 class BatchConsumer:
     """A member of a consumer group that reads whole batches; owned by one thread, callbacks come on that thread.
 
-    `settings` are librdkafka's (see `connect.kafka.settings`), and `consumer.path`: columnar (the default) or plain.
+    `settings` are librdkafka's (`connect.kafka.client.settings`), and `consumer.path`: columnar (the default) or plain.
     `max_poll_bytes` bounds what one poll gathers: with it and `queued.max.messages.kbytes` memory stays bounded.
     """
 

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.kafka.client_log import client_logger
-from connect.kafka.errors import translate, translated
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.errors import translate, translated
+from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 PARTITION: Final = 0

@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.client_log import client_logger
-from connect.kafka.columns import raw_batches
-from connect.kafka.errors import is_retriable, translate, translated
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.errors import is_retriable, translate, translated
+from connect.kafka.consume.columns import raw_batches
 from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 _WAIT_S: Final = 0.1

@@ -9,11 +9,11 @@ from typing import Final, Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.kafka.client_log import client_logger
-from connect.kafka.contact import Contact
-from connect.kafka.errors import translate, translated
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.connection_diagnosis import Contact
+from connect.kafka.client.errors import translate, translated
+from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 _PROTOCOL: Final = {"group.protocol": "classic", "partition.assignment.strategy": "cooperative-sticky"}

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from confluent_kafka import Consumer, KafkaError, Message
 
 from connect.api.records import TopicPartition
-from connect.kafka.columns import raw_batches
+from connect.kafka.consume.columns import raw_batches
 from connect.kafka.raw import RawBatch
 
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaException
 
-from connect.api.deadline import Deadline
-from connect.api.javatext.regex import compile_pattern
+from connect.lib.deadline import Deadline
+from connect.lib.javatext.regex import compile_pattern
 
 _INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 """Kafka's own topics; exclude.internal.topics keeps them from matching in Java too."""

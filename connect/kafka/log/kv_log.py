@@ -11,21 +11,21 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaPartition
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.client_log import client_logger
-from connect.kafka.errors import is_retriable, translate, translated
-from connect.kafka.kv_writer import KeyValue, RecordWriter, TransactionWriter
-from connect.kafka.settings import admin_part
-from connect.kafka.shared_producer import SharedProducer
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.errors import is_retriable, translate, translated
+from connect.kafka.client.settings import admin_part
+from connect.kafka.log.kv_writer import KeyValue, RecordWriter, TransactionWriter
+from connect.kafka.produce.shared_producer import SharedProducer
+from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
 """key, value (None: removed), partition, offset, timestamp in ms."""
 
-_LOG = logging.getLogger("connect.kafka.kv_log")
+_LOG = logging.getLogger("connect.kafka.log.kv_log")
 _POLL_S: Final = 0.1
 _PAUSE_S: Final = 0.2
 _LOOK_S: Final = 0.05

@@ -9,17 +9,17 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.kafka.errors import AbortableError, FatalProducerError, FencedError, translate
-from connect.kafka.producer import BatchProducer
+from connect.kafka.client.errors import AbortableError, FatalProducerError, FencedError, translate
+from connect.kafka.produce.producer import BatchProducer
+from connect.kafka.produce.shared_producer import SharedProducer
 from connect.kafka.raw import RawBatch
-from connect.kafka.shared_producer import SharedProducer
+from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 KeyValue = tuple[bytes, bytes | None]
 
-_LOG = logging.getLogger("connect.kafka.kv_log")
+_LOG = logging.getLogger("connect.kafka.log.kv_log")
 _TRANSACTION_S: Final = 30.0
 
 

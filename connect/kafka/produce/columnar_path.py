@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from confluent_kafka import KafkaError
 
-from connect.kafka.librdkafka import error, library, raise_error
-from connect.kafka.native_producer import NativeProducer
+from connect.kafka.client.librdkafka import error, library, raise_error
+from connect.kafka.produce.native_producer import NativeProducer
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch, RawHeaders, SharedHeaders, sent_times
-from connect.kafka.receipt import Receipt
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from typing import Final
 from confluent_kafka import KafkaError
 
 from connect import native
-from connect.kafka.client_log import client_logger
-from connect.kafka.librdkafka import (
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.librdkafka import (
     EVENT_DELIVERY,
     EVENT_ERROR,
     EVENT_LOG,
@@ -23,7 +23,7 @@ from connect.kafka.librdkafka import (
     meet_brokers,
     raise_error,
 )
-from connect.kafka.reported_rows import ReportedRows
+from connect.kafka.produce.reported_rows import ReportedRows
 
 _PRODUCER: Final = 0
 _PURGE_QUEUE: Final = 0x1

@@ -10,11 +10,11 @@ from itertools import repeat
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from connect.kafka.client_log import client_logger
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
-from connect.kafka.receipt import Receipt
 
-_LOG = logging.getLogger("connect.kafka.producer")
+_LOG = logging.getLogger("connect.kafka.produce.producer")
 _ANY_PARTITION = -1
 
 

@@ -14,13 +14,13 @@ from typing import Final, NamedTuple, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.kafka.errors import FatalProducerError, PartlySentError, translate, undelivered
-from connect.kafka.producer import BatchProducer, Settings
+from connect.kafka.client.errors import FatalProducerError, PartlySentError, translate, undelivered
+from connect.kafka.produce.producer import BatchProducer, Settings
+from connect.kafka.produce.receipt import Receipt
+from connect.kafka.produce.shared_producer import ANY_PARTITION, OnDelivery, SharedProducer
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
-from connect.kafka.receipt import Receipt
-from connect.kafka.shared_producer import ANY_PARTITION, OnDelivery, SharedProducer
+from connect.lib.deadline import Deadline
 
 LITTLE_ROWS: Final = 1000
 LITTLE_BYTES: Final = 1024 * 1024

@@ -9,12 +9,12 @@ from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.kafka.errors import FatalProducerError, PartlySentError, translate, translated, undelivered
-from connect.kafka.inner_client import is_library_known
+from connect.kafka.client.errors import FatalProducerError, PartlySentError, translate, translated, undelivered
+from connect.kafka.client.inner_client import is_library_known
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
-from connect.kafka.receipt import Receipt
+from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 
@@ -71,8 +71,8 @@ class ProducerPath(Protocol):
 
 
 def _paths() -> Mapping[str, Callable[[Settings], ProducerPath]]:
-    from connect.kafka.columnar_path import ColumnarPath
-    from connect.kafka.plain_path import PlainPath
+    from connect.kafka.produce.columnar_path import ColumnarPath
+    from connect.kafka.produce.plain_path import PlainPath
 
     return {"columnar": ColumnarPath, "plain": PlainPath}
 
@@ -86,7 +86,7 @@ def _default_path(settings: Settings) -> str:
 class BatchProducer:
     """A Kafka producer for whole batches; owned by one thread.
 
-    `settings` are librdkafka's (see `connect.kafka.settings`), and `producer.path`: columnar (the default) or plain.
+    `settings` are librdkafka's (`connect.kafka.client.settings`), and `producer.path`: columnar (the default) or plain.
     After a FatalProducerError or FencedError every later call raises it again: close this producer, make a new one.
     """
 

@@ -9,16 +9,16 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from connect.kafka.client_log import client_logger
-from connect.kafka.inner_client import client_of
-from connect.kafka.librdkafka import meet_brokers
+from connect.kafka.client.client_log import client_logger
+from connect.kafka.client.inner_client import client_of
+from connect.kafka.client.librdkafka import meet_brokers
 from connect.kafka.raw import TIME_OF_SENDING
 
 Settings = Mapping[str, str | int | float | bool]
 OnDelivery = Callable[[KafkaError | None, Message], None]
 """Hears of each record once, on the producer's thread; must return at once."""
 
-_LOG = logging.getLogger("connect.kafka.shared_producer")
+_LOG = logging.getLogger("connect.kafka.produce.shared_producer")
 _POLL_S: Final = 0.25
 _DROP_S: Final = 5.0
 _LINGER_MS: Final = 1

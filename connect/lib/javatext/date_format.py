@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from connect.api.javatext.calendar import (
+from connect.lib.javatext.calendar import (
     DAY_MS,
     civil_day,
     day_of_year,
@@ -20,7 +20,7 @@ from connect.api.javatext.calendar import (
     week_of_month,
     weekday,
 )
-from connect.api.javatext.date_parse import ParsePlan
+from connect.lib.javatext.date_parse import ParsePlan
 
 LETTERS: Final = frozenset("GyYMLwWDdFEuaHkKhmsSzZX")
 MONTHS: Final = (

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from connect.api.javatext.calendar import DAY_MS, day_number, day_of_week, week_of
-from connect.api.javatext.numbers import wrapped
+from connect.lib.javatext.calendar import DAY_MS, day_number, day_of_week, week_of
+from connect.lib.javatext.numbers import wrapped
 
 _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _NUMBER = re.compile(r"-?\d+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from connect.api.javatext.calendar import DAY_MS, CivilDay, civil_day, weekday
+from connect.lib.javatext.calendar import DAY_MS, CivilDay, civil_day, weekday
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -6,16 +6,11 @@ import math
 import re
 import struct
 from decimal import Decimal
-from typing import Final
-
-from connect.api.schema import Schema, Type
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _REAL = re.compile(r"[+-]?(NaN|Infinity|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?")
 _BLANK = "".join(map(chr, range(33)))
-BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
-"""The width of each integer type."""
 
 
 def float64_text(value: float) -> str:
@@ -38,12 +33,6 @@ def float32_text(value: float) -> str:
         if abs(float(text)) < 3.4028236e38 and to_float32(float(text)) == value:
             break
     return _laid_out(value, text)
-
-
-def float_text(value: float, schema: Schema | None) -> str:
-    """The text of a float of this schema; without one it is a double."""
-    narrow = schema is not None and schema.type is Type.FLOAT32
-    return float32_text(value) if narrow else float64_text(value)
 
 
 def decimal_text(value: Decimal) -> str:

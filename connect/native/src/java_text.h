@@ -1,4 +1,4 @@
-// Values as the JSON text that Java's JsonConverter writes; connect/convert/java_text.py is their twin in Python.
+// Values as the JSON text that Java's JsonConverter writes; connect/convert/json/java_text.py is their twin in Python.
 #pragma once
 
 #include <cstddef>

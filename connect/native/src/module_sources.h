@@ -1,4 +1,4 @@
-// What a module was built from (setup.py), as its constant `sources`: see connect/api/native_build.py.
+// What a module was built from (setup.py), as its constant `sources`: see connect/lib/native_build.py.
 #pragma once
 
 #include <Python.h>

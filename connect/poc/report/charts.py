@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from connect.evaluate.result import Chart
+from connect.poc.sandbox.result import Chart
 
 WIDTH: Final = 640
 HEIGHT: Final = 160

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from connect.evaluate.prices import Prices
-from connect.evaluate.result import Check, Outcome, Table
+from connect.poc.sandbox.prices import Prices
+from connect.poc.sandbox.result import Check, Outcome, Table
 
 LOAD: Final = (10, "Load and cost")
 REPLICAS: Final = 3
 LANES: Final = 4
-"""How many chunks a backfill writes at a time; the default of `connect.backfill.spec`."""
+"""How many chunks a backfill writes at a time; the default of `connect.backfill.job.spec`."""
 _HOUR_S: Final = 3600.0
 _GB: Final = 1e9
 

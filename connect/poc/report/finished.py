@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from connect.evaluate.estimate import LANES, LOAD
-from connect.evaluate.result import Result
+from connect.poc.report.estimate import LANES, LOAD
+from connect.poc.sandbox.result import Result
 
 
 @dataclass(frozen=True, slots=True)

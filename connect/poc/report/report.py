@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from connect.evaluate.charts import drawing_of
-from connect.evaluate.finished import finished_files
-from connect.evaluate.result import Check, Result
-from connect.html_pages import embedded_json, template_of, utc_minute
+from connect.poc.report.charts import drawing_of
+from connect.poc.report.finished import finished_files
+from connect.poc.sandbox.result import Check, Result
+from connect.telemetry.html_pages import embedded_json, template_of, utc_minute
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -24,7 +24,7 @@ _MARKS = {"pass": "✓", "warn": "!", "fail": "✗", "not tested": "–"}
 
 def html_report(result: Result) -> str:
     """The report as one self-contained file. Every value of the user's is escaped. ConfigError: jinja2 is missing."""
-    template = template_of("connect.evaluate", "report.html.j2")
+    template = template_of("connect.poc", "report.html.j2")
     shown = _rendered(template, result)
     for _ in range(_CUTS_MAX):
         if len(shown.encode("utf-8", "replace")) <= SIZE_MAX:

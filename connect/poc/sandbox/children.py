@@ -1,4 +1,4 @@
-"""Runs calls of the user's plug-in in processes of their own (`connect.evaluate.child`), each within a time."""
+"""Runs calls of the user's plug-in in processes of their own (`connect.poc.child`), each within a time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from connect import python_child
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.lib import python_child
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 GRACE_S: Final = 20.0
 """A child that does not answer is ended so long after its own time is over."""
@@ -33,7 +33,7 @@ def asked_of(
         **more,
     }  # fmt: skip
     pipe = subprocess.PIPE
-    argv = python_child.command("connect.evaluate.child")
+    argv = python_child.command("connect.poc.child")
     with python_child.start(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         _limit_memory(process.pid)
         try:

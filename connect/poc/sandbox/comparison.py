@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from connect.evaluate.topic_rows import PartitionRows, TopicRows
+from connect.poc.sandbox.topic_rows import PartitionRows, TopicRows
 
 
 @dataclass(frozen=True, slots=True)

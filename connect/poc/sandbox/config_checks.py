@@ -7,9 +7,9 @@ from typing import Any
 
 from connect.api.config import KeyDefinition
 from connect.api.errors import ConnectError
-from connect.api.key_role import KeyRole
 from connect.client.rest import ConnectClient
-from connect.evaluate.result import Check, Outcome, Table, counted
+from connect.lib.key_role import KeyRole
+from connect.poc.sandbox.result import Check, Outcome, Table, counted
 
 CONFIG = (1, "Configuration")
 REACH = (2, "Reach")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.client.rest import ConnectClient, RefusedError
-from connect.evaluate.row_values import without_values
-from connect.kafka.topics import Settings, TopicAdmin
+from connect.kafka.admin.topics import Settings, TopicAdmin
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.row_values import without_values
 
 LOOK_S: Final = 0.2
 START_S: Final = 120.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.kafka.producer import BatchProducer
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, producer_settings
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, producer_settings
-from connect.kafka.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 CLIENT_ID = "connect-poc"
 

@@ -1,4 +1,4 @@
-"""Asks a connector to examine its user's data (`connect.api.findings`), and adds what it finds to the checks."""
+"""Asks a connector to examine its user's data (`connect.api.optional.findings`); its findings join the checks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.api.findings import Aspect, ExaminingConnector, Finding, Weight
-from connect.evaluate.children import asked_of, reason_of
-from connect.evaluate.result import Check, Outcome, Table
-from connect.runtime.connector_settings import ConnectorParts, ConnectorSettings
+from connect.api.optional.findings import Aspect, ExaminingConnector, Finding, Weight
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.children import asked_of, reason_of
+from connect.poc.sandbox.result import Check, Outcome, Table
+from connect.runtime.build.connector_settings import ConnectorParts, ConnectorSettings
 
 LIMIT_S: Final = 30.0
 _ORDER: Final = (Outcome.NOT_TESTED, Outcome.PASS, Outcome.WARN, Outcome.FAIL)

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from connect.evaluate.options import Options
-from connect.evaluate.result import Table
-from connect.evaluate.sandbox import Sandbox
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.result import Table
+from connect.poc.sandbox.sandbox import Sandbox
 
 PAUSE_S: Final = 3.0
 LIFE_S: Final = 3.0

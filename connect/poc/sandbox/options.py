@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.errors import ConfigError
-from connect.evaluate.prices import Prices
+from connect.poc.sandbox.prices import Prices
 
 SINK_RECORDS_MIN: Final = 20_000
 

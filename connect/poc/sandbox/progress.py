@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from connect.api.errors import ConnectError
-from connect.evaluate.result import Check, Outcome
+from connect.poc.sandbox.result import Check, Outcome
 
 Say = Callable[[str], None]
 

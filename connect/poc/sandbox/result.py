@@ -9,6 +9,9 @@ from typing import Any, Final
 
 from connect.api.errors import ConfigError
 
+SCHEMA_CHANGE: Final = (9, "Schema change")
+"""The number and name of the check of schema changes, of sources and sinks alike."""
+
 
 class Outcome(StrEnum):
     """How a check went."""

@@ -16,11 +16,11 @@ from typing import Final, Self
 import psutil
 
 from connect.client.rest import Access, ConnectClient
-from connect.evaluate.connector_runs import remove
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.services import KafkaService, SchemaRegistryService
-from connect.services.worker import Login, WorkerService
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings
+from connect.poc.sandbox.connector_runs import remove
+from connect.tools.services import KafkaService, SchemaRegistryService
+from connect.tools.services.worker import Login, WorkerService
 
 _SOON: Final = {
     # Long enough that the figures of a killed task are gone before those of the next one are there.

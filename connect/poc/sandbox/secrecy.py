@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from connect.api.secrets import HIDDEN, KnownSecrets, masked, masked_setting
-from connect.evaluate.result import Check, Result, Table
-from connect.plugins import Catalog
-from connect.runtime.config_secrets import secret_keys, secret_texts
+from connect.lib.secrets import HIDDEN, KnownSecrets, masked, masked_setting
+from connect.plugins.catalog import Catalog
+from connect.poc.sandbox.result import Check, Result, Table
+from connect.runtime.settings.config_secrets import secret_keys, secret_texts
 
 
 class Secrecy:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.consume.log_reader import Span, read_spans
 from connect.kafka.raw import RawBatch
-from connect.kafka.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 _HASH_BYTES: Final = 12
 """With 96 bits, two of a million different rows share a hash in one of 10^16 runs."""

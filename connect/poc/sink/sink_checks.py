@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from connect.api.records import TopicPartition
-from connect.evaluate.result import Check, Outcome, Setting, Table
-from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP
-from connect.evaluate.sink_run import SinkRun
-from connect.evaluate.sink_sample import place_of
-from connect.evaluate.throughput_check import (
+from connect.poc.sandbox.result import Check, Outcome, Setting, Table
+from connect.poc.sandbox.timeline import rate
+from connect.poc.sink.sink_run import SinkRun
+from connect.poc.sink.sink_sample import place_of
+from connect.poc.source.sample_checks import DISCOVER, ROUND_TRIP
+from connect.poc.source.throughput_check import (
     THROUGHPUT,
     bottleneck_of,
     charts_of,
@@ -19,8 +20,7 @@ from connect.evaluate.throughput_check import (
     latency_of,
     steps_of,
 )
-from connect.evaluate.timeline import rate
-from connect.evaluate.type_check import TYPES
+from connect.poc.source.type_check import TYPES
 
 KEEPS_ROWS = "The sink kept all rows back until more come"
 """Said of a sink whose files end at a number of rows that did not come."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from connect.evaluate.delivery_check import KILLS
-from connect.evaluate.faults import Faults, in_words, plan_faults, table_of
-from connect.evaluate.options import Options
-from connect.evaluate.result import Check, Outcome, Table
-from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.sink_checks import KEEPS_ROWS, expected_rows
-from connect.evaluate.sink_run import SinkRun, SinkRunner
+from connect.poc.sandbox.faults import Faults, in_words, plan_faults, table_of
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.result import Check, Outcome, Table
+from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sink.sink_checks import KEEPS_ROWS, expected_rows
+from connect.poc.sink.sink_run import SinkRun, SinkRunner
+from connect.poc.source.delivery_check import KILLS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,32 +8,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from connect.api.errors import ConnectError
-from connect.api.findings import Aspect
+from connect.api.optional.findings import Aspect
 from connect.client.manifests import Manifest
-from connect.evaluate.children import asked_of, reason_of
-from connect.evaluate.config_checks import check_config
-from connect.evaluate.delivery_check import KILLS
-from connect.evaluate.examination import examine
-from connect.evaluate.options import Options
-from connect.evaluate.progress import Progress
-from connect.evaluate.result import Check, Outcome
-from connect.evaluate.sample_checks import DISCOVER, ROUND_TRIP
-from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.sink_checks import (
+from connect.poc.sandbox.children import asked_of, reason_of
+from connect.poc.sandbox.config_checks import check_config
+from connect.poc.sandbox.examination import examine
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.progress import Progress
+from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome
+from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sink.sink_checks import (
     expected_rows,
     judge_round_trip,
     judge_sink_throughput,
     sample_checks_of,
     with_columns,
 )
-from connect.evaluate.sink_delivery import check_sink_delivery
-from connect.evaluate.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
-from connect.evaluate.sink_run import SinkRunner
-from connect.evaluate.sink_schema_change import SCHEMA_CHANGE, has_registry, judge_schema_change
-from connect.evaluate.source_run import SourceRun
-from connect.evaluate.throughput_check import THROUGHPUT
-from connect.evaluate.trial import NoTargetApartError, Trial
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.poc.sink.sink_delivery import check_sink_delivery
+from connect.poc.sink.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
+from connect.poc.sink.sink_run import SinkRunner
+from connect.poc.sink.sink_schema_change import has_registry, judge_schema_change
+from connect.poc.sink.trial import NoTargetApartError, Trial
+from connect.poc.source.delivery_check import KILLS
+from connect.poc.source.sample_checks import DISCOVER, ROUND_TRIP
+from connect.poc.source.source_run import SourceRun
+from connect.poc.source.throughput_check import THROUGHPUT
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 _AFTER_SAMPLE = (ROUND_TRIP, THROUGHPUT, KILLS, SCHEMA_CHANGE)
 

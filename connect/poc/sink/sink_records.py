@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.evaluate.children import asked_of, reason_of
-from connect.evaluate.copies import write_records
-from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.topic_rows import ends_of
-from connect.kafka.log_reader import Span, read_spans
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.children import asked_of, reason_of
+from connect.poc.sandbox.copies import write_records
+from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sandbox.topic_rows import ends_of
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 LIMIT_S: Final = 60.0
 

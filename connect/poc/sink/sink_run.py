@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.evaluate.connector_runs import STOP_S, RunTime, failure_of, is_running, remove, status_of, stop
-from connect.evaluate.faults import Faults
-from connect.evaluate.options import Options
-from connect.evaluate.run_rows import SinkRunRows, rows_put
-from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.source_run import THROTTLE
-from connect.evaluate.timeline import Reading, scrape
-from connect.evaluate.trial import Trial
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.connector_runs import STOP_S, RunTime, failure_of, is_running, remove, status_of, stop
+from connect.poc.sandbox.faults import Faults
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.run_rows import SinkRunRows, rows_put
+from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sandbox.timeline import Reading, scrape
+from connect.poc.sink.trial import Trial
+from connect.poc.source.source_run import THROTTLE
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 QUIET_S: Final = 3.0
 """A sink that has committed some rows, and none for so long, keeps the others until more rows come."""

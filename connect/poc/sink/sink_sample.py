@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, TopicPartition
-from connect.evaluate.sample import EXAMPLE_CHARS, FieldTypes, named_type, note_refusal, types_of
-from connect.kafka.log_reader import Span, read_spans
-from connect.kafka.settings import consumer_settings
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.tolerance import BadRow
+from connect.kafka.client.settings import consumer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.lib.deadline import Deadline
+from connect.poc.source.sample import EXAMPLE_CHARS, FieldTypes, named_type, note_refusal, types_of
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.records.tolerance import BadRow
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""A target beside the sink's real one (`connect.api.trial`). Child processes make, read and remove it."""
+"""A target beside the sink's real one (`connect.api.optional.trial`). Child processes make, read and remove it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from connect.api.errors import ConnectError
-from connect.evaluate.children import asked_of, reason_of
-from connect.evaluate.left_behind import left_targets, note_target
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.poc.sandbox.children import asked_of, reason_of
+from connect.poc.sandbox.left_behind import left_targets, note_target
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 LIMIT_S: Final = 120.0
 
@@ -44,7 +44,7 @@ class Trial:
             self.noted.unlink(missing_ok=True)
             raise NoTargetApartError(
                 "The sink offers no target beside its real one, and nothing is written to that.",
-                fix="Its connector class can offer connect.api.trial.TrialSink.",
+                fix="Its connector class can offer connect.api.optional.trial.TrialSink.",
             )
         self.config = {**self.settings.connector, **made["settings"]}
         self.is_once, self.merges = made["is_once"], made["merges"]

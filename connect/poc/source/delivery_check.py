@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from connect.evaluate.comparison import Comparison, as_far_as, compare
-from connect.evaluate.faults import PAUSE_S, Faults, in_words, plan_faults, table_of
-from connect.evaluate.options import Options
-from connect.evaluate.result import Check, Outcome, Setting, Table
-from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.source_run import QUIET_S, SourceRun, SourceRunner
-from connect.evaluate.topic_rows import TopicRows
+from connect.poc.sandbox.comparison import Comparison, as_far_as, compare
+from connect.poc.sandbox.faults import PAUSE_S, Faults, in_words, plan_faults, table_of
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.result import Check, Outcome, Setting, Table
+from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sandbox.topic_rows import TopicRows
+from connect.poc.source.source_run import QUIET_S, SourceRun, SourceRunner
 
 KILLS: Final = (8, "Delivery under kills")
 

@@ -13,13 +13,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.client.rest import ConnectClient
-from connect.evaluate.connector_runs import remove, stop
-from connect.evaluate.left_behind import left_targets, note_target
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.connector_runs import remove, stop
+from connect.poc.sandbox.left_behind import left_targets, note_target
 
 LIMIT_S: Final = 60.0
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connect.api.key_role import KeyRole
-from connect.evaluate.reading import read_batches
-from connect.runtime.build import connector_plugin
-from connect.runtime.connector_settings import ConnectorParts
+from connect.lib.deadline import Deadline
+from connect.lib.key_role import KeyRole
+from connect.poc.sandbox.reading import read_batches
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.build.task_parts import connector_plugin
 
 PART: Final = 3
 """The other pages are a third as large."""

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
-from connect.api.origins import DescribesOrigins, OriginColumn
+from connect.api.optional.origins import DescribesOrigins, OriginColumn
+from connect.api.optional.trial import KeepsAtSource
 from connect.api.records import Batch, Column
 from connect.api.schema import DECIMAL, Schema
-from connect.api.trial import KeepsAtSource
-from connect.evaluate.page_check import PageComparison, compare_pages
-from connect.evaluate.reading import read_batches
-from connect.evaluate.type_forms import in_avro, in_json
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.tolerance import BadRow
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.reading import read_batches
+from connect.poc.source.page_check import PageComparison, compare_pages
+from connect.poc.source.type_forms import in_avro, in_json
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.records.tolerance import BadRow
 from connect.testing.equality import difference
 
 DIFFERENCES: Final = 20

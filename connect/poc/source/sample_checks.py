@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from connect.evaluate.children import GRACE_S, asked_of, reason_of
-from connect.evaluate.result import Check, Outcome, Table, counted
-from connect.evaluate.row_values import without_values
-from connect.evaluate.type_check import TYPES, judge_types
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.poc.sandbox.children import GRACE_S, asked_of, reason_of
+from connect.poc.sandbox.result import Check, Outcome, Table, counted
+from connect.poc.sandbox.row_values import without_values
+from connect.poc.source.type_check import TYPES, judge_types
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 DISCOVER = (3, "Discovery")
 ROUND_TRIP = (5, "Round trip")

@@ -7,32 +7,31 @@ from dataclasses import replace
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.api.findings import Aspect
+from connect.api.optional.findings import Aspect
 from connect.client.manifests import Manifest
-from connect.evaluate.children import asked_of, reason_of
-from connect.evaluate.config_checks import check_config, with_statement_limit
-from connect.evaluate.delivery_check import KILLS, check_delivery
-from connect.evaluate.estimate import LOAD, Load, judge_load
-from connect.evaluate.examination import examine
-from connect.evaluate.options import Options
-from connect.evaluate.progress import Progress
-from connect.evaluate.result import Check, Outcome
-from connect.evaluate.row_values import without_values
-from connect.evaluate.sample_checks import CURSOR, DISCOVER, check_sample
-from connect.evaluate.sandbox import Sandbox
-from connect.evaluate.sink_schema_change import SCHEMA_CHANGE
-from connect.evaluate.source_run import SourceRun, SourceRunner
-from connect.evaluate.source_schema_change import ChangeSeen, judge_source_change
-from connect.evaluate.throughput_check import THROUGHPUT, judge_throughput
-from connect.evaluate.timeline import rate, rate_range
-from connect.evaluate.topic_rows import TopicRows
-from connect.plugins import Catalog
-from connect.runtime.build import connector_plugin
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.plugins.catalog import Catalog
+from connect.poc.report.estimate import LOAD, Load, judge_load
+from connect.poc.sandbox.children import asked_of, reason_of
+from connect.poc.sandbox.config_checks import check_config, with_statement_limit
+from connect.poc.sandbox.examination import examine
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.progress import Progress
+from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome
+from connect.poc.sandbox.row_values import without_values
+from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sandbox.timeline import rate, rate_range
+from connect.poc.sandbox.topic_rows import TopicRows
+from connect.poc.source.delivery_check import KILLS, check_delivery
+from connect.poc.source.sample_checks import CURSOR, DISCOVER, check_sample
+from connect.poc.source.source_run import SourceRun, SourceRunner
+from connect.poc.source.source_schema_change import ChangeSeen, judge_source_change
+from connect.poc.source.throughput_check import THROUGHPUT, judge_throughput
+from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.build.task_parts import connector_plugin
 
 CHUNK_ROWS: Final = 30_000
 CHUNK_BYTES: Final = 32 * 2**20
-"""The chunks of a backfill, by the defaults of `connect.backfill.spec`."""
+"""The chunks of a backfill, by the defaults of `connect.backfill.job.spec`."""
 PLAN_S: Final = 20.0
 
 

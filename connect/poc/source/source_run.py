@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.evaluate.connector_runs import RunTime, SourceCluster, failure_of, is_running, status_of, stop
-from connect.evaluate.faults import Faults
-from connect.evaluate.options import Options
-from connect.evaluate.run_rows import SourceRunRows
-from connect.evaluate.timeline import Reading, has_caught_up, scrape
-from connect.evaluate.topic_rows import TopicRows, ends_of, read_rows
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.connector_runs import RunTime, SourceCluster, failure_of, is_running, status_of, stop
+from connect.poc.sandbox.faults import Faults
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.run_rows import SourceRunRows
+from connect.poc.sandbox.timeline import Reading, has_caught_up, scrape
+from connect.poc.sandbox.topic_rows import TopicRows, ends_of, read_rows
 
 ROUTE: Final = "pocroute"
 THROTTLE: Final = "pocthrottle"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from connect.evaluate.result import Chart, Check, Outcome, Table
-from connect.evaluate.source_run import SourceRun
-from connect.evaluate.timeline import STEPS, Reading, growing_lag_s, lags_s, percentiles, rate, shares
+from connect.poc.sandbox.result import Chart, Check, Outcome, Table
+from connect.poc.sandbox.timeline import STEPS, Reading, growing_lag_s, lags_s, percentiles, rate, shares
+from connect.poc.source.source_run import SourceRun
 
 THROUGHPUT: Final = (7, "Throughput")
 

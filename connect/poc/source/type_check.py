@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from connect.api.origins import Kept
-from connect.evaluate.result import Check, Outcome, Table, counted
+from connect.api.optional.origins import Kept
+from connect.poc.sandbox.result import Check, Outcome, Table, counted
 
 TYPES: Final = (4, "Types")
 _NAMED: Final = 5
@@ -15,7 +15,7 @@ _Field = Mapping[str, Any]
 
 
 def judge_types(sample: Mapping[str, Any]) -> Check:
-    """Judge from a sample (`connect.evaluate.sample.Sample` as JSON) whether fields keep their types and values."""
+    """Judge from a sample (`connect.poc.source.sample.Sample` as JSON) whether fields keep their types and values."""
     fields = list(sample["fields"].values())
     if not fields:
         return Check(*TYPES, Outcome.NOT_TESTED, "There are no rows, or a transform makes other rows of them.")

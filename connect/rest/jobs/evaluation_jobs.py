@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
-from connect import python_child
-from connect.cluster.operations import NotFoundError, RequestError
+from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.lib import python_child
 
-MODULE: Final = "connect.evaluate.job"
+MODULE: Final = "connect.poc.job"
 KEPT: Final = 10
 """Results that are remembered; the oldest goes first."""
 _END_S: Final = 30.0

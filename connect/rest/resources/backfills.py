@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from aiohttp import web
 
-from connect.api.deadline import Deadline
-from connect.cluster.operations import NotFoundError, Operations, RequestError, TargetState
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
-from connect.rest.answers import empty_answer, json_answer
-from connect.rest.backfill_watch import BackfillWatch
-from connect.rest.context import CONTEXT, context_of, remaining_s
-from connect.rest.json_body import read_own_json
-from connect.rest.routing import Route, flag, name_of
-from connect.runtime.internal_topics import JOBS_TOPIC
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.operations import NotFoundError, Operations, RequestError, TargetState
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
+from connect.rest.jobs.backfill_watch import BackfillWatch
+from connect.rest.server.answers import empty_answer, json_answer
+from connect.rest.server.context import CONTEXT, context_of, remaining_s
+from connect.rest.server.json_body import read_own_json
+from connect.rest.server.routing import Route, flag, name_of
+from connect.runtime.settings.internal_topics import JOBS_TOPIC
+from connect.runtime.settings.worker_config import WorkerConfig
 
 if TYPE_CHECKING:
     from connect.backfill.service import BackfillService
@@ -121,7 +121,7 @@ class _Service:
 
     def answer(self, ask: Callable[[BackfillService], T]) -> T:
         """What the service answers. RequestError 404: there is no such job; 409: its state does not allow it."""
-        from connect.backfill.job import JobStateError
+        from connect.backfill.job.job import JobStateError
         from connect.backfill.service import NoSuchBackfillError
 
         try:

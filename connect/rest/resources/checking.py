@@ -9,11 +9,11 @@ from dataclasses import replace
 from aiohttp import web
 
 from connect.api.errors import ConfigProblem, ConnectError
-from connect.cluster.operations import NotFoundError, RequestError
-from connect.cluster.validation import with_nulls
-from connect.cluster.validation_infos import ConfigInfos
-from connect.rest.context import context_of, remaining_s
-from connect.rest.waiting import WaitTimeoutError, apart, finished, within
+from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.cluster.validation.check import with_nulls
+from connect.rest.server.context import context_of, remaining_s
+from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
 
 log = logging.getLogger(__name__)
 GRACE_S = 2.0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.operations import TargetState
-from connect.rest.answers import empty_answer, json_answer, status_json
-from connect.rest.context import context_of
-from connect.rest.notes import notes_of
-from connect.rest.routing import Route, flag, name_of
-from connect.rest.waiting import finished
+from connect.cluster.model.operations import TargetState
+from connect.rest.resources.notes import notes_of
+from connect.rest.server.answers import empty_answer, json_answer, status_json
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route, flag, name_of
+from connect.rest.server.waiting import finished
 
 
 async def status(request: web.Request) -> web.Response:

@@ -10,18 +10,18 @@ from weakref import WeakValueDictionary
 
 from aiohttp import web
 
-from connect.cluster.operations import NotFoundError, RequestError, Saved
-from connect.rest.answers import empty_answer, info_json, json_answer, status_json
-from connect.rest.author import who
-from connect.rest.checking import ready
-from connect.rest.config_bounds import check_new_name
-from connect.rest.context import context_of
-from connect.rest.json_body import read_config, read_create, read_texts
-from connect.rest.notes import notes_of_each
-from connect.rest.offsets import initial_offsets, outcome
-from connect.rest.preview import preview
-from connect.rest.routing import Route, flag, name_of
-from connect.rest.waiting import finished
+from connect.cluster.model.operations import NotFoundError, RequestError, Saved
+from connect.rest.resources.checking import ready
+from connect.rest.resources.notes import notes_of_each
+from connect.rest.resources.offsets import initial_offsets, outcome
+from connect.rest.resources.preview import preview
+from connect.rest.server.answers import empty_answer, info_json, json_answer, status_json
+from connect.rest.server.author import who
+from connect.rest.server.config_bounds import check_new_name
+from connect.rest.server.context import context_of
+from connect.rest.server.json_body import read_config, read_create, read_texts
+from connect.rest.server.routing import Route, flag, name_of
+from connect.rest.server.waiting import finished
 
 PATCHING: Final = web.AppKey("patching", WeakValueDictionary[str, asyncio.Lock])
 """One change of a configuration at a time per connector: a PATCH reads what it writes back."""

@@ -8,15 +8,15 @@ from typing import Any
 
 from aiohttp import web
 
-from connect.cluster.operations import ConfigVersion, NotFoundError, Rebalance, StateChange
-from connect.rest.answers import info_json, json_answer
-from connect.rest.author import who
-from connect.rest.checking import ready
-from connect.rest.context import context_of
-from connect.rest.preview import changes, preview
-from connect.rest.routing import Route, flag, name_of, segment
-from connect.rest.secrets import Secrets
-from connect.rest.waiting import finished
+from connect.cluster.model.operations import ConfigVersion, NotFoundError, Rebalance, StateChange
+from connect.rest.resources.checking import ready
+from connect.rest.resources.preview import changes, preview
+from connect.rest.server.answers import info_json, json_answer
+from connect.rest.server.author import who
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route, flag, name_of, segment
+from connect.rest.server.secrets import Secrets
+from connect.rest.server.waiting import finished
 
 
 async def get_history(request: web.Request) -> web.Response:

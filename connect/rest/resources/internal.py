@@ -10,8 +10,8 @@ from typing import NoReturn
 
 from aiohttp import web
 
-from connect.cluster.operations import RequestError
-from connect.rest.routing import Route
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.routing import Route
 
 SIGNATURE, ALGORITHM = "X-Connect-Authorization", "X-Connect-Request-Signature-Algorithm"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from aiohttp import web
 
-from connect.cluster.operations import NotFoundError, RequestError
-from connect.rest.answers import empty_answer, json_answer
-from connect.rest.context import context_of
-from connect.rest.json_body import read_texts
-from connect.rest.routing import Route, segment
-from connect.rest.waiting import finished
+from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.rest.server.answers import empty_answer, json_answer
+from connect.rest.server.context import context_of
+from connect.rest.server.json_body import read_texts
+from connect.rest.server.routing import Route, segment
+from connect.rest.server.waiting import finished
 from connect.telemetry.log_levels import LEVELS, LOG_LEVELS, LoggerLevel
 
 

@@ -10,9 +10,9 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric
 
-from connect.cluster.operations import ConnectorStatus, NotFoundError
-from connect.rest.context import RestContext, context_of
-from connect.rest.routing import Route
+from connect.cluster.model.operations import ConnectorStatus, NotFoundError
+from connect.rest.server.context import RestContext, context_of
+from connect.rest.server.routing import Route
 from connect.telemetry.metrics import ConnectorStates, WorkerFigures, families
 
 TEXT = "text/plain"

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from connect.cluster.operations import NotFoundError, RequestError
-from connect.rest.context import RestContext, context_of
-from connect.rest.waiting import WaitTimeoutError, apart, finished, within
+from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.rest.server.context import RestContext, context_of
+from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
 
 LOOK_S: Final = 2.0
 _MOST: Final = 10_000

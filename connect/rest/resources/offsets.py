@@ -9,13 +9,13 @@ from typing import Any, Final
 from aiohttp import web
 
 from connect.api.plugin import PluginKind
-from connect.cluster.operations import PartitionOffset, RequestError
-from connect.plugins import Catalog
-from connect.rest.answers import json_answer
-from connect.rest.context import context_of
-from connect.rest.json_body import GivenOffset, read_offsets
-from connect.rest.routing import Route, name_of
-from connect.rest.waiting import finished
+from connect.cluster.model.operations import PartitionOffset, RequestError
+from connect.plugins.catalog import Catalog
+from connect.rest.server.answers import json_answer
+from connect.rest.server.context import context_of
+from connect.rest.server.json_body import GivenOffset, read_offsets
+from connect.rest.server.routing import Route, name_of
+from connect.rest.server.waiting import finished
 
 _WHOLE: Final = "The offsets for this connector have been {} successfully"
 _OWN: Final = (

@@ -8,16 +8,16 @@ from typing import Final
 from aiohttp import web
 
 from connect.api.plugin import Plugin
-from connect.cluster.operations import NotFoundError, RequestError
-from connect.cluster.validation_definitions import all_definitions
-from connect.cluster.validation_versions import parse_versions
-from connect.plugins import CONNECTORS, LISTED, Catalog
-from connect.rest.answers import definition_json, json_answer, plugin_json
-from connect.rest.checking import checked, restored, with_problems
-from connect.rest.context import context_of
-from connect.rest.json_body import read_config
-from connect.rest.routing import Route, flag, name_of
-from connect.runtime.config_providers import BUILT_IN
+from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.validation.definitions import all_definitions
+from connect.cluster.validation.versions import parse_versions
+from connect.plugins.catalog import CONNECTORS, LISTED, Catalog
+from connect.rest.resources.checking import checked, restored, with_problems
+from connect.rest.server.answers import definition_json, json_answer, plugin_json
+from connect.rest.server.context import context_of
+from connect.rest.server.json_body import read_config
+from connect.rest.server.routing import Route, flag, name_of
+from connect.runtime.settings.config_providers import BUILT_IN
 
 NOTES: Final = "X-Connect-Notes"
 _HEADER_CHARS: Final = 2000

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from connect.cluster.operations import RequestError
-from connect.rest.answers import json_answer
-from connect.rest.config_bounds import check_config, check_new_name
-from connect.rest.context import CONTEXT
-from connect.rest.evaluation_jobs import EvaluationJobs
-from connect.rest.json_body import NumberText, read_own_json
-from connect.rest.routing import Route, segment
+from connect.cluster.model.operations import RequestError
+from connect.rest.jobs.evaluation_jobs import EvaluationJobs
+from connect.rest.server.answers import json_answer
+from connect.rest.server.config_bounds import check_config, check_new_name
+from connect.rest.server.context import CONTEXT
+from connect.rest.server.json_body import NumberText, read_own_json
+from connect.rest.server.routing import Route, segment
 
 JOBS: Final = web.AppKey("evaluations", EvaluationJobs)
 NUMBERS: Final[Mapping[str, tuple[Callable[[str], float], float]]] = {

@@ -8,12 +8,12 @@ from typing import Any, Final
 from aiohttp import web
 
 from connect.api.errors import ConnectError
-from connect.cluster.operations import NotFoundError, RequestError
-from connect.rest.answers import json_answer
-from connect.rest.checking import GRACE_S, checked, restored, with_problems
-from connect.rest.context import context_of, remaining_s
-from connect.rest.secrets import Secrets
-from connect.rest.waiting import WaitTimeoutError, within
+from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.rest.resources.checking import GRACE_S, checked, restored, with_problems
+from connect.rest.server.answers import json_answer
+from connect.rest.server.context import context_of, remaining_s
+from connect.rest.server.secrets import Secrets
+from connect.rest.server.waiting import WaitTimeoutError, within
 
 _NOT_PLANNED: Final[dict[str, Any]] = {"tasks": None, "new_topics": None, "plan_error": None}
 """What there is to say of tasks and topics where the configuration has errors."""

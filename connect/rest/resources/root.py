@@ -6,11 +6,11 @@ from typing import Any
 
 from aiohttp import web
 
-from connect.rest.answers import json_answer
-from connect.rest.basic_auth import UNKNOWN
-from connect.rest.context import RestContext, context_of
-from connect.rest.routing import Route
-from connect.rest.waiting import WaitTimeoutError, stage_text, within
+from connect.rest.server.answers import json_answer
+from connect.rest.server.basic_auth import UNKNOWN
+from connect.rest.server.context import RestContext, context_of
+from connect.rest.server.routing import Route
+from connect.rest.server.waiting import WaitTimeoutError, stage_text, within
 
 OUT = (
     "Worker has lost its place in the group of workers, so its tasks run on others: the brokers do not hear it, or its "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.operations import NotFoundError
-from connect.rest.answers import empty_answer, json_answer, task_status_json
-from connect.rest.context import context_of
-from connect.rest.routing import Route, name_of, task_of
-from connect.rest.waiting import finished
-from connect.runtime.messages import TaskId
+from connect.cluster.model.operations import NotFoundError
+from connect.rest.server.answers import empty_answer, json_answer, task_status_json
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route, name_of, task_of
+from connect.rest.server.waiting import finished
+from connect.runtime.task.messages import TaskId
 
 
 async def list_tasks(request: web.Request) -> web.Response:

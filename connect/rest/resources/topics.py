@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.operations import RequestError
-from connect.rest.answers import empty_answer, json_answer
-from connect.rest.context import context_of
-from connect.rest.routing import Route, name_of
-from connect.rest.waiting import finished
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.answers import empty_answer, json_answer
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route, name_of
+from connect.rest.server.waiting import finished
 
 
 async def get_topics(request: web.Request) -> web.Response:

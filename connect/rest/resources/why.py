@@ -7,11 +7,11 @@ from dataclasses import asdict
 from aiohttp import web
 
 from connect.client.reasons import reasons
-from connect.rest.answers import json_answer, status_json
-from connect.rest.context import context_of
-from connect.rest.notes import notes_of
-from connect.rest.routing import Route, name_of
-from connect.rest.waiting import finished
+from connect.rest.resources.notes import notes_of
+from connect.rest.server.answers import json_answer, status_json
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route, name_of
+from connect.rest.server.waiting import finished
 
 
 async def why(request: web.Request) -> web.Response:

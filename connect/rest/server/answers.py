@@ -9,11 +9,11 @@ import orjson
 from aiohttp import web
 
 from connect.api.plugin import Plugin
-from connect.cluster.operations import ConnectorInfo, ConnectorStatus, Status
-from connect.cluster.validation_infos import Definition
-from connect.rest.routing import JSON
-from connect.rest.secrets import Secrets
-from connect.runtime.condition import Condition
+from connect.cluster.model.operations import ConnectorInfo, ConnectorStatus, Status
+from connect.cluster.model.validation_infos import Definition
+from connect.rest.server.routing import JSON
+from connect.rest.server.secrets import Secrets
+from connect.runtime.task.condition import Condition
 
 
 def json_answer(value: Any, status: int = 200) -> web.Response:

@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
-from connect.rest.context import context_of
+from connect.rest.server.context import context_of
 
 USER: Final = web.RequestKey("user", str)
 """The user whose name and password were right; missing where none are asked for."""

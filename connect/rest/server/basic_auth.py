@@ -15,12 +15,12 @@ from aiohttp import BasicAuth, hdrs, web
 from aiohttp.typedefs import Middleware
 
 from connect.api.errors import ConfigError
-from connect.rest.answers import json_answer
-from connect.rest.author import USER
-from connect.rest.routing import Answer
-from connect.runtime.java_properties import parse_properties
-from connect.runtime.worker_config import WorkerConfig
-from connect.runtime.worker_rest_keys import BASIC_AUTH_FILE
+from connect.rest.server.answers import json_answer
+from connect.rest.server.author import USER
+from connect.rest.server.routing import Answer
+from connect.runtime.settings.java_properties import parse_properties
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_FILE
 
 _EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/]+/fence/?")
 _PROBED: Final = re.compile(r"(?:GET|HEAD) /health/?")

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
-from connect.cluster.operations import RequestError
-from connect.rest.cross_origin import origin_patterns
-from connect.rest.errors import error_answer
-from connect.rest.routing import JSON, Answer
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.cross_origin import origin_patterns
+from connect.rest.server.errors import error_answer
+from connect.rest.server.routing import JSON, Answer
+from connect.runtime.settings.worker_config import WorkerConfig
 
 KEY: Final = "rest.allowed.hosts"
 _READS: Final = (hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from connect.cluster.operations import RequestError
+from connect.cluster.model.operations import RequestError
 
 KEYS_MAX: Final = 5000
 KEY_CHARS_MAX: Final = 1000

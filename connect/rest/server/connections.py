@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from connect.rest.routing import Answer
+from connect.rest.server.routing import Answer
 
 TLS_S: Final = 10.0
 """How long the handshake of TLS may take."""

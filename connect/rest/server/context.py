@@ -9,11 +9,11 @@ from typing import Final
 from aiohttp import web
 
 from connect import __version__
-from connect.cluster.operations import Operations
-from connect.cluster.validation import Validator
-from connect.plugins import Catalog
-from connect.rest.secrets import Secrets
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.operations import Operations
+from connect.cluster.validation.check import Validator
+from connect.plugins.catalog import Catalog
+from connect.rest.server.secrets import Secrets
+from connect.runtime.settings.worker_config import WorkerConfig
 
 KAFKA_VERSION: Final = "4.1.0"
 """The Kafka Connect release whose REST API this is. Clients compare it as x.y, so it is not our own version."""

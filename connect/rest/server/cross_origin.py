@@ -13,8 +13,8 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from connect.api.errors import ConfigError
-from connect.rest.routing import Answer
-from connect.runtime.worker_config import WorkerConfig
+from connect.rest.server.routing import Answer
+from connect.runtime.settings.worker_config import WorkerConfig
 
 METHODS: Final = ("GET", "POST", "HEAD")
 """Allowed where `access.control.allow.methods` is not set."""

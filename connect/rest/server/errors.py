@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.cluster.operations import RequestError
-from connect.rest.answers import json_answer
-from connect.rest.client_errors import CLIENT_ERRORS, first_line
-from connect.rest.context import ENDS_AT, context_of
-from connect.rest.forward import forwarding
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.answers import json_answer
+from connect.rest.server.client_errors import CLIENT_ERRORS, first_line
+from connect.rest.server.context import ENDS_AT, context_of
+from connect.rest.server.forward import forwarding
 
 log = logging.getLogger(__name__)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

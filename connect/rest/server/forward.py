@@ -16,12 +16,12 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from yarl import URL
 
 from connect.api.errors import ConnectError
-from connect.cluster.operations import NotLeaderError, RequestError
-from connect.rest.author import passed_on
-from connect.rest.context import context_of, remaining_s
-from connect.rest.request_body import body_of
-from connect.rest.routing import conflict, flag
-from connect.rest.waiting import timed_out
+from connect.cluster.model.operations import NotLeaderError, RequestError
+from connect.rest.server.author import passed_on
+from connect.rest.server.context import context_of, remaining_s
+from connect.rest.server.request_body import body_of
+from connect.rest.server.routing import conflict, flag
+from connect.rest.server.waiting import timed_out
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LOOK_S: Final = 0.1

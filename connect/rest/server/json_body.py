@@ -15,9 +15,9 @@ from typing import Any, Final, NoReturn
 
 from aiohttp import web
 
-from connect.cluster.operations import RequestError, TargetState
-from connect.rest.config_bounds import check_config
-from connect.rest.request_body import body_of
+from connect.cluster.model.operations import RequestError, TargetState
+from connect.rest.server.config_bounds import check_config
+from connect.rest.server.request_body import body_of
 
 NESTING_MAX: Final = 100
 """How deep objects and lists may stand in each other."""

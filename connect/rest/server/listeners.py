@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from connect.api.errors import ConfigError
-from connect.rest.tls import ADMIN_LISTENERS, LISTENERS, server_context
-from connect.runtime.worker_config import WorkerConfig
+from connect.rest.server.tls import ADMIN_LISTENERS, LISTENERS, server_context
+from connect.runtime.settings.worker_config import WorkerConfig
 
 BACKLOG = 1024
 """Connections that wait to be taken: one that finds no room is tried again by its client after a second."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
-from connect.cluster.operations import RequestError
-from connect.rest.connections import awaiting_body
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.connections import awaiting_body
 
 LIMIT_BYTES: Final = 1 << 20
 """The longest body, decompressed."""

@@ -15,8 +15,8 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from connect.api.errors import ConfigError
-from connect.rest.routing import Answer
-from connect.runtime.worker_config import WorkerConfig
+from connect.rest.server.routing import Answer
+from connect.runtime.settings.worker_config import WorkerConfig
 
 KEY: Final = "response.http.headers.config"
 _ACTIONS: Final = {"set": False, "add": True, "setdate": False, "adddate": True}

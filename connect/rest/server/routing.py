@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 
-from connect.cluster.operations import RequestError
-from connect.rest.context import context_of
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.context import context_of
 
 JSON: Final = "application/json"
 STARTING: Final = "Request cannot be completed because a rebalance is expected: the worker is still starting up."

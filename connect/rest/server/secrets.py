@@ -11,16 +11,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from connect.api.errors import ConfigProblem
-from connect.api.placeholders import placeholder_spans
-from connect.api.secrets import HIDDEN, KnownSecrets, is_masked, masked, masked_setting, restored
-from connect.cluster.validation_infos import ConfigInfos, Info
-from connect.plugins import Catalog
-from connect.runtime.config_secrets import secret_keys, secret_texts
+from connect.cluster.model.validation_infos import ConfigInfos, Info
+from connect.lib.placeholders import placeholder_spans
+from connect.lib.secrets import HIDDEN, KnownSecrets, is_masked, masked, masked_setting, restored
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.config_secrets import secret_keys, secret_texts
 
 
 @dataclass(frozen=True)
 class Secrets:
-    """Masks what `connect.runtime.config_secrets` calls secret.
+    """Masks what `connect.runtime.settings.config_secrets` calls secret.
 
     A value that only refers to a config provider (`${file:/path:key}`) is no secret. `masked` False: values are shown
     as they are stored, as in Kafka Connect; errors are not.

@@ -12,8 +12,8 @@ from typing import ParamSpec, TypeVar
 
 from aiohttp import web
 
-from connect.cluster.operations import RequestError, Stage
-from connect.rest.context import context_of, remaining_s
+from connect.cluster.model.operations import RequestError, Stage
+from connect.rest.server.context import context_of, remaining_s
 
 T = TypeVar("T")
 P = ParamSpec("P")

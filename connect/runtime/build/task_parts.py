@@ -13,10 +13,10 @@ from connect.api.connector import Connector
 from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin, PluginKind
 from connect.api.transform import Predicate, Transform
-from connect.plugins import Catalog
-from connect.runtime.chain import Link
-from connect.runtime.connector_config import CommonConnectorConfig
-from connect.runtime.pipeline import Converters
+from connect.plugins.catalog import Catalog
+from connect.runtime.records.chain import Link
+from connect.runtime.settings.connector_config import CommonConnectorConfig
+from connect.runtime.records.pipeline import Converters
 
 
 def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:

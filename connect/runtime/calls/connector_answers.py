@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from connect.api.connector import CleanupConnector, Connector, OffsetsConnector, ResumingConnector
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
-from connect.extras import pip_line
-from connect.runtime.messages import Call
+from connect.lib.deadline import Deadline
+from connect.plugins.extras import pip_line
+from connect.runtime.task.messages import Call
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 

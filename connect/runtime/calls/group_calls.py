@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.clients import Clients
-from connect.runtime.messages import Call, Method
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
+from connect.runtime.build.clients import Clients
+from connect.runtime.task.messages import Call, Method
 
 GROUP_CALLS: Final[frozenset[Method]] = frozenset({"list_topics", "read_group", "alter_group", "delete_group"})
 GROUP_KEY: Final = "consumer.override.group.id"

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.records import SourcePosition
-from connect.runtime.clients import Clients
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.messages import Call, Method, TaskId
+from connect.lib.deadline import Deadline
+from connect.runtime.build.clients import Clients
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.task.messages import Call, Method, TaskId
 
 KAFKA_CALLS: Final[frozenset[Method]] = frozenset({"read_offsets", "write_offsets", "fence"})
 _FENCE_THREADS: Final = 8

@@ -15,20 +15,20 @@ from dataclasses import replace
 from typing import Final
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.plugin import Plugin, PluginKind
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
-from connect.plugins import Catalog
-from connect.runtime.agent_metrics import AgentFigures
-from connect.runtime.backoff import delays_s
-from connect.runtime.clients import Clients
-from connect.runtime.condition import Condition
-from connect.runtime.messages import AsksToWrite, MayWrite, StartTask, State, TaskCondition, TaskState, ToWorker
-from connect.runtime.offset_topics import workers_topic
-from connect.runtime.task_run import TaskRun
-from connect.runtime.worker_config import WorkerConfig
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.clients import Clients
+from connect.runtime.host.agent_metrics import AgentFigures
+from connect.runtime.host.task_run import TaskRun
+from connect.runtime.settings.backoff import delays_s
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.offset_topics import workers_topic
+from connect.runtime.task.condition import Condition
+from connect.runtime.task.messages import AsksToWrite, MayWrite, StartTask, State, TaskCondition, TaskState, ToWorker
 
 log = logging.getLogger(__name__)
 

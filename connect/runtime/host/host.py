@@ -1,7 +1,7 @@
 """The task host: a child process that runs tasks, each on its own thread, and says to its worker how they fare.
 
 It has one end of a socket pair. The first line holds the worker's settings as a JSON object, then messages follow
-(`connect.runtime.messages`). It ends when the worker is gone.
+(`connect.runtime.task.messages`). It ends when the worker is gone.
 """
 
 from __future__ import annotations
@@ -20,19 +20,22 @@ from functools import partial
 from typing import Any, NoReturn, assert_never
 
 from connect.api.connector import MonitoringConnector
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
-from connect.plugins import Catalog
-from connect.runtime import crash_report
-from connect.runtime.build import build_connector
-from connect.runtime.clients import Clients
-from connect.runtime.config_secrets import secret_texts
-from connect.runtime.connector_answers import answer_connector_call
-from connect.runtime.crash_report import Stages
-from connect.runtime.freed_memory import give_back_freed_memory
-from connect.runtime.group_calls import GROUP_CALLS, answer_group_call
-from connect.runtime.kafka_calls import KAFKA_CALLS, answer_kafka_call, stored_of
-from connect.runtime.messages import (
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.clients import Clients
+from connect.runtime.build.task_parts import build_connector
+from connect.runtime.calls.connector_answers import answer_connector_call
+from connect.runtime.calls.group_calls import GROUP_CALLS, answer_group_call
+from connect.runtime.calls.kafka_calls import KAFKA_CALLS, answer_kafka_call, stored_of
+from connect.runtime.host import crash_report
+from connect.runtime.host.crash_report import Stages
+from connect.runtime.host.freed_memory import give_back_freed_memory
+from connect.runtime.host.task_run import TaskRun
+from connect.runtime.settings.config_secrets import secret_texts
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.shown_positions import shown
+from connect.runtime.task.messages import (
     AsksToWrite,
     Call,
     CallResult,
@@ -54,9 +57,6 @@ from connect.runtime.messages import (
     decode,
     encode,
 )
-from connect.runtime.shown_positions import shown
-from connect.runtime.task_run import TaskRun
-from connect.runtime.worker_config import WorkerConfig
 from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.logs import set_up_logs
 from connect.telemetry.secret_texts import SECRET_TEXTS

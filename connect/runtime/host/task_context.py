@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from connect.api.codec import AvroValues
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
 from connect.api.topics import SourceTopics
-from connect.runtime.clients import Clients
-from connect.runtime.condition import Conditions
-from connect.runtime.exactly_once import ConnectorTransactions
-from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import TaskId
-from connect.runtime.offset_store import SourceOffsets
-from connect.runtime.sink_loop import SinkLoop
-from connect.runtime.source_loop import SourceLoop
+from connect.lib.deadline import Deadline
+from connect.runtime.build.clients import Clients
+from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.source.exactly_once import ConnectorTransactions
+from connect.runtime.source.offset_store import SourceOffsets
+from connect.runtime.source.source_loop import SourceLoop
+from connect.runtime.task.condition import Conditions
+from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_metrics import TaskFigures
 
 
 @dataclass

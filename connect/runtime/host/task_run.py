@@ -14,19 +14,26 @@ from typing import cast
 import structlog
 
 from connect.api.connector import SinkTask, SourceTask
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
-from connect.kafka.errors import AbortableError, FencedError
-from connect.runtime.build import connector_plugin
-from connect.runtime.clients import Clients
-from connect.runtime.condition import Condition, Conditions, Step, hidden, one_line
-from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.control import Control
-from connect.runtime.crash_report import Stages
-from connect.runtime.delivery import AtLeastOnceDelivery
-from connect.runtime.exactly_once import Boundary, ConnectorTransactions
-from connect.runtime.messages import (
+from connect.kafka.client.errors import AbortableError, FencedError
+from connect.lib.deadline import Deadline
+from connect.runtime.build.clients import Clients
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.build.task_parts import connector_plugin
+from connect.runtime.host.crash_report import Stages
+from connect.runtime.host.task_context import TaskContext
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
+from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.source.delivery import AtLeastOnceDelivery
+from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions
+from connect.runtime.source.offset_store import SourceOffsets
+from connect.runtime.source.source_loop import Delivery, SourceLoop
+from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
+from connect.runtime.task.condition import Condition, Conditions, Step, hidden, one_line
+from connect.runtime.task.control import Control
+from connect.runtime.task.messages import (
     AsksToWrite,
     MayWrite,
     StartTask,
@@ -37,16 +44,9 @@ from connect.runtime.messages import (
     TaskState,
     TopicsUsed,
 )
-from connect.runtime.offset_store import SourceOffsets
-from connect.runtime.retry import RetryBudget
-from connect.runtime.sink_loop import SinkLoop
-from connect.runtime.source_loop import Delivery, SourceLoop
-from connect.runtime.source_topics import KafkaTopics
-from connect.runtime.task_context import TaskContext
-from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
-from connect.runtime.traces import trace_of
-from connect.runtime.transactional_delivery import ExactlyOnceDelivery
-from connect.runtime.used_topics import UsedTopics
+from connect.runtime.task.traces import trace_of
+from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.topics.source_topics import KafkaTopics
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)

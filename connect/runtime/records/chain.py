@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.api.transform import Predicate, Transform
-from connect.runtime.isolate import isolate
+from connect.runtime.records.bad_row_search import isolate
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,14 +6,14 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.kafka.pooled_producer import RowProducer
+from connect.kafka.produce.pooled_producer import RowProducer
 from connect.kafka.raw import RawBatch
-from connect.runtime.java_errors import java_class
-from connect.runtime.messages import TaskId
-from connect.runtime.tolerance import BadRow
+from connect.lib.deadline import Deadline
+from connect.runtime.records.java_errors import java_class
+from connect.runtime.records.tolerance import BadRow
+from connect.runtime.task.messages import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 PREFIX: Final = "__connect.errors."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from connect.api.errors import ConfigError, RetriableError, SchemaError
-from connect.runtime.record_sizes import RecordTooLargeError
+from connect.runtime.records.record_sizes import RecordTooLargeError
 
 _CONNECT: Final = "org.apache.kafka.connect.errors."
 _CLASSES: Final[tuple[tuple[type[Exception], str], ...]] = (

@@ -11,14 +11,14 @@ from connect.api.codec import Converter, HeaderConverter
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.kafka.raw import RawBatch
-from connect.runtime.chain import Link, apply_chain
-from connect.runtime.figures import TaskFigures
-from connect.runtime.internal_topics import ReservedTopics
-from connect.runtime.isolate import isolate
-from connect.runtime.origins import OriginLostError, marked, origins, unmarked
-from connect.runtime.record_sizes import RecordSizes
-from connect.runtime.source_letters import SourceDeadLetters
-from connect.runtime.tolerance import BadRow, Origin, Stage, bad_rows
+from connect.runtime.records.bad_row_search import isolate
+from connect.runtime.records.chain import Link, apply_chain
+from connect.runtime.records.record_sizes import RecordSizes
+from connect.runtime.records.row_origins import OriginLostError, marked, origins, unmarked
+from connect.runtime.records.source_letters import SourceDeadLetters
+from connect.runtime.records.tolerance import BadRow, Origin, Stage, bad_rows
+from connect.runtime.settings.internal_topics import ReservedTopics
+from connect.runtime.task.task_metrics import TaskFigures
 
 if TYPE_CHECKING:
     import pyarrow as pa

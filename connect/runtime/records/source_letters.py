@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.api.codec import Converter, HeaderConverter
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, Header
-from connect.convert.config import JsonConfig
+from connect.convert.plain.config import JsonConfig
 from connect.kafka.raw import RawBatch
-from connect.runtime.dead_letter import PREFIX, context
-from connect.runtime.isolate import isolate
-from connect.runtime.messages import TaskId
-from connect.runtime.record_sizes import RecordSizes
-from connect.runtime.tolerance import BadRow
+from connect.runtime.records.bad_row_search import isolate
+from connect.runtime.records.dead_letter import PREFIX, context
+from connect.runtime.records.record_sizes import RecordSizes
+from connect.runtime.records.tolerance import BadRow
+from connect.runtime.task.messages import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class SourceDeadLetters:
 
 def letter_converters() -> tuple[Converter, Converter]:
     """What writes and reads keys and values of a source's letters."""
-    from connect.convert.json_converter import json as json_converter  # loads what only task hosts need
+    from connect.convert.json.converter import json as json_converter  # loads what only task hosts need
 
     config = JsonConfig.parse({"schemas.enable": "true", "replace.null.with.default": "false"})
     return json_converter(config, is_key=True), json_converter(config, is_key=False)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from connect.api.errors import ConnectError
-from connect.runtime.connector_config import CommonConnectorConfig
-from connect.runtime.error_limits import ErrorLimits
-from connect.runtime.figures import TaskFigures
+from connect.runtime.records.error_limits import ErrorLimits
+from connect.runtime.settings.connector_config import CommonConnectorConfig
+from connect.runtime.task.task_metrics import TaskFigures
 
 log = logging.getLogger(__name__)
 

@@ -22,11 +22,11 @@ from connect import __version__
 from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.config import Config, ListOf, String, key
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
-from connect.api.placeholders import placeholder_spans
 from connect.api.plugin import Plugin, PluginKind
-from connect.api.secret_parts import is_suspect, secret_spans
-from connect.plugins import Catalog
-from connect.runtime.java_properties import parse_properties
+from connect.lib.placeholders import placeholder_spans
+from connect.lib.secret_parts import is_suspect, secret_spans
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.java_properties import parse_properties
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)

@@ -14,10 +14,10 @@ from urllib.parse import unquote, unquote_plus
 
 from connect.api.config import Config, ConfigType
 from connect.api.plugin import PluginKind
-from connect.api.secrets import is_private_text, is_suspect, secrets_in
-from connect.kafka.settings import is_secret
-from connect.plugins import CONNECTORS, Catalog
-from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.kafka.client.settings import is_secret
+from connect.lib.secrets import is_private_text, is_suspect, secrets_in
+from connect.plugins.catalog import CONNECTORS, Catalog
+from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
 
 _OVERRIDES: Final = re.compile(r"(?:producer|consumer|admin)\.override\.")
 _CONVERTERS: Final = {

@@ -26,7 +26,7 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
-from connect.runtime.error_keys import (
+from connect.runtime.settings.error_keys import (
     ERRORS,
     dlq_headers_key,
     dlq_replication_factor_key,

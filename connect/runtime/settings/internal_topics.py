@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from connect.api.errors import ConfigError, RejectedRowsError
-from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.settings.worker_config import WorkerConfig
 
 JOBS_TOPIC: Final = "connect-backfill-jobs"
 MARKERS_PREFIX: Final = "connect-backfill-"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.javatext.regex import JavaPatternError, compile_pattern
-from connect.runtime.connector_config import SourceConnectorConfig
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connect.runtime.settings.connector_config import SourceConnectorConfig
 
 PREFIX: Final = "topic.creation."
 DEFAULT: Final = "default"

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.log_reader import Span, read_spans
-from connect.kafka.settings import admin_part, consumer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.internal_topics import Holds, ReservedTopics, held_by_record
-from connect.runtime.worker_config import WorkerConfig
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_part, consumer_settings
+from connect.kafka.consume.log_reader import Span, read_spans
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.internal_topics import Holds, ReservedTopics, held_by_record
+from connect.runtime.settings.worker_config import WorkerConfig
 
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 20.0

@@ -28,7 +28,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connect.runtime.worker_rest_keys import BASIC_AUTH_CLASS, BASIC_AUTH_FILE, RestKeys
+from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS, BASIC_AUTH_FILE, RestKeys
 
 SLOTS_DEFAULT: Final = 60
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")

@@ -14,22 +14,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from connect.api.connector import SinkTask
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
-from connect.kafka.consumer import BatchConsumer
-from connect.kafka.errors import FencedError
+from connect.kafka.client.errors import FencedError
+from connect.kafka.consume.consumer import BatchConsumer
 from connect.kafka.raw import RawBatch
-from connect.runtime.backoff import delays_s
-from connect.runtime.committed_lag import CommittedLag
-from connect.runtime.condition import Conditions, Step
-from connect.runtime.control import Control
-from connect.runtime.dead_letter import DeadLetters
-from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import SinkPipeline, bad_sink_rows
-from connect.runtime.retry import RetryBudget
-from connect.runtime.tolerance import LimitExceededError, Stage, Tolerance, ToleranceExceededError
-from connect.runtime.used_topics import UsedTopics
+from connect.lib.deadline import Deadline
+from connect.runtime.records.dead_letter import DeadLetters
+from connect.runtime.records.pipeline import SinkPipeline, bad_sink_rows
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import LimitExceededError, Stage, Tolerance, ToleranceExceededError
+from connect.runtime.settings.backoff import delays_s
+from connect.runtime.task.committed_lag import CommittedLag
+from connect.runtime.task.condition import Conditions, Step
+from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.used_topics import UsedTopics
 
 log = logging.getLogger(__name__)
 

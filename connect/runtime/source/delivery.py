@@ -6,15 +6,15 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition
-from connect.kafka.errors import AbortableError, PartlySentError
-from connect.kafka.pooled_producer import RowProducer
+from connect.kafka.client.errors import AbortableError, PartlySentError
+from connect.kafka.produce.pooled_producer import RowProducer
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
-from connect.kafka.receipt import Receipt
-from connect.runtime.ledger import OffsetLedger, partition_key
-from connect.runtime.offset_store import SourceOffsets
+from connect.lib.deadline import Deadline
+from connect.runtime.source.ledger import OffsetLedger, partition_key
+from connect.runtime.source.offset_store import SourceOffsets
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.settings.worker_config import WorkerConfig
 
 SUPPORT: Final = "exactly.once.support"
 WORKER_SUPPORT: Final = "exactly.once.source.support"

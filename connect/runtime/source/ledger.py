@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from connect.api.records import SourcePosition
-from connect.kafka.receipt import Receipt
+from connect.kafka.produce.receipt import Receipt
 
 
 @dataclass(frozen=True, slots=True, eq=False)

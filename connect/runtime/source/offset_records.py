@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.runtime.ledger import partition_key
+from connect.runtime.source.ledger import partition_key
 
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 Primitive = str | int | float | bool | None

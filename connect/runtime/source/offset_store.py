@@ -6,13 +6,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition
-from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.log.kv_log import KeyValueLog
 from connect.kafka.raw import RawBatch
-from connect.runtime.ledger import partition_key
-from connect.runtime.offset_records import OffsetTable
+from connect.lib.deadline import Deadline
+from connect.runtime.source.ledger import partition_key
+from connect.runtime.source.offset_records import OffsetTable
 
 log = logging.getLogger(__name__)
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connect.kafka.kv_log import KeyValueLog, Settings
-from connect.kafka.shared_producer import SharedProducer
-from connect.kafka.topics import InternalTopic, TopicSpec
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.offset_records import OffsetTable
-from connect.runtime.offset_store import OffsetStore
-from connect.runtime.worker_config import WorkerConfig
+from connect.kafka.admin.topics import InternalTopic, TopicSpec
+from connect.kafka.log.kv_log import KeyValueLog, Settings
+from connect.kafka.produce.shared_producer import SharedProducer
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.offset_records import OffsetTable
+from connect.runtime.source.offset_store import OffsetStore
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from connect.api.secrets import HIDDEN
+from connect.lib.secrets import HIDDEN
 
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """Partition and offset of each; the values are JSON's."""

@@ -14,20 +14,20 @@ from functools import partial
 from typing import Protocol
 
 from connect.api.connector import SourceTask
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import Batch, SourcePosition, batches_of
 from connect.kafka.raw import RawBatch
-from connect.runtime.backoff import delays_s
-from connect.runtime.condition import Conditions, Step
-from connect.runtime.control import Control
-from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import Encoded, SourcePipeline
-from connect.runtime.retry import RetryBudget
-from connect.runtime.source_topics import state_records
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.topic_creation import Topics
-from connect.runtime.used_topics import UsedTopics
+from connect.lib.deadline import Deadline
+from connect.runtime.records.pipeline import Encoded, SourcePipeline
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.settings.backoff import delays_s
+from connect.runtime.task.condition import Conditions, Step
+from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.topics.source_topics import state_records
+from connect.runtime.topics.topic_creation import Topics
 
 log = logging.getLogger(__name__)
 

@@ -18,16 +18,16 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
-from connect.kafka.errors import AbortableError
-from connect.kafka.producer import BatchProducer
+from connect.kafka.client.errors import AbortableError
+from connect.kafka.produce.producer import BatchProducer
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
-from connect.kafka.receipt import Receipt
-from connect.runtime.delivery import send_all
-from connect.runtime.exactly_once import Boundary, ConnectorTransactions, Wish
-from connect.runtime.offset_store import SourceOffsets
+from connect.lib.deadline import Deadline
+from connect.runtime.source.delivery import send_all
+from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions, Wish
+from connect.runtime.source.offset_store import SourceOffsets
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple, get_args
 
 from connect.api.errors import ConfigProblem
-from connect.runtime.condition import Condition
+from connect.runtime.task.condition import Condition
 
 Method = Literal[
     "check", "task_configs", "alter_offsets", "clean_up", "read_offsets", "write_offsets", "fence", "validate",

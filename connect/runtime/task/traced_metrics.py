@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from connect.kafka.raw import RawBatch, RawHeaders
-from connect.runtime.figures import TaskFigures
+from connect.runtime.task.task_metrics import TaskFigures
 
 if TYPE_CHECKING:
     from collections.abc import Callable

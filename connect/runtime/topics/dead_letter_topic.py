@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.connector_config import CommonConnectorConfig
-from connect.runtime.messages import TaskId
-from connect.runtime.topic_look import reserved_topics
-from connect.runtime.worker_config import WorkerConfig
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.connector_config import CommonConnectorConfig
+from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import TaskId
 
 _KEY: Final = "errors.deadletterqueue.topic.name"
 _OVERRIDE: Final = "admin.override."

@@ -9,17 +9,17 @@ from functools import cached_property
 from typing import Final
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import Batch, Column, TopicPartition
 from connect.api.state import StateEntry
-from connect.kafka.consumer import BatchConsumer
-from connect.kafka.log_reader import Span, read_spans
+from connect.kafka.admin.topics import InternalTopic, TopicAdmin
+from connect.kafka.client.settings import ClientSettings
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.consume.log_reader import Span, read_spans
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import ClientSettings
-from connect.kafka.topics import InternalTopic, TopicAdmin
-from connect.runtime.pipeline import Converters, SinkPipeline
-from connect.runtime.tolerance import BadRow
+from connect.lib.deadline import Deadline
+from connect.runtime.records.pipeline import Converters, SinkPipeline
+from connect.runtime.records.tolerance import BadRow
 
 POLL_RECORDS: Final = 10_000
 CLOSE_S: Final = 5.0

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.kafka.topics import TopicAdmin
-from connect.runtime.topic_groups import PREFIX, TopicGroup, group_of
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.topic_groups import PREFIX, TopicGroup, group_of
 
 log = logging.getLogger(__name__)
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from connect import python_child
 from connect.api.errors import ConnectError
-from connect.demo.dataset import FLIGHTS, Dataset
-from connect.demo.screen import Screen
-from connect.demo.worker import DemoWorker
-from connect.services import KafkaEndpoint
-from connect.services.process import Command, SupervisedProcess
+from connect.lib import python_child
+from connect.tools.demo.dataset import FLIGHTS, Dataset
+from connect.tools.demo.screen import Screen
+from connect.tools.demo.worker import DemoWorker
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.process.process import Command, SupervisedProcess
 
 TOPIC: Final = "bulk-flights"
 NEW_ROWS: Final = 1_000

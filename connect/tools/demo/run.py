@@ -19,13 +19,13 @@ from typing import Any, Final
 from rich.console import Console
 
 from connect.api.errors import ConnectError
-from connect.demo.backfill import BackfillAct
-from connect.demo.dataset import FLIGHTS, TABLES, Dataset, load
-from connect.demo.screen import Screen
-from connect.demo.verify import Comparison, compare, read_source, read_target
-from connect.demo.watch import Reading, Watch, file_system
-from connect.demo.worker import DemoWorker
-from connect.services import KafkaService, SeaweedS3Service
+from connect.tools.demo.backfill import BackfillAct
+from connect.tools.demo.dataset import FLIGHTS, TABLES, Dataset, load
+from connect.tools.demo.screen import Screen
+from connect.tools.demo.verify import Comparison, compare, read_source, read_target
+from connect.tools.demo.watch import Reading, Watch, file_system
+from connect.tools.demo.worker import DemoWorker
+from connect.tools.services import KafkaService, SeaweedS3Service
 
 BUCKET: Final = "lake"
 TOPIC_PREFIX: Final = "nyc-"

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from connect.demo.verify import Comparison
-from connect.demo.watch import Reading
+from connect.tools.demo.verify import Comparison
+from connect.tools.demo.watch import Reading
 
 PLAIN_INTERVAL_S: Final = 2.0
 

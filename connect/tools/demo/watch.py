@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connect.services import KafkaEndpoint, S3Endpoint
+from connect.tools.services import KafkaEndpoint, S3Endpoint
 
 if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem

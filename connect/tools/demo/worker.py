@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import Final
 
-from connect import python_child
 from connect.api.errors import ConnectError
 from connect.client.rest import Access, ConnectClient
-from connect.services.polling import poll_until
-from connect.services.ports import accepts_connections, free_ports
-from connect.services.process import Command, SupervisedProcess
+from connect.lib import python_child
+from connect.tools.services.process.polling import poll_until
+from connect.tools.services.process.ports import accepts_connections, free_ports
+from connect.tools.services.process.process import Command, SupervisedProcess
 
 START_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 15.0

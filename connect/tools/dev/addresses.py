@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.services.ports import accepts_connections, free_ports
+from connect.tools.services.process.ports import accepts_connections, free_ports
 
 Ports = Mapping[str, Mapping[str, int]]
 """Of each service by its name, each of its ports by the port's name."""

@@ -12,10 +12,10 @@ from typing import Any, Final, Self
 
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConnectError
-from connect.dev.addresses import ports_of
-from connect.services import KafkaService, SchemaRegistryService, SeaweedS3Service
-from connect.services.supervised import SupervisedService
-from connect.services.worker import WorkerService
+from connect.tools.dev.addresses import ports_of
+from connect.tools.services import KafkaService, SchemaRegistryService, SeaweedS3Service
+from connect.tools.services.process.supervised import SupervisedService
+from connect.tools.services.worker import WorkerService
 
 BUCKET: Final = "lake"
 GROUP: Final = "connect-dev"

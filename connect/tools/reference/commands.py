@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from connect.reference.markdown import code, escaped, table
+from connect.tools.reference.markdown import code, escaped, table
 
 
 def command_lines(command: click.Command, path: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from connect.api.config import Config, KeyDefinition
-from connect.reference.markdown import code, escaped, table
+from connect.tools.reference.markdown import code, escaped, table
 
 HEADS = ("key", "type", "default", "allowed", "what it does")
 

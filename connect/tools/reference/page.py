@@ -10,14 +10,14 @@ import click
 
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind
-from connect.plugins import Catalog
-from connect.reference.commands import command_lines
-from connect.reference.keys import key_table
-from connect.reference.markdown import code, escaped, table
-from connect.runtime.config_providers import BUILT_IN
-from connect.runtime.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
-from connect.runtime.worker_config import WorkerConfig
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.config_providers import BUILT_IN
+from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.settings.worker_config import WorkerConfig
 from connect.telemetry.metrics import STATES, TASK_METRICS, ConnectorStates, WorkerFigures, families
+from connect.tools.reference.commands import command_lines
+from connect.tools.reference.keys import key_table
+from connect.tools.reference.markdown import code, escaped, table
 
 _HEAD: Final = """\
 # Reference

@@ -1,6 +1,6 @@
 """Every key that names a file, code, an address, SQL or a command, from the declarations: the table of ARCHITECTURE.md.
 
-`python -m connect.reference.reaches FILE` writes it into FILE, between the two marks.
+`python -m connect.tools.reference.reaches FILE` writes it into FILE, between the two marks.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pydantic import BaseModel
 from connect.api.config import Config
 from connect.api.plugin import PluginKind
 from connect.api.reach import BOUNDS, Reach
-from connect.backfill.spec import BackfillSpec
-from connect.kafka.client_reaches import CLIENT_REACHES
-from connect.plugins import Catalog
-from connect.reference.markdown import code, escaped, table
-from connect.runtime.config_providers import BUILT_IN
-from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.backfill.job.spec import BackfillSpec
+from connect.kafka.client.client_reaches import CLIENT_REACHES
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.config_providers import BUILT_IN
+from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.tools.reference.markdown import code, escaped, table
 
 BEGIN: Final = "<!-- Made by `make reference`, from the declarations. -->"
 END: Final = "<!-- End of what is made. -->"

@@ -54,7 +54,7 @@ def project_files(name: str, kind: ConnectorKind) -> Mapping[PurePosixPath, str]
     return {
         _target(path, name): Template(text.read_text(encoding="utf-8")).substitute(words)
         for folder in ("both", kind.value)
-        for path, text in _templates(files("connect.scaffold") / "templates" / folder)
+        for path, text in _templates(files("connect.tools.scaffold") / "templates" / folder)
     }
 
 

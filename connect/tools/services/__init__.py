@@ -1,7 +1,8 @@
 """Real services on loopback, without containers: for the demo, the PoC, benchmarks and tests."""
 
-from connect.services.bigquery import BigQueryEndpoint, BigQueryService
-from connect.services.errors import (
+from connect.tools.services.bigquery import BigQueryEndpoint, BigQueryService
+from connect.tools.services.kafka import KafkaEndpoint, KafkaService
+from connect.tools.services.process.errors import (
     ArtifactError,
     JavaNotFoundError,
     PortTakenError,
@@ -10,10 +11,9 @@ from connect.services.errors import (
     ServiceStartError,
     ServiceTimeoutError,
 )
-from connect.services.kafka import KafkaEndpoint, KafkaService
-from connect.services.registry import RegistryEndpoint, SchemaRegistryService
-from connect.services.s3 import S3Endpoint, SeaweedS3Service
-from connect.services.service import Service
+from connect.tools.services.process.service import Service
+from connect.tools.services.registry import RegistryEndpoint, SchemaRegistryService
+from connect.tools.services.s3 import S3Endpoint, SeaweedS3Service
 
 __all__ = [
     "ArtifactError",

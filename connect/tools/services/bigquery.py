@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from connect import python_child
-from connect.services.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
-from connect.services.errors import ArtifactError
-from connect.services.http_answer import answers_ok
-from connect.services.ports import LOOPBACK
-from connect.services.process import Command, log_tail, run_to_end
-from connect.services.python import find_python
-from connect.services.supervised import SupervisedService
+from connect.lib import python_child
+from connect.tools.services.process.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
+from connect.tools.services.process.errors import ArtifactError
+from connect.tools.services.process.http_answer import answers_ok
+from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.process import Command, log_tail, run_to_end
+from connect.tools.services.process.python import find_python
+from connect.tools.services.process.supervised import SupervisedService
 
 LOCAL_BIGQUERY_VERSION: Final = "0.4.0"
 PYTHON: Final = (3, 13)

@@ -9,11 +9,11 @@ from typing import ClassVar, Final
 
 import yaml
 
-from connect.services.errors import ServiceError
-from connect.services.ivy import Artifact, fetch
-from connect.services.java import find_java
-from connect.services.ports import LOOPBACK, accepts_connections
-from connect.services.supervised import SupervisedService
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.java import find_java
+from connect.tools.services.process.errors import ServiceError
+from connect.tools.services.process.ports import LOOPBACK, accepts_connections
+from connect.tools.services.process.supervised import SupervisedService
 
 CASSANDRA_VERSION: Final = "5.0.5"
 OLD_VERSION: Final = "4.1.9"

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
 
-from connect.services.cache import cache_folder, ensure_folder
-from connect.services.errors import ServiceError
-from connect.services.java import Java
+from connect.tools.services.java import Java
+from connect.tools.services.process.cache import cache_folder, ensure_folder
+from connect.tools.services.process.errors import ServiceError
 
 RECORD_OPTION: Final = "-XX:ArchiveClassesAtExit"
 _USE_OPTION: Final = "-XX:SharedArchiveFile"

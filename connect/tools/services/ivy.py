@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from connect.services.cache import CACHE_KEY, FETCH_DEADLINE_S, cache_folder, ensure_folder
-from connect.services.errors import ArtifactError
-from connect.services.java import find_java
-from connect.services.process import Command, run_to_end
+from connect.tools.services.java import find_java
+from connect.tools.services.process.cache import CACHE_KEY, FETCH_DEADLINE_S, cache_folder, ensure_folder
+from connect.tools.services.process.errors import ArtifactError
+from connect.tools.services.process.process import Command, run_to_end
 
 IVY_SETTINGS_KEY: Final = "CONNECT_SERVICES_IVY_SETTINGS"
 _MAVEN_NAMESPACE: Final = "http://ant.apache.org/ivy/maven"

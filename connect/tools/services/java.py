@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from connect.services.errors import JavaNotFoundError
+from connect.tools.services.process.errors import JavaNotFoundError
 
 MINIMUM_JAVA: Final = 17
 _INSTALL: Final = f"Install Java {MINIMUM_JAVA} or later (openjdk-{MINIMUM_JAVA}-jre-headless) and set JAVA_HOME to it."

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from connect.services.class_archive import archived_classes
-from connect.services.http_answer import answers_ok
-from connect.services.ivy import Artifact, fetch
-from connect.services.java import Java, find_java
-from connect.services.kafka import KAFKA_VERSION, QUICK_START_JVM, KafkaService
-from connect.services.kafka_storage import as_properties
-from connect.services.ports import LOOPBACK
-from connect.services.supervised import SupervisedService
+from connect.tools.services.class_archive import archived_classes
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.java import Java, find_java
+from connect.tools.services.kafka import KAFKA_VERSION, QUICK_START_JVM, KafkaService
+from connect.tools.services.kafka_storage import as_properties
+from connect.tools.services.process.http_answer import answers_ok
+from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.supervised import SupervisedService
 
 WORKER: Final = (
     Artifact("org.apache.kafka", "connect-runtime", KAFKA_VERSION),

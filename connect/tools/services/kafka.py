@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from connect.services.class_archive import archived_classes
-from connect.services.ivy import Artifact, fetch
-from connect.services.java import Java, find_java
-from connect.services.kafka_storage import as_properties, format_data, formatted_model, is_formatted, new_id
-from connect.services.ports import LOOPBACK, accepts_connections
-from connect.services.service import START_DEADLINE_S
-from connect.services.supervised import SupervisedService
+from connect.tools.services.class_archive import archived_classes
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.java import Java, find_java
+from connect.tools.services.kafka_storage import as_properties, format_data, formatted_model, is_formatted, new_id
+from connect.tools.services.process.ports import LOOPBACK, accepts_connections
+from connect.tools.services.process.service import START_DEADLINE_S
+from connect.tools.services.process.supervised import SupervisedService
 
 KAFKA_VERSION: Final = "4.1.0"
 ARTIFACTS: Final = (

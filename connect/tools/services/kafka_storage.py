@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from connect.services.cache import cache_folder, ensure_folder
-from connect.services.errors import ServiceStartError
-from connect.services.process import Command, log_tail, run_to_end
+from connect.tools.services.process.cache import cache_folder, ensure_folder
+from connect.tools.services.process.errors import ServiceStartError
+from connect.tools.services.process.process import Command, log_tail, run_to_end
 
 _META: Final = "meta.properties"
 _CHECKPOINT: Final = "bootstrap.checkpoint"

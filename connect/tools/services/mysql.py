@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from connect.services.errors import ServiceStartError
-from connect.services.mariadb import MariaDbService, basedir, temporary
-from connect.services.ports import LOOPBACK
-from connect.services.process import Command, run_to_end
-from connect.services.sql import as_plain_user, newest
+from connect.tools.services.mariadb import MariaDbService, basedir, temporary
+from connect.tools.services.process.errors import ServiceStartError
+from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.process import Command, run_to_end
+from connect.tools.services.sql import as_plain_user, newest
 
 _VERSION_DEADLINE_S = 10.0
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from connect.services.errors import ServiceStartError
-from connect.services.ports import LOOPBACK
-from connect.services.process import Command, run_to_end
-from connect.services.sql import USER, SqlEndpoint, as_plain_user, ensure_password, newest
-from connect.services.supervised import SupervisedService
+from connect.tools.services.process.errors import ServiceStartError
+from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.process import Command, run_to_end
+from connect.tools.services.process.supervised import SupervisedService
+from connect.tools.services.sql import USER, SqlEndpoint, as_plain_user, ensure_password, newest
 
 
 class PostgresService(SupervisedService[SqlEndpoint]):

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
-from connect.services.cache import cache_folder, ensure_folder
-from connect.services.class_archive import archived_classes
-from connect.services.errors import ArtifactError
-from connect.services.http_answer import answers_ok
-from connect.services.ivy import Artifact, fetch
-from connect.services.java import Java, find_java
-from connect.services.kafka import QUICK_START_JVM
-from connect.services.ports import LOOPBACK
-from connect.services.supervised import SupervisedService
+from connect.tools.services.class_archive import archived_classes
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.java import Java, find_java
+from connect.tools.services.kafka import QUICK_START_JVM
+from connect.tools.services.process.cache import cache_folder, ensure_folder
+from connect.tools.services.process.errors import ArtifactError
+from connect.tools.services.process.http_answer import answers_ok
+from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.supervised import SupervisedService
 
 REGISTRY_VERSION: Final = "2.6.13.Final"
 BUNDLE: Final = Artifact(

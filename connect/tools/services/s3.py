@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from connect import python_child
-from connect.services.errors import ArtifactError, ServiceError
-from connect.services.ports import LOOPBACK, accepts_connections
-from connect.services.supervised import SupervisedService
+from connect.lib import python_child
+from connect.tools.services.process.errors import ArtifactError, ServiceError
+from connect.tools.services.process.ports import LOOPBACK, accepts_connections
+from connect.tools.services.process.supervised import SupervisedService
 
 if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from connect.services.errors import ArtifactError
-from connect.services.ports import LOOPBACK
+from connect.tools.services.process.errors import ArtifactError
+from connect.tools.services.process.ports import LOOPBACK
 
 DATABASE: Final = "connect"
 USER: Final = "connect"

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import yaml
 
-from connect import python_child
-from connect.services.ports import LOOPBACK
-from connect.services.supervised import SupervisedService
+from connect.lib import python_child
+from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.supervised import SupervisedService
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Any
 from connect.api import schema as s
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.cast_columns import cast_column
-from connect.transforms.cast_values import cast_value
-from connect.transforms.config import CastConfig
-from connect.transforms.field_path import parse_path
-from connect.transforms.fields import FieldsTransform, each_column, map_rows
-from connect.transforms.nested import Nested, Path
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, column_of, masked_by, members, plain_schema, rebuilt, value_of
+from connect.transforms.cast.columns import cast_column
+from connect.transforms.cast.values import cast_value
+from connect.transforms.settings.config import CastConfig
+from connect.transforms.structure.field_path import parse_path
+from connect.transforms.structure.fields import FieldsTransform, each_column, map_rows
+from connect.transforms.structure.nested import Nested, Path
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import (
+    PerSchema,
+    column_of,
+    masked_by,
+    members,
+    plain_schema,
+    rebuilt,
+    value_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

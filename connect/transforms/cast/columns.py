@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import RejectedRowsError, SchemaError
-from connect.api.javatext.numbers import BITS
 from connect.api.schema import Schema, Type
-from connect.transforms.cast_spec import SOURCES
-from connect.transforms.cast_values import cast_value, unsupported
+from connect.api.values.text import BITS
+from connect.transforms.cast.values import cast_value, unsupported
+from connect.transforms.settings.cast_spec import SOURCES
 
 if TYPE_CHECKING:
     import pyarrow as pa

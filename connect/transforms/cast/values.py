@@ -11,12 +11,12 @@ from typing import Any
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connect.api.javatext.calendar import DAY_MS
-from connect.api.javatext.date_format import DateFormat
-from connect.api.javatext.numbers import (
-    BITS,
+from connect.api.schema import Schema, Type
+from connect.api.values.text import BITS, float_text
+from connect.lib.javatext.calendar import DAY_MS
+from connect.lib.javatext.date_format import DateFormat
+from connect.lib.javatext.numbers import (
     decimal_text,
-    float_text,
     parse_float32,
     parse_real,
     parse_whole,
@@ -24,9 +24,8 @@ from connect.api.javatext.numbers import (
     truncated,
     wrapped,
 )
-from connect.api.schema import Schema, Type
-from connect.transforms.cast_spec import SOURCES, java_types
-from connect.transforms.java_names import class_name
+from connect.transforms.settings.cast_spec import SOURCES, java_types
+from connect.transforms.structure.java_names import class_name
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _TIME, _DATE, _MOMENT = (DateFormat(p, 1970) for p in ("HH:mm:ss.SSS'Z'", "yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"))

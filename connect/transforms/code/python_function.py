@@ -10,11 +10,11 @@ from connect.api.arrow import arrow_type, connect_schema
 from connect.api.errors import ConfigError, RejectedRowsError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.extra_config import PythonFunctionConfig
-from connect.transforms.function_modules import load_function
-from connect.transforms.row_columns import StructColumns, copied
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, is_struct, rebuilt, struct_array
+from connect.transforms.settings.extra_config import PythonFunctionConfig
+from connect.transforms.settings.function_modules import load_function
+from connect.transforms.structure.row_columns import StructColumns, copied
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import PerSchema, is_struct, rebuilt, struct_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,9 @@ from connect.api.arrow import arrow_type, connect_schema
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.extra_config import SqlConfig
-from connect.transforms.sides import Side
-from connect.transforms.structs import is_struct, rebuilt, struct_array, unique
+from connect.transforms.settings.extra_config import SqlConfig
+from connect.transforms.structure.sides import Side
+from connect.transforms.structure.structs import is_struct, rebuilt, struct_array, unique
 
 if TYPE_CHECKING:
     import pyarrow as pa

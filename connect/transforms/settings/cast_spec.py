@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from connect.api.errors import ConfigProblem
 from connect.api.schema import Type
-from connect.transforms.renames import names_of, rename_message
+from connect.transforms.settings.renames import names_of, rename_message
 
 TARGETS = (
     Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRING,

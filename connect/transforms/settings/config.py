@@ -8,11 +8,10 @@ from typing import Annotated, ClassVar
 
 from connect.api.config import Boolean, Config, Int, ListOf, String, non_empty, one_of
 from connect.api.errors import ConfigProblem
-from connect.transforms.cast_spec import CastSpec, cast_problems
-from connect.transforms.field_path import path_problems
-from connect.transforms.patterns import pattern_problem, regex_problem
-from connect.transforms.renames import names_of, rename_problems
-from connect.transforms.settings import (
+from connect.transforms.settings.cast_spec import CastSpec, cast_problems
+from connect.transforms.settings.patterns import pattern_problem, regex_problem
+from connect.transforms.settings.renames import names_of, rename_problems
+from connect.transforms.settings.shared import (
     EMPTY_LIST,
     NULL,
     Validated,
@@ -23,6 +22,7 @@ from connect.transforms.settings import (
     syntax_version_setting,
     text_problems,
 )
+from connect.transforms.structure.field_path import path_problems
 
 UNIX_PRECISIONS = ("nanoseconds", "microseconds", "milliseconds", "seconds")
 TIME_TARGETS = ("string", "unix", "Date", "Time", "Timestamp")

@@ -11,10 +11,10 @@ from connect.api.config import Boolean, Config, Double, ListOf, Password, String
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.schema import Type
-from connect.transforms.field_path import path_problems
-from connect.transforms.function_modules import function_problem
-from connect.transforms.patterns import regex_problem
-from connect.transforms.settings import list_problems, setting
+from connect.transforms.settings.function_modules import function_problem
+from connect.transforms.settings.patterns import regex_problem
+from connect.transforms.settings.shared import list_problems, setting
+from connect.transforms.structure.field_path import path_problems
 
 TYPE_NAMES: Final = tuple(t.value for t in Type if t not in {Type.ARRAY, Type.MAP, Type.STRUCT})
 _FUNCTION: Final = re.compile(r"[\w.]+:[\w.]+")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from connect.api.errors import ConfigProblem
-from connect.api.javatext.date_format import split_pattern
-from connect.api.javatext.regex import JavaPatternError, compile_pattern
+from connect.lib.javatext.date_format import split_pattern
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 
 
 def pattern_problem(pattern: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from connect.api.config import Config, KeyValue, key
 from connect.api.errors import ConfigProblem
-from connect.transforms.field_path import path_problems
+from connect.transforms.structure.field_path import path_problems
 
 setting = partial(key, width="none")
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.java_names import class_name
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, struct_array
+from connect.transforms.structure.java_names import class_name
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import PerSchema, struct_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

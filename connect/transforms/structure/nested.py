@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.field_path import parse_path
-from connect.transforms.fields import FieldsTransform
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import masked_by, struct_array
+from connect.transforms.structure.field_path import parse_path
+from connect.transforms.structure.fields import FieldsTransform
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import masked_by, struct_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,11 +8,11 @@ from typing import Any
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connect.api.javatext.calendar import DAY_MS
-from connect.api.javatext.date_format import DateFormat
 from connect.api.schema import Schema, Type
-from connect.transforms.cast_values import epoch_ms
-from connect.transforms.java_names import class_name, schema_text
+from connect.lib.javatext.calendar import DAY_MS
+from connect.lib.javatext.date_format import DateFormat
+from connect.transforms.cast.values import epoch_ms
+from connect.transforms.structure.java_names import class_name, schema_text
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PER_MS = {"microseconds": 1000, "nanoseconds": 1_000_000}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api.arrow import arrow_type
 from connect.api.errors import RejectedRowsError, SchemaError
-from connect.api.javatext.calendar import DAY_MS
 from connect.api.schema import Schema
-from connect.transforms.moments import Form, Moments, form_of, target_schema
+from connect.lib.javatext.calendar import DAY_MS
+from connect.transforms.time.moments import Form, Moments, form_of, target_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,13 +10,21 @@ from typing import TYPE_CHECKING, Any
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Field, Schema, Type
-from connect.transforms.config import TimestampConverterConfig
-from connect.transforms.fields import FieldsTransform, map_rows
-from connect.transforms.moments import Form, Moments, form_of, target_schema
-from connect.transforms.moments_columns import convert_column
-from connect.transforms.nested import Nested, nested
-from connect.transforms.sides import Side, null_rows
-from connect.transforms.structs import PerSchema, column_of, masked_by, members, plain_schema, rebuilt, value_of
+from connect.transforms.settings.config import TimestampConverterConfig
+from connect.transforms.structure.fields import FieldsTransform, map_rows
+from connect.transforms.structure.nested import Nested, nested
+from connect.transforms.structure.sides import Side, null_rows
+from connect.transforms.structure.structs import (
+    PerSchema,
+    column_of,
+    masked_by,
+    members,
+    plain_schema,
+    rebuilt,
+    value_of,
+)
+from connect.transforms.time.moments import Form, Moments, form_of, target_schema
+from connect.transforms.time.moments_columns import convert_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from connect.api import schema as s
 from connect.api.records import Batch
-from connectors.bigquery.dedup import SOFT_DELETED, DedupColumns, DedupRules, Deletes
-from connectors.bigquery.paths import Found, Path, Root, find, schema_of
-from connectors.bigquery.table_schema import NULLABLE, Columns, ColumnSchema, ColumnType
-from connectors.bigquery.types import TypeRules, column_of
+from connectors.bigquery.dedup.rules import SOFT_DELETED, DedupColumns, DedupRules, Deletes
+from connectors.bigquery.rows.paths import Found, Path, Root, find, schema_of
+from connectors.bigquery.rows.table_schema import NULLABLE, Columns, ColumnSchema, ColumnType
+from connectors.bigquery.rows.types import TypeRules, column_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

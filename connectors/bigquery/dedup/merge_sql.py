@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from connectors.bigquery.dedup import (
+from connectors.bigquery.dedup.rules import (
     DELETED_AT,
     IS_APPEND,
     IS_DELETE,
@@ -22,7 +22,7 @@ from connectors.bigquery.dedup import (
     Keep,
     flat,
 )
-from connectors.bigquery.quoting import Quote, backticks
+from connectors.bigquery.rows.quoting import Quote, backticks
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup import Placed
-from connectors.bigquery.paths import Path, place_of
+from connectors.bigquery.dedup.rules import Placed
+from connectors.bigquery.rows.paths import Path, place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,9 +14,9 @@ from typing import Final
 
 from connect.api import schema as s
 from connect.api.errors import ConnectError, SchemaError
-from connectors.bigquery.names import FieldNames
-from connectors.bigquery.paths import COORDINATES, Path, Root
-from connectors.bigquery.table_schema import REPEATED, ColumnSchema, ColumnType
+from connectors.bigquery.rows.names import FieldNames
+from connectors.bigquery.rows.paths import COORDINATES, Path, Root
+from connectors.bigquery.rows.table_schema import REPEATED, ColumnSchema, ColumnType
 
 KAFKA_TOPIC: Final = "_kafka_topic"
 KAFKA_TOPIC_ID: Final = "_kafka_topic_id"

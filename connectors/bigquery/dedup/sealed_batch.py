@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import IS_APPEND, IS_DELETE, DedupColumns
-from connectors.bigquery.table_schema import Columns
+from connectors.bigquery.dedup.rules import IS_APPEND, IS_DELETE, DedupColumns
+from connectors.bigquery.rows.table_schema import Columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup import (
+from connectors.bigquery.dedup.dedup_values import cell, times_us
+from connectors.bigquery.dedup.refusals import in_table, late_rows, no_key, no_order, no_value
+from connectors.bigquery.dedup.rules import (
     INSERT_ID,
     IS_APPEND,
     IS_DELETE,
@@ -24,15 +26,13 @@ from connectors.bigquery.dedup import (
     NullKey,
     check_key_type,
 )
-from connectors.bigquery.dedup_values import cell, times_us
-from connectors.bigquery.extras import Extras
-from connectors.bigquery.fit import fitted, fitted_rows
-from connectors.bigquery.names import FieldNames
-from connectors.bigquery.paths import Found, Path, Root, find, schema_of, unreadable_headers
-from connectors.bigquery.refusals import in_table, late_rows, no_key, no_order, no_value
-from connectors.bigquery.table_schema import Columns, by_name
-from connectors.bigquery.types import arrow_type_of
-from connectors.bigquery.window import Late, Window, newest_of
+from connectors.bigquery.dedup.window import Late, Window, newest_of
+from connectors.bigquery.rows.extras import Extras
+from connectors.bigquery.rows.fit import fitted, fitted_rows
+from connectors.bigquery.rows.names import FieldNames
+from connectors.bigquery.rows.paths import Found, Path, Root, find, schema_of, unreadable_headers
+from connectors.bigquery.rows.table_schema import Columns, by_name
+from connectors.bigquery.rows.types import arrow_type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from connectors.bigquery.dedup import (
+from connectors.bigquery.dedup.rules import (
     KAFKA_OFFSET,
     KAFKA_PARTITION,
     KAFKA_TOPIC,
@@ -13,7 +13,7 @@ from connectors.bigquery.dedup import (
     SOFT_DELETED,
     Keep,
 )
-from connectors.bigquery.quoting import Quote, backticks
+from connectors.bigquery.rows.quoting import Quote, backticks
 
 
 @dataclass(frozen=True, slots=True)

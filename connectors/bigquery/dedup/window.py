@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from connectors.bigquery.table_schema import ColumnType
+from connectors.bigquery.rows.table_schema import ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connect.api.halving import refused_rows
-from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.sealed import Refusals, SealedBatch
+from connect.lib.halving import refused_rows
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.warehouse.errors import RefusedJobError
 
 _log = logging.getLogger(__name__)
 REFUSED_MOST: Final = 100

@@ -14,10 +14,10 @@ from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final
 
-from connectors.bigquery.job_facts import Changed
-from connectors.bigquery.table_facts import NewTable
-from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.warehouse.job_facts import Changed
+from connectors.bigquery.warehouse.table_facts import NewTable
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _NUMBER_LABEL: Final = "kafka-connect-merge-number"
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)

@@ -17,17 +17,17 @@ from dataclasses import replace
 from typing import Final
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.bigquery.dedup import Deletes, Keep
-from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.halving import land_parts
-from connectors.bigquery.job_facts import Changed
-from connectors.bigquery.merge_line import MergeLine
-from connectors.bigquery.merge_sql import Bound, Merge
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.staging_tables import Role, Staged, StagingTables, State
-from connectors.bigquery.table_schema import Columns
-from connectors.bigquery.tables import deletes_table
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.dedup.merge_sql import Bound, Merge
+from connectors.bigquery.dedup.rules import Deletes, Keep
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.merge.halving import land_parts
+from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
+from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.tables.table_columns import deletes_table
+from connectors.bigquery.warehouse.errors import RefusedJobError
+from connectors.bigquery.warehouse.job_facts import Changed
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connectors.bigquery.dedup import IS_APPEND, IS_DELETE
-from connectors.bigquery.sealed import SealedBatch
-from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
+from connectors.bigquery.dedup.rules import IS_APPEND, IS_DELETE
+from connectors.bigquery.dedup.sealed_batch import SealedBatch
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.sealed import SealedBatch
-from connectors.bigquery.staging import (
+from connectors.bigquery.dedup.sealed_batch import SealedBatch
+from connectors.bigquery.merge.staging import (
     CONNECTOR_LABEL,
     EXPIRES_AFTER_S,
     STATE_LABEL,
@@ -28,9 +27,10 @@ from connectors.bigquery.staging import (
     staging_name,
     target_of,
 )
-from connectors.bigquery.table_facts import NewTable
-from connectors.bigquery.table_schema import by_name
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.rows.table_schema import by_name
+from connectors.bigquery.warehouse.errors import RefusedJobError
+from connectors.bigquery.warehouse.table_facts import NewTable
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 
 class State(StrEnum):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from connect.api import schema as s
 from connect.api.records import Batch
-from connectors.bigquery.paths import Found, Path, Root, find, schema_of
-from connectors.bigquery.table_schema import Columns, ColumnSchema
-from connectors.bigquery.types import TypeRules, column_of
+from connectors.bigquery.rows.paths import Found, Path, Root, find, schema_of
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema
+from connectors.bigquery.rows.types import TypeRules, column_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

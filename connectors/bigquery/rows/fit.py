@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.time_types import NAMESPACE
-from connectors.bigquery.table_schema import REPEATED, REQUIRED, ColumnSchema, ColumnType
-from connectors.bigquery.types import arrow_type_of
+from connectors.bigquery.rows.table_schema import REPEATED, REQUIRED, ColumnSchema, ColumnType
+from connectors.bigquery.rows.types import arrow_type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

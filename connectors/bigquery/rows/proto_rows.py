@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import SchemaError
-from connectors.bigquery.table_schema import NULLABLE, REPEATED, Columns, ColumnSchema, ColumnType
+from connectors.bigquery.rows.table_schema import NULLABLE, REPEATED, Columns, ColumnSchema, ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa

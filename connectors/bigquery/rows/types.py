@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.time_types import NAMESPACE
-from connectors.bigquery.names import FieldNames
-from connectors.bigquery.table_schema import NULLABLE, REPEATED, REQUIRED, ColumnSchema, ColumnType
+from connectors.bigquery.rows.names import FieldNames
+from connectors.bigquery.rows.table_schema import NULLABLE, REPEATED, REQUIRED, ColumnSchema, ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
-from connect.api.address import Addressed
 from connect.api.errors import ConfigError
+from connect.api.optional.address import Addressed
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:

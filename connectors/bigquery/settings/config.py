@@ -26,13 +26,13 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.reach import Reach
-from connectors.bigquery.config_checks import notes_of, problems_between
-from connectors.bigquery.config_dedup import DedupSettings, size_or_off
-from connectors.bigquery.extras import Extras
-from connectors.bigquery.java_keys import KNOWN, problems_of, with_new_names
-from connectors.bigquery.names import FieldNames, TableNames, is_table_name
-from connectors.bigquery.table_schema import ColumnType
-from connectors.bigquery.types import TypeRules
+from connectors.bigquery.rows.extras import Extras
+from connectors.bigquery.rows.names import FieldNames, TableNames, is_table_name
+from connectors.bigquery.rows.table_schema import ColumnType
+from connectors.bigquery.rows.types import TypeRules
+from connectors.bigquery.settings.config_checks import notes_of, problems_between
+from connectors.bigquery.settings.config_dedup import DedupSettings, size_or_off
+from connectors.bigquery.settings.java_keys import KNOWN, problems_of, with_new_names
 
 TARGET, TABLES, LIMITS = "BigQuery", "Tables", "Limits"
 TASKS_KEY: Final = "bigquery.tasks"

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigProblem
-from connectors.bigquery.dedup import Deletes, Keep, NullKey
-from connectors.bigquery.paths import Root
+from connectors.bigquery.dedup.rules import Deletes, Keep, NullKey
+from connectors.bigquery.rows.paths import Root
 
 if TYPE_CHECKING:
-    from connectors.bigquery.config import BigQuerySinkConfig
+    from connectors.bigquery.settings.config import BigQuerySinkConfig
 
 _OF_GOOGLE: Final = re.compile(r"(https://)?([a-z0-9-]+\.)+googleapis\.com(:443)?/?", re.IGNORECASE)
 

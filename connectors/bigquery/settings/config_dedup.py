@@ -8,9 +8,9 @@ from typing import Annotated, Final
 from pydantic import AfterValidator
 
 from connect.api.config import Boolean, ConnectorConfig, ListOf, Long, String, at_least, key, non_empty, one_of
-from connectors.bigquery.dedup import DedupRules, Deletes, Keep, NullKey
-from connectors.bigquery.paths import Path, Root
-from connectors.bigquery.window import Late, parse_window
+from connectors.bigquery.dedup.rules import DedupRules, Deletes, Keep, NullKey
+from connectors.bigquery.dedup.window import Late, parse_window
+from connectors.bigquery.rows.paths import Path, Root
 
 DEDUP: Final = "Dedup"
 _DELETE_FIELD: Final = re.compile(r"(?P<path>[^=]+)=(?P<value>.*)")

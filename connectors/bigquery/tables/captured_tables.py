@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from connect.api.errors import ConfigError
-from connectors.bigquery.capturing import ORDERED
-from connectors.bigquery.dedup import DedupColumns
-from connectors.bigquery.table_facts import TableFacts
-from connectors.bigquery.table_schema import Columns, by_name
+from connectors.bigquery.dedup.rules import DedupColumns
+from connectors.bigquery.rows.table_schema import Columns, by_name
+from connectors.bigquery.tables.capturing import ORDERED
+from connectors.bigquery.warehouse.table_facts import TableFacts
 
 
 def check_captured(table: str, columns: Columns, dedup: DedupColumns) -> None:

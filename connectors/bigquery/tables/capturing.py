@@ -10,11 +10,11 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from connectors.bigquery.dedup import IS_DELETE
-from connectors.bigquery.proto_rows import descriptor_of, messages_of, order_sections, sections
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.storage import StorageWriter
-from connectors.bigquery.table_schema import ColumnSchema, ColumnType, by_name
+from connectors.bigquery.dedup.rules import IS_DELETE
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.rows.proto_rows import descriptor_of, messages_of, order_sections, sections
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType, by_name
+from connectors.bigquery.warehouse.storage import StorageWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa

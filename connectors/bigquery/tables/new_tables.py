@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from connect.api.errors import ConfigError
-from connectors.bigquery.captured_tables import check_captured
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import DELETED_AT, DedupColumns
-from connectors.bigquery.table_facts import NewTable, TableFacts
-from connectors.bigquery.table_schema import Columns, by_name
-from connectors.bigquery.tables import clustering, deletes_columns, deletes_table
-from connectors.bigquery.window import parse_window
+from connectors.bigquery.dedup.rules import DELETED_AT, DedupColumns
+from connectors.bigquery.dedup.window import parse_window
+from connectors.bigquery.rows.table_schema import Columns, by_name
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.captured_tables import check_captured
+from connectors.bigquery.tables.table_columns import clustering, deletes_columns, deletes_table
+from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
 """The label of a table that this sink created when only deletes had come."""

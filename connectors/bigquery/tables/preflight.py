@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
-from connect.api.findings import Aspect, Finding, Weight
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import key_column_problem
-from connectors.bigquery.errors import RefusedAccessError
-from connectors.bigquery.paths import Path, Root
-from connectors.bigquery.table_schema import REPEATED, Columns, ColumnType, by_name
-from connectors.bigquery.warehouse import Warehouse
-from connectors.bigquery.window import PARTITIONABLE
+from connect.api.optional.findings import Aspect, Finding, Weight
+from connectors.bigquery.dedup.rules import key_column_problem
+from connectors.bigquery.dedup.window import PARTITIONABLE
+from connectors.bigquery.rows.paths import Path, Root
+from connectors.bigquery.rows.table_schema import REPEATED, Columns, ColumnType, by_name
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.errors import RefusedAccessError
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _DATA_EDITOR = 'GRANT `roles/bigquery.dataEditor` ON SCHEMA `{project}`.`{dataset}` TO "serviceAccount:{account}";'
 _JOB_USER = (

@@ -9,10 +9,18 @@ from typing import Final
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup import DELETED_AT, flat
-from connectors.bigquery.paths import schema_of
-from connectors.bigquery.table_schema import NULLABLE, REPEATED, REQUIRED, Columns, ColumnSchema, ColumnType, by_name
-from connectors.bigquery.types import TypeRules, columns_of
+from connectors.bigquery.dedup.rules import DELETED_AT, flat
+from connectors.bigquery.rows.paths import schema_of
+from connectors.bigquery.rows.table_schema import (
+    NULLABLE,
+    REPEATED,
+    REQUIRED,
+    Columns,
+    ColumnSchema,
+    ColumnType,
+    by_name,
+)
+from connectors.bigquery.rows.types import TypeRules, columns_of
 
 CLUSTERED_BY_MOST: Final = 4
 _CLUSTERABLE: Final = frozenset(ColumnType) - {

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
-from connectors.bigquery.client import open_client
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.errors import translated
+from connect.lib.deadline import Deadline
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.client import open_client
+from connectors.bigquery.warehouse.errors import translated
 
 _OF_ARRIVAL: Final = "insertTime"
 """The member of kafkaDataFieldName with the time at which a row was written."""

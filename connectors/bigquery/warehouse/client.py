@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.storage import StorageWriter
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.storage import StorageWriter
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

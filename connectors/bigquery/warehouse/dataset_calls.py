@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
-from connectors.bigquery.errors import translated
+from connect.lib.deadline import Deadline
+from connectors.bigquery.warehouse.errors import translated
 
 _LEAST_S: Final = 0.05
 _AGAIN_S: Final = 0.5

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from connect.api.errors import RetriableError
-from connectors.bigquery.dataset_calls import DatasetCalls
-from connectors.bigquery.errors import job_error
-from connectors.bigquery.job_facts import Counts
+from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
+from connectors.bigquery.warehouse.errors import job_error
+from connectors.bigquery.warehouse.job_facts import Counts
 
 _FIRST_LOOK_S: Final = 0.05
 _LAST_LOOK_S: Final = 2.0

@@ -8,9 +8,9 @@ from itertools import accumulate, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.bigquery.proto_rows import joined
-from connectors.bigquery.sealed import Refusals
-from connectors.bigquery.sizes import ROW_BYTES, parts, runs_without, too_large
+from connectors.bigquery.dedup.sealed_batch import Refusals
+from connectors.bigquery.rows.proto_rows import joined
+from connectors.bigquery.rows.sizes import ROW_BYTES, parts, runs_without, too_large
 
 if TYPE_CHECKING:
     import pyarrow as pa

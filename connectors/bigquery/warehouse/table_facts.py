@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from connectors.bigquery.table_schema import Columns
+from connectors.bigquery.rows.table_schema import Columns
 
 
 @dataclass(frozen=True, slots=True)

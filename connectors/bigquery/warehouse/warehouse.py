@@ -13,12 +13,12 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from connect.api.deadline import Deadline
-from connectors.bigquery.dataset_calls import DatasetCalls
-from connectors.bigquery.job_facts import Changed, Counts, RowError
-from connectors.bigquery.jobs import Jobs
-from connectors.bigquery.table_facts import NewTable, TableFacts
-from connectors.bigquery.table_schema import Columns, ColumnSchema
+from connect.lib.deadline import Deadline
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema
+from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
+from connectors.bigquery.warehouse.job_facts import Changed, Counts, RowError
+from connectors.bigquery.warehouse.jobs import Jobs
+from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 if TYPE_CHECKING:
     from google.cloud import bigquery

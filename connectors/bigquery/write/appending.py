@@ -19,15 +19,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.bigquery.dedup import INSERT_ID, IS_APPEND, IS_DELETE, SOFT_DELETED
-from connectors.bigquery.halving import land_by_halves
-from connectors.bigquery.job_facts import RowError
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.sizes import ROW_BYTES, parts, too_large
-from connectors.bigquery.staging import batch_id, parquet_of
-from connectors.bigquery.storage import StorageWriter
-from connectors.bigquery.table_schema import Columns, by_name
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.dedup.rules import INSERT_ID, IS_APPEND, IS_DELETE, SOFT_DELETED
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.merge.halving import land_by_halves
+from connectors.bigquery.merge.staging import batch_id, parquet_of
+from connectors.bigquery.rows.sizes import ROW_BYTES, parts, too_large
+from connectors.bigquery.rows.table_schema import Columns, by_name
+from connectors.bigquery.warehouse.job_facts import RowError
+from connectors.bigquery.warehouse.storage import StorageWriter
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa

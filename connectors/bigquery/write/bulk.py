@@ -9,25 +9,25 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterable, Mapping
 
-from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
+from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.records import Batch
-from connectors.bigquery.chunk_loads import ChunkLoads
-from connectors.bigquery.client import open_warehouse
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import Deletes, NullKey
-from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.given_up import given_up
-from connectors.bigquery.intake import taken_in
-from connectors.bigquery.landing import Landing, landing_of
-from connectors.bigquery.lanes import Lane
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.staging_tables import Role
-from connectors.bigquery.target import Targets
-from connectors.bigquery.warehouse import Warehouse
-from connectors.bigquery.window import Late
-from connectors.bigquery.written_chunks import WrittenChunks
+from connect.lib.deadline import Deadline
+from connectors.bigquery.dedup.rules import Deletes, NullKey
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.dedup.window import Late
+from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.client import open_warehouse
+from connectors.bigquery.warehouse.errors import RefusedJobError
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.chunk_loads import ChunkLoads
+from connectors.bigquery.write.given_up import given_up
+from connectors.bigquery.write.intake import taken_in
+from connectors.bigquery.write.table_buffers import Lane
+from connectors.bigquery.write.tables_ready import Targets
+from connectors.bigquery.write.write_mode import Landing, landing_of
+from connectors.bigquery.write.written_chunks import WrittenChunks
 
 
 class BigQueryBulkWriter:

@@ -6,14 +6,14 @@ import hashlib
 import json
 import secrets
 
-from connect.api.bulk import BulkChunk
-from connectors.bigquery.appending import loadable
-from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.halving import land_by_halves
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.staging import EXPIRES_AFTER_S, staging_name
-from connectors.bigquery.table_facts import NewTable
-from connectors.bigquery.warehouse import Warehouse
+from connect.api.optional.bulk import BulkChunk
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.merge.halving import land_by_halves
+from connectors.bigquery.merge.staging import EXPIRES_AFTER_S, staging_name
+from connectors.bigquery.warehouse.errors import RefusedJobError
+from connectors.bigquery.warehouse.table_facts import NewTable
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.appending import loadable
 
 
 def chunk_name(chunk: BulkChunk, target: str, created_ms: int) -> str:

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, KAFKA_TOPIC_ID
-from connectors.bigquery.quoting import backticks, literal
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.storage import StorageWriter
-from connectors.bigquery.table_facts import NewTable
-from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.dedup.rules import INSERT_ID, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, KAFKA_TOPIC_ID
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.rows.quoting import backticks, literal
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.warehouse.storage import StorageWriter
+from connectors.bigquery.warehouse.table_facts import NewTable
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import pyarrow as pa

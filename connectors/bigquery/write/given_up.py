@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connectors.bigquery.sealed import Refusals, SealedBatch
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 
 
 def given_up(sealed: SealedBatch, refused: Refusals) -> Iterator[tuple[Batch, Mapping[int, Exception]]]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.lanes import Lane
-from connectors.bigquery.rows import Admitted
-from connectors.bigquery.tables import UnusableSchemaError
-from connectors.bigquery.target import Targets
+from connectors.bigquery.dedup.staged_rows import Admitted
+from connectors.bigquery.tables.table_columns import UnusableSchemaError
+from connectors.bigquery.write.table_buffers import Lane
+from connectors.bigquery.write.tables_ready import Targets
 
 
 @dataclass(slots=True)

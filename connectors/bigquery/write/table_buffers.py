@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup import DedupColumns
-from connectors.bigquery.rows import Admitted
-from connectors.bigquery.sealed import Piece, Refusals, SealedBatch
-from connectors.bigquery.table_schema import Columns
-from connectors.bigquery.window import Window
+from connectors.bigquery.dedup.rules import DedupColumns
+from connectors.bigquery.dedup.sealed_batch import Piece, Refusals, SealedBatch
+from connectors.bigquery.dedup.staged_rows import Admitted
+from connectors.bigquery.dedup.window import Window
+from connectors.bigquery.rows.table_schema import Columns
 
 
 @dataclass(frozen=True, slots=True)

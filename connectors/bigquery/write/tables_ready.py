@@ -12,23 +12,23 @@ from dataclasses import replace
 from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.captured_tables import check_primary_key
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
-from connectors.bigquery.dedup_values import cell, own_columns
-from connectors.bigquery.extras import has_keys
-from connectors.bigquery.lanes import Lane, Rotation
-from connectors.bigquery.new_tables import made_for_deletes, new_deletes_table, new_table
-from connectors.bigquery.paths import Root, schema_of
-from connectors.bigquery.refusals import in_table, no_key
-from connectors.bigquery.rows import Admission
-from connectors.bigquery.table_facts import TableFacts
-from connectors.bigquery.table_schema import Columns, by_name
-from connectors.bigquery.tables import Allowed, Needed, member, value_columns, widened
-from connectors.bigquery.types import column_of
-from connectors.bigquery.view_sql import LatestView
-from connectors.bigquery.warehouse import Warehouse
-from connectors.bigquery.window import PARTITIONABLE, Late, Window, parse_window
+from connectors.bigquery.dedup.dedup_values import cell, own_columns
+from connectors.bigquery.dedup.refusals import in_table, no_key
+from connectors.bigquery.dedup.rules import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
+from connectors.bigquery.dedup.staged_rows import Admission
+from connectors.bigquery.dedup.view_sql import LatestView
+from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
+from connectors.bigquery.rows.extras import has_keys
+from connectors.bigquery.rows.paths import Root, schema_of
+from connectors.bigquery.rows.table_schema import Columns, by_name
+from connectors.bigquery.rows.types import column_of
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.captured_tables import check_primary_key
+from connectors.bigquery.tables.new_tables import made_for_deletes, new_deletes_table, new_table
+from connectors.bigquery.tables.table_columns import Allowed, Needed, member, value_columns, widened
+from connectors.bigquery.warehouse.table_facts import TableFacts
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.table_buffers import Lane, Rotation
 
 _log = logging.getLogger(__name__)
 _KNOWN_MOST = 64

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from connectors.bigquery.appending import Appending, DefaultStream, InsertAll, LoadJobs, Writer
-from connectors.bigquery.capturing import Capture
-from connectors.bigquery.client import open_storage
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.exactly_once import CommittedStreams
-from connectors.bigquery.merging import Merging
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.staging_tables import Role
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.merge.merging import Merging
+from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.capturing import Capture
+from connectors.bigquery.warehouse.client import open_storage
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.appending import Appending, DefaultStream, InsertAll, LoadJobs, Writer
+from connectors.bigquery.write.exactly_once import CommittedStreams
 
 
 class Landing(Protocol):

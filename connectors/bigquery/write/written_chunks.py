@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from connect.api.bulk import BulkChunk
-from connectors.bigquery.chunk_loads import chunk_name
-from connectors.bigquery.job_facts import Counts
-from connectors.bigquery.quoting import literal
-from connectors.bigquery.table_facts import NewTable
-from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import Warehouse
+from connect.api.optional.bulk import BulkChunk
+from connectors.bigquery.rows.quoting import literal
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.warehouse.job_facts import Counts
+from connectors.bigquery.warehouse.table_facts import NewTable
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.chunk_loads import chunk_name
 
 TABLE: Final = "_kafka_connect_backfills"
 _COLUMNS: Final = (

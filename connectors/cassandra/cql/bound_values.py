@@ -17,7 +17,7 @@ from uuid import UUID
 from cassandra.util import Date, Duration, Time
 
 from connect.api.errors import SchemaError
-from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.cql.cql_types import CqlType
 
 Bind = Callable[[Any], Any]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -22,7 +22,7 @@ from cassandra.connection import ConnectionException
 from cassandra.protocol import ServerError
 
 from connect.api.errors import ConfigError, RetriableError
-from connectors.cassandra.errors import MissingRightError, TableGoneError, TombstonesError
+from connectors.cassandra.cql.errors import MissingRightError, TableGoneError, TombstonesError
 
 _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, CoordinationFailure, ConnectionException,
                 ServerError)  # fmt: skip

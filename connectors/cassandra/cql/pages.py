@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from connect.api.arrow_rows import arrow_from_rows
 from connect.api.errors import SchemaError
-from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.schemas import connect_schema
+from connectors.cassandra.cql.values import DATE_EPOCH, decoder
 from connectors.cassandra.native import array_of, module
-from connectors.cassandra.schemas import connect_schema
-from connectors.cassandra.values import DATE_EPOCH, decoder
 
 _SIZE: Final = struct.Struct(">i")
 

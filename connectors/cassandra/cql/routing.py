@@ -9,7 +9,7 @@ from cassandra.policies import LoadBalancingPolicy, WrapperPolicy
 from cassandra.pool import Host
 from cassandra.query import BoundStatement, PreparedStatement
 
-from connectors.cassandra.owners import NO_NODES, Nodes
+from connectors.cassandra.cql.owners import NO_NODES, Nodes
 
 
 class OwnedStatement(BoundStatement):  # type: ignore[misc]

@@ -9,9 +9,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from connect.api.errors import RetriableError, SchemaError
-from connectors.cassandra.cql_types import UserTypes, parse_type, user_types_of
-from connectors.cassandra.queries import Queries
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.cql_types import UserTypes, parse_type, user_types_of
+from connectors.cassandra.cql.queries import Queries
+from connectors.cassandra.cql.tables import Table, TableColumn
 
 _TABLES = "SELECT keyspace_name, table_name, id, cdc, writetime(cdc) FROM system_schema.tables"
 _VIEWS = "SELECT keyspace_name, view_name, id FROM system_schema.views"

@@ -22,8 +22,8 @@ from typing import Final
 
 from connect.api import schema as s
 from connect.api.time_types import TIME_TYPES
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.tables import Table, TableColumn
 
 DURATION: Final = s.struct(
     {"months": s.INT32, "days": s.INT32, "nanoseconds": s.INT64}, name="connect.cassandra.Duration"

@@ -25,13 +25,13 @@ from cassandra.protocol import ProtocolHandler, ResultMessage
 from cassandra.query import PreparedStatement, tuple_factory
 
 from connect.api.errors import ConfigError
-from connectors.cassandra.contact import ContactKeys
-from connectors.cassandra.driver_errors import translated
-from connectors.cassandra.owners import NO_NODES, Nodes, OwnedPart, owned_parts
-from connectors.cassandra.pages import Page, split_columns
-from connectors.cassandra.retries import AnotherNode
-from connectors.cassandra.routing import OwnedStatement, OwnersFirst
-from connectors.cassandra.statements import Query
+from connectors.cassandra.cql.connection_keys import ContactKeys
+from connectors.cassandra.cql.driver_errors import translated
+from connectors.cassandra.cql.owners import NO_NODES, Nodes, OwnedPart, owned_parts
+from connectors.cassandra.cql.pages import Page, split_columns
+from connectors.cassandra.cql.retries import AnotherNode
+from connectors.cassandra.cql.routing import OwnedStatement, OwnersFirst
+from connectors.cassandra.cql.statements import Query
 
 log = logging.getLogger(__name__)
 _KEYS: Final = 1000

@@ -15,7 +15,7 @@ from typing import Final
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.tables import Table
 
 LEAST_TOKEN: Final = -(2**63)
 GREATEST_TOKEN: Final = 2**63 - 1

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from connectors.cassandra.owners import NO_NODES, Nodes
-from connectors.cassandra.splits import Progress, Split
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.owners import NO_NODES, Nodes
+from connectors.cassandra.cql.splits import Progress, Split
+from connectors.cassandra.cql.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

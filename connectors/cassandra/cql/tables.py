@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from uuid import UUID
 
-from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.cql.cql_types import CqlType
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from connect.api.errors import SchemaError
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.cursor import Cursor
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.cursor import Cursor
 
 Decode = Callable[[bytes], Any]
 DATE_EPOCH: Final = 2**31

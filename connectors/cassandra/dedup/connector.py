@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from connect.api.config import ConnectorConfig
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 from connectors.cassandra.dedup.config import CassandraDedupConfig, CassandraDedupTaskConfig
 from connectors.cassandra.dedup.task import CassandraDedupTask
 

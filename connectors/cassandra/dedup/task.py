@@ -12,10 +12,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.topics import SourceTopics
+from connect.lib.deadline import Deadline
 from connectors.cassandra.dedup.config import CassandraDedupTaskConfig
 from connectors.cassandra.dedup.copies import Copies
 from connectors.cassandra.dedup.memory import EventMemory

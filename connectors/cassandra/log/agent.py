@@ -11,22 +11,22 @@ from typing import Final, Protocol
 from connect.api import schema as s
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, SourcePosition
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.queries import Queries
+from connectors.cassandra.cql.schema_reader import read_schemas
+from connectors.cassandra.cql.session import Database
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
-from connectors.cassandra.log.chunk import batches
-from connectors.cassandra.log.disk import DiskWatch, read_limit
-from connectors.cassandra.log.event_columns import Node
-from connectors.cassandra.log.folder import CdcFolder
-from connectors.cassandra.log.folder_lock import FolderLock
-from connectors.cassandra.log.owner import Owner, take_name
-from connectors.cassandra.log.place import Place
-from connectors.cassandra.log.segment import Frames
-from connectors.cassandra.log.segments import Segments
-from connectors.cassandra.log.watched import Watched
-from connectors.cassandra.queries import Queries
-from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
+from connectors.cassandra.log.events.chunk import batches
+from connectors.cassandra.log.events.event_columns import Node
+from connectors.cassandra.log.events.watched_tables import Watched
+from connectors.cassandra.log.segments.disk import DiskWatch, read_limit
+from connectors.cassandra.log.segments.folder import CdcFolder
+from connectors.cassandra.log.segments.folder_lock import FolderLock
+from connectors.cassandra.log.segments.owner import Owner, take_name
+from connectors.cassandra.log.segments.place import Place
+from connectors.cassandra.log.segments.segment import Frames
+from connectors.cassandra.log.segments.segment_reader import Segments
 
 log = logging.getLogger(__name__)
 PROTOCOL = "1"

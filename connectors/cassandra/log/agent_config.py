@@ -6,7 +6,7 @@ from typing import Annotated
 
 from connect.api.config import Int, ListOf, String, at_least, between, key, non_empty
 from connect.api.reach import Reach
-from connectors.cassandra.contact import CONTACT, ContactKeys
+from connectors.cassandra.cql.connection_keys import CONTACT, ContactKeys
 
 CAPTURE = "Change data capture"
 

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pyarrow as pa
 
-from connect.api.native_build import load
+from connect.lib.native_build import load
 
 
 @cache

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connectors.cassandra.errors import MissingRightError, TableGoneError
-from connectors.cassandra.keyspaces import no_tables_in
-from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
+from connectors.cassandra.cql.errors import MissingRightError, TableGoneError
+from connectors.cassandra.cql.schema_reader import read_schemas
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.sink.config import CassandraSinkConfig
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.tables import Table
+from connectors.cassandra.source.keyspaces import no_tables_in
 
 
 def check(config: CassandraSinkConfig) -> Sequence[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from connect.api.config import Int, ListOf, String, between, key, non_empty, one_of
-from connectors.cassandra.contact import ContactKeys
+from connectors.cassandra.cql.connection_keys import ContactKeys
 
 WRITE = "Writing"
 

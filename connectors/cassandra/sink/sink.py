@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RejectedRowsError
-from connect.api.findings import Aspect, Finding, Weight
+from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
+from connect.api.optional.findings import Aspect, Finding, Weight
 from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.sink.check import check, missing_rights
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.trial import TrialKeyspace
 from connectors.cassandra.sink.writer import TableWriter, Writetimes
-from connectors.cassandra.statements import quoted
 
 
 class CassandraSinkConnector:

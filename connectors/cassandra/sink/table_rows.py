@@ -11,12 +11,12 @@ from typing import Any
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Record
 from connect.api.schema import Schema
+from connectors.cassandra.cql.bound_values import Bind, bind_of
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.sink.timed_row import TimedRow
-from connectors.cassandra.sink.values import Bind, bind_of
 from connectors.cassandra.sink.write import Write
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.tables import Table
-from connectors.cassandra.write_times import told_times
+from connectors.cassandra.source.write_times import told_times
 
 
 class TableRows:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.write import Write
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.tables import Table, TableColumn
-from connectors.cassandra.write_times import FOR_EVER_S, Written
+from connectors.cassandra.source.write_times import FOR_EVER_S, Written
 
 _NOW: Final = Written(None, FOR_EVER_S)
 _USING: Final = "USING TIMESTAMP ? AND TTL ?"

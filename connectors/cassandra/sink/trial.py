@@ -8,14 +8,14 @@ from contextlib import closing
 from graphlib import TopologicalSorter
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.schema_reader import read_schemas
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.sink.check import check
 from connectors.cassandra.sink.config import CassandraSinkConfig
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.tables import Table
 
 _REPLICATION: Final = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = %s"
 _TYPES: Final = "SELECT type_name, field_names, field_types FROM system_schema.types WHERE keyspace_name = %s"

@@ -7,14 +7,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch
-from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.schema_reader import read_schemas
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.table_rows import TableRows
-from connectors.cassandra.tables import Table
 
 _LOOK_S: Final = 0.05
 

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from connect.api.bulk import BulkPlan, SplitSize
-from connect.api.bulk import Split as BulkSplit
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.optional.bulk import BulkPlan, SplitSize
+from connect.api.optional.bulk import Split as BulkSplit
 from connect.api.records import Batch, SourcePosition
-from connectors.cassandra.chosen import chosen_tables
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.estimates import Estimate, estimate_of
-from connectors.cassandra.page_rows import page_rows
-from connectors.cassandra.page_size import PageSize
-from connectors.cassandra.rows_by_key import RowsByKey
-from connectors.cassandra.schema_reader import Schemas, read_schemas
-from connectors.cassandra.session import Database
-from connectors.cassandra.split_reader import SplitReader
-from connectors.cassandra.splits import Progress, Split, cut, progress_of
-from connectors.cassandra.statements import count_query, range_query
-from connectors.cassandra.sweeps import Sweep
-from connectors.cassandra.tables import Table
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.page_size import PageSize
+from connectors.cassandra.cql.schema_reader import Schemas, read_schemas
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.cql.splits import Progress, Split, cut, progress_of
+from connectors.cassandra.cql.statements import count_query, range_query
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.estimates import Estimate, estimate_of
+from connectors.cassandra.source.page_rows import page_rows
+from connectors.cassandra.source.rows_by_key import RowsByKey
+from connectors.cassandra.source.split_reader import SplitReader
+from connectors.cassandra.source.sweeps import Sweep
+from connectors.cassandra.source.table_choice import chosen_tables
 
 _MOST_SPLITS: Final = 100_000
 _COUNT_ROWS: Final = 5000

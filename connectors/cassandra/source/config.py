@@ -9,10 +9,10 @@ from pydantic import AfterValidator
 
 from connect.api.config import Boolean, Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
 from connect.api.errors import ConfigError, ConfigProblem
-from connectors.cassandra.contact import ContactKeys
-from connectors.cassandra.kcql import translated
-from connectors.cassandra.sweeps import MODES, Mode, Once, Repeated, Windows, moment_ms
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.connection_keys import ContactKeys
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.source.kcql import translated
+from connectors.cassandra.source.sweeps import MODES, Mode, Once, Repeated, Windows, moment_ms
 
 READ = "Reading"
 

@@ -6,21 +6,21 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
-from connect.api.bulk import BulkPlan, SplitSize
 from connect.api.config import ConnectorConfig
-from connect.api.deadline import Deadline
-from connect.api.findings import Aspect, Finding, Weight
-from connect.api.origins import OriginColumn
+from connect.api.optional.bulk import BulkPlan, SplitSize
+from connect.api.optional.findings import Aspect, Finding, Weight
+from connect.api.optional.origins import OriginColumn
 from connect.api.records import SourcePosition
-from connectors.cassandra.bulk import CassandraBulkReader, plan_tables
-from connectors.cassandra.chosen import chosen_tables
-from connectors.cassandra.config import CassandraSourceConfig, CassandraTaskConfig
-from connectors.cassandra.origins import origin_columns
-from connectors.cassandra.read_rights import missing_read_rights, require_some_right
-from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
-from connectors.cassandra.splits import count_in
-from connectors.cassandra.task import CassandraSourceTask
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.schema_reader import read_schemas
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.cql.splits import count_in
+from connectors.cassandra.source.bulk import CassandraBulkReader, plan_tables
+from connectors.cassandra.source.config import CassandraSourceConfig, CassandraTaskConfig
+from connectors.cassandra.source.origins import origin_columns
+from connectors.cassandra.source.read_rights import missing_read_rights, require_some_right
+from connectors.cassandra.source.table_choice import chosen_tables
+from connectors.cassandra.source.task import CassandraSourceTask
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from connectors.cassandra.queries import Queries
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.queries import Queries
+from connectors.cassandra.cql.tables import Table
 
 _RING: Final = 2**64
 _QUERY: Final = (

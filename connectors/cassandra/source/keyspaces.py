@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from connect.api.errors import ConfigError
-from connect.api.nearest import nearest
-from connectors.cassandra.schema_reader import Schemas
+from connect.lib.nearest import nearest
+from connectors.cassandra.cql.schema_reader import Schemas
 
 _SHOWN: Final = 10
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connect.api.origins import Kept, OriginColumn
-from connectors.cassandra.chosen import chosen_tables
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
-from connectors.cassandra.tables import Table, TableColumn
+from connect.api.optional.origins import Kept, OriginColumn
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.schema_reader import read_schemas
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.table_choice import chosen_tables
 
 _COLUMNS: Final = "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s"
 _SAYS_LESS: Final = frozenset({"decimal", "varint", "uuid", "timeuuid", "inet", "set", "vector", "custom"})

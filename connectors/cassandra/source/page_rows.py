@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.log.event_columns import Node
-from connectors.cassandra.queries import Queries
-from connectors.cassandra.rows import PageRows, TableRows
-from connectors.cassandra.snapshot_events import SnapshotEvents
-from connectors.cassandra.tables import Table
-from connectors.cassandra.write_times import WriteTimes
-from connectors.cassandra.written_since import WrittenSince
+from connectors.cassandra.cql.queries import Queries
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.event_columns import Node
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.rows import PageRows, TableRows
+from connectors.cassandra.source.snapshot_events import SnapshotEvents
+from connectors.cassandra.source.write_times import WriteTimes
+from connectors.cassandra.source.written_since import WrittenSince
 
 
 def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Queries) -> dict[Table, PageRows]:

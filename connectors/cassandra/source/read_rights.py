@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, RetriableError
-from connectors.cassandra.errors import MissingRightError, TableGoneError
-from connectors.cassandra.queries import Queries
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.tables import Table
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.errors import MissingRightError, TableGoneError
+from connectors.cassandra.cql.queries import Queries
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table
 
 
 def missing_read_rights(database: Queries, tables: Sequence[Table], deadline: Deadline) -> Iterator[MissingRightError]:

@@ -11,15 +11,15 @@ import pyarrow as pa
 from connect.api.arrow import arrow_type
 from connect.api.records import Batch, Column, SourcePosition
 from connect.api.schema import Schema, struct
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.pages import Cells, Page, decode_column, moments_ms, split_columns
-from connectors.cassandra.schemas import columns_schema, key_schema
-from connectors.cassandra.splits import Progress, Split
-from connectors.cassandra.sweeps import Sweep
-from connectors.cassandra.tables import Table
-from connectors.cassandra.write_times import WriteTimes
-from connectors.cassandra.written_since import WrittenSince
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import Cells, Page, decode_column, moments_ms, split_columns
+from connectors.cassandra.cql.schemas import columns_schema, key_schema
+from connectors.cassandra.cql.splits import Progress, Split
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.sweeps import Sweep
+from connectors.cassandra.source.write_times import WriteTimes
+from connectors.cassandra.source.written_since import WrittenSince
 
 _TOKEN: Final = CqlType("bigint")
 

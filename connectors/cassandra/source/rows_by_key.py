@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.page_rows import page_rows
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.session import Database, PageAnswer
-from connectors.cassandra.sink.values import bind_of
-from connectors.cassandra.splits import cut
-from connectors.cassandra.statements import Query, row_text
-from connectors.cassandra.sweeps import Sweep
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.bound_values import bind_of
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.session import Database, PageAnswer
+from connectors.cassandra.cql.splits import cut
+from connectors.cassandra.cql.statements import Query, row_text
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.page_rows import page_rows
+from connectors.cassandra.source.sweeps import Sweep
 
 _AT_ONCE: Final = 64
 

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import Final
 
 from connect.api.records import Batch, SourcePosition
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.log.event_columns import EventShape, Node
-from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import Events, newest_us
-from connectors.cassandra.log.mutation import Cell, ComplexColumn, Liveness, PartitionUpdate, Row
-from connectors.cassandra.pages import Cells, Page, split_columns
-from connectors.cassandra.rows import behind
-from connectors.cassandra.snapshot_lists import fenced
-from connectors.cassandra.splits import Progress, Split, stored_key
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.sweeps import Sweep
-from connectors.cassandra.tables import Table, TableColumn
-from connectors.cassandra.values import parts
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import Cells, Page, split_columns
+from connectors.cassandra.cql.splits import Progress, Split, stored_key
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.cql.values import parts
+from connectors.cassandra.log.events.event_columns import EventShape, Node
+from connectors.cassandra.log.events.event_schema import event_schema, partition_key_schema
+from connectors.cassandra.log.events.events import Events, newest_us
+from connectors.cassandra.log.events.mutation import Cell, ComplexColumn, Liveness, PartitionUpdate, Row
+from connectors.cassandra.source.rows import behind
+from connectors.cassandra.source.snapshot_lists import fenced
+from connectors.cassandra.source.sweeps import Sweep
 
 SNAPSHOT: Final = "snapshot"
 Times = tuple[int, int | None, int | None]

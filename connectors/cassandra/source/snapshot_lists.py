@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from connectors.cassandra.log.mutation import ComplexColumn, Deletion
+from connectors.cassandra.log.events.mutation import ComplexColumn, Deletion
 
 _UUID_EPOCH: Final = 0x01B21DD213814000
 """The number of 100 ns from 15 October 1582 to 1970."""

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connectors.cassandra.errors import TombstonesError
-from connectors.cassandra.owners import OwnedPart
-from connectors.cassandra.page_size import PageSize
-from connectors.cassandra.pages import Page
-from connectors.cassandra.splits import Progress, Split, stored_key
-from connectors.cassandra.statements import Query, keys_of_token, partition_query, range_query, rest_of_partition
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.errors import TombstonesError
+from connectors.cassandra.cql.owners import OwnedPart
+from connectors.cassandra.cql.page_size import PageSize
+from connectors.cassandra.cql.pages import Page
+from connectors.cassandra.cql.splits import Progress, Split, stored_key
+from connectors.cassandra.cql.statements import Query, keys_of_token, partition_query, range_query, rest_of_partition
 
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 0.05

@@ -6,10 +6,10 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connectors.cassandra.split_reader import SplitReader
-from connectors.cassandra.sweeps import Sweep
-from connectors.cassandra.tables import Table
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.source.split_reader import SplitReader
+from connectors.cassandra.source.sweeps import Sweep
 
 _LOOK_S: Final = 0.05
 """How long a wait for pages lasts at most before a stop is seen."""

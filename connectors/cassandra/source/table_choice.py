@@ -6,10 +6,10 @@ import logging
 from collections.abc import Mapping
 
 from connect.api.errors import ConfigError
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.keyspaces import no_tables_in
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.keyspaces import no_tables_in
 
 log = logging.getLogger(__name__)
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
-from connectors.cassandra.chosen import chosen_tables, unreadable
-from connectors.cassandra.config import CassandraTaskConfig
-from connectors.cassandra.errors import TableGoneError
-from connectors.cassandra.page_rows import page_rows
-from connectors.cassandra.page_size import PageSize
-from connectors.cassandra.rows import PageRows
-from connectors.cassandra.schema_reader import read_schemas
-from connectors.cassandra.session import Database
-from connectors.cassandra.split_reader import SplitReader
-from connectors.cassandra.splits import Progress, Split, cut, progress_of, share_of
-from connectors.cassandra.splits_at_once import Reading, SplitsAtOnce
-from connectors.cassandra.sweeps import Sweep, sweep_of
-from connectors.cassandra.tables import Table
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.errors import TableGoneError
+from connectors.cassandra.cql.page_size import PageSize
+from connectors.cassandra.cql.schema_reader import read_schemas
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.cql.splits import Progress, Split, cut, progress_of, share_of
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.source.config import CassandraTaskConfig
+from connectors.cassandra.source.page_rows import page_rows
+from connectors.cassandra.source.rows import PageRows
+from connectors.cassandra.source.split_reader import SplitReader
+from connectors.cassandra.source.splits_at_once import Reading, SplitsAtOnce
+from connectors.cassandra.source.sweeps import Sweep, sweep_of
+from connectors.cassandra.source.table_choice import chosen_tables, unreadable
 
 log = logging.getLogger(__name__)
 IDLE_S: Final = 1.0

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.pages import Cells, decode_column
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.tables import Table, TableColumn
-from connectors.cassandra.values import parts
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import Cells, decode_column
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.cql.values import parts
 
 _FIELD: Final = re.compile(r"(writetime|ttl)\((.*)\)", re.DOTALL)
 _BIGINT, _INT = CqlType("bigint"), CqlType("int")

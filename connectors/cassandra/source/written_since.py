@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.pages import Cells, decode_column
-from connectors.cassandra.statements import quoted
-from connectors.cassandra.tables import Table
-from connectors.cassandra.values import parts
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import Cells, decode_column
+from connectors.cassandra.cql.statements import quoted
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.cql.values import parts
 
 _BIGINT: Final = CqlType("bigint")
 _NEVER_US: Final = -(2**63)

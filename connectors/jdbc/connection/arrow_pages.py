@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from connectors.jdbc.misfits import BadCell, BadRow, bad_row
-from connectors.jdbc.pages import Page, PageRules
+from connectors.jdbc.connection.pages import Page, PageRules
+from connectors.jdbc.values.unconvertible_rows import BadCell, BadRow, bad_row
 
 Columns = Sequence[pa.Array]
 """One array per selected column, in the types a driver would give: text, numbers, dates, timestamps in microseconds."""

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc import tls
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.engine import border_of, driver_error_of, engine_of, url_of
-from connectors.jdbc.mysql_arrow import MySqlArrow
+from connectors.jdbc.connection import tls
+from connectors.jdbc.connection.engine import border_of, driver_error_of, engine_of, url_of
+from connectors.jdbc.connection.mysql_arrow import MySqlArrow
+from connectors.jdbc.connection.pages import FETCH_ROWS, CursorPages, PageRules, Pages
+from connectors.jdbc.connection.postgres_arrow import PostgresArrow, columns_told, is_installed
+from connectors.jdbc.connection.sessions import closed_session, session_statements
 from connectors.jdbc.native import libpq_module
-from connectors.jdbc.pages import FETCH_ROWS, CursorPages, PageRules, Pages
-from connectors.jdbc.postgres_arrow import PostgresArrow, columns_told, is_installed
-from connectors.jdbc.sessions import closed_session, session_statements
-from connectors.jdbc.types import Raw
-from connectors.jdbc.url import OTHER_SERVERS
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.url import OTHER_SERVERS
+from connectors.jdbc.values.types import Raw
 
 if TYPE_CHECKING:
-    from connectors.jdbc.postgres_copy import PostgresCopy
+    from connectors.jdbc.connection.postgres_copy import PostgresCopy
 
 T = TypeVar("T")
 _MYSQL = {"mysql", "mariadb"}
@@ -70,7 +70,7 @@ class Database:
             if libpq_module() is None:
                 self._postgres = PostgresArrow(arguments, self.session)
             else:
-                from connectors.jdbc.postgres_copy import PostgresCopy
+                from connectors.jdbc.connection.postgres_copy import PostgresCopy
 
                 self._postgres = PostgresCopy(arguments, self.session)
             self._driver_error += (adbc_driver_manager.Error,)

@@ -10,14 +10,14 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.api.secrets import is_suspect, secrets_in
-from connectors.jdbc import tls
-from connectors.jdbc.connection_keys import ConnectionKeys
-from connectors.jdbc.drivers import files_of
-from connectors.jdbc.errors import Border
-from connectors.jdbc.url import parse
+from connect.lib.deadline import Deadline
+from connect.lib.secrets import is_suspect, secrets_in
+from connectors.jdbc.connection import tls
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.settings.connection_keys import ConnectionKeys
+from connectors.jdbc.settings.drivers import files_of
+from connectors.jdbc.settings.url import parse
 
 CONNECT_S = 4
 """How long a server may take to answer who is asking; whole seconds, as drivers take them."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import sqlalchemy.exc as sa
 
 from connect.api.errors import ConnectError, RetriableError
-from connect.api.secrets import hidden_in, masked
+from connect.lib.secrets import hidden_in, masked
 
 # SQLSTATE classes that pass: connection, rollback, resources, object in use, operator intervention, system error.
 _PASSING_STATES = ("08", "40", "53", "55", "57", "58")

@@ -20,16 +20,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.jdbc.arrow_pages import ArrowPages, Columns
-from connectors.jdbc.columns import RowFormat
-from connectors.jdbc.errors import Border
-from connectors.jdbc.misfits import BadCells
-from connectors.jdbc.mysql_prepared import Prepared, as_text_rows, prepared
+from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.mysql_prepared import Prepared, as_text_rows, prepared
+from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.native import columns_of, module
-from connectors.jdbc.pages import PageRules, Pages
-from connectors.jdbc.ragged import PADDING, Fields, Places, counted_fields
-from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, times_of_text
-from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.values.columns import RowFormat
+from connectors.jdbc.values.ragged import PADDING, Fields, Places, counted_fields
+from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, times_of_text
+from connectors.jdbc.values.types import ColumnPlan, Raw
+from connectors.jdbc.values.unconvertible_rows import BadCells
 
 _BUFFER_BYTES = 8 << 20
 _READ_BYTES = 1 << 20

@@ -16,8 +16,8 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from connectors.jdbc.ragged import PADDING, Places
-from connectors.jdbc.types import Raw
+from connectors.jdbc.values.ragged import PADDING, Places
+from connectors.jdbc.values.types import Raw
 
 _UNKNOWN_COMMAND, _NOT_PREPARED, _TOO_MANY = 1047, 1295, 1461
 _TEXT_ONLY: Final = frozenset({_UNKNOWN_COMMAND, _NOT_PREPARED, _TOO_MANY})

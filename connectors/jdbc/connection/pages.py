@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import sqlalchemy as sa
 
-from connectors.jdbc.columns import RowFormat
-from connectors.jdbc.errors import Border
-from connectors.jdbc.misfits import BadCells, BadRow, bad_row
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.values.columns import RowFormat
+from connectors.jdbc.values.unconvertible_rows import BadCells, BadRow, bad_row
 
 FETCH_ROWS = 1024
 """Rows turned into Arrow at a time: what one fetch makes in Python fits the processor's cache and is freed at once."""

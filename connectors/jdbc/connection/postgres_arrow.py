@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
-from connectors.jdbc.arrow_pages import ArrowPages, Columns
-from connectors.jdbc.columns import RowFormat
-from connectors.jdbc.errors import Border
-from connectors.jdbc.misfits import BadCells
-from connectors.jdbc.pages import PageRules, Pages
-from connectors.jdbc.types import Raw
+from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.pages import PageRules, Pages
+from connectors.jdbc.values.columns import RowFormat
+from connectors.jdbc.values.types import Raw
+from connectors.jdbc.values.unconvertible_rows import BadCells
 
 _CHUNK_BYTES = 16 << 20
 _PASSING = re.compile(
@@ -67,7 +67,7 @@ class PostgresArrow:
 
         SchemaError when a column comes in a type not known here.
         """
-        from connectors.jdbc.unchecked_text import checked
+        from connectors.jdbc.connection.unchecked_text import checked
 
         with border.translated(doing):
             if self._connection is None:
@@ -124,7 +124,7 @@ class PostgresArrow:
         import adbc_driver_postgresql.dbapi
         from psycopg.conninfo import make_conninfo
 
-        from connectors.jdbc.unchecked_text import AS_STORED, STORED_ENCODING, UNCHECKED
+        from connectors.jdbc.connection.unchecked_text import AS_STORED, STORED_ENCODING, UNCHECKED
 
         connection = adbc_driver_postgresql.dbapi.connect(make_conninfo(**self._arguments))
         with connection.cursor() as cursor:

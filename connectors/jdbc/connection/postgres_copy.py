@@ -15,14 +15,14 @@ from psycopg import pq
 from psycopg.errors import error_from_result
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.arrow_pages import ArrowPages, Columns
-from connectors.jdbc.errors import Border
-from connectors.jdbc.misfits import BadCells
+from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.pages import PageRules, Pages
+from connectors.jdbc.connection.postgres_arrow import PostgresArrow, columns_told, taking_up
+from connectors.jdbc.connection.unchecked_text import AS_STORED, checked, is_unchecked
 from connectors.jdbc.native import columns_of, libpq_module
-from connectors.jdbc.pages import PageRules, Pages
-from connectors.jdbc.postgres_arrow import PostgresArrow, columns_told, taking_up
-from connectors.jdbc.types import Raw
-from connectors.jdbc.unchecked_text import AS_STORED, checked, is_unchecked
+from connectors.jdbc.values.types import Raw
+from connectors.jdbc.values.unconvertible_rows import BadCells
 
 _CHUNK_BYTES: Final = 8 << 20
 _KINDS: Final = {

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import types as t
 from sqlalchemy.dialects import postgresql as pg
 
-from connectors.jdbc.database import Database
-from connectors.jdbc.types import ResultColumn
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.values.types import ResultColumn
 
 BPCHAR: Final = 1042
 INET: Final = 869

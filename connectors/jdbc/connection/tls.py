@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigError
-from connectors.jdbc.url import OTHER_SERVERS, other_servers
+from connectors.jdbc.settings.url import OTHER_SERVERS, other_servers
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

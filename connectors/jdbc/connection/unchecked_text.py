@@ -12,11 +12,11 @@ from typing import Any, Final
 import psycopg
 import pyarrow as pa
 
-from connectors.jdbc.arrow_pages import Columns
-from connectors.jdbc.columns import RowFormat
-from connectors.jdbc.misfits import BadCells
-from connectors.jdbc.temporal import Misfit
-from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.connection.arrow_pages import Columns
+from connectors.jdbc.values.columns import RowFormat
+from connectors.jdbc.values.temporal import Misfit
+from connectors.jdbc.values.types import ColumnPlan, Raw
+from connectors.jdbc.values.unconvertible_rows import BadCells
 
 STORED_ENCODING: Final = "SELECT current_setting('server_encoding')"
 AS_STORED: Final = "SET client_encoding TO 'SQL_ASCII'"

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from connect.api.errors import SchemaError
-from connectors.jdbc.query import Edge
-from connectors.jdbc.zone import EPOCH, wall_clock
+from connectors.jdbc.database.query import Edge
+from connectors.jdbc.values.zone import EPOCH, wall_clock
 
 _UTC = ZoneInfo("UTC")
 _UNITS_US = {10: 86_400_000_000, 16: 60_000_000, 19: 1_000_000}

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy import types as t
 from sqlalchemy.dialects.postgresql import BIT, DOMAIN, TIME, TIMESTAMP
 
-from connectors.jdbc.database import Database
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settings.table_choice import TableName
 
 _MODIFIERS = """
 WITH RECURSIVE base AS (

@@ -10,9 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from connectors.jdbc.database import Database
-from connectors.jdbc.query import Edge, Source, select
-from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.query import Edge, Source, select
+from connectors.jdbc.values.types import ColumnPlan, Raw
 
 _DOING = "explaining a poll"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from connect.api.bulk import SourceLoad
-from connect.api.deadline import Deadline
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
+from connect.api.optional.bulk import SourceLoad
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settings.config import JdbcSourceConfig
 
 # The state of other users' sessions is null for whoever lacks pg_read_all_stats.
 _POSTGRES_SESSIONS = """SELECT CASE WHEN bool_or(state IS NULL) THEN NULL

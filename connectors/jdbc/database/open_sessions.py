@@ -13,7 +13,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.database import Database
+from connectors.jdbc.connection.connection import Database
 
 _log = logging.getLogger(__name__)
 _DOING: Final = "asking for open transactions"

@@ -13,8 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.sql.elements import quoted_name
 
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import ColumnPlan, Projection, Raw
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
 
 
 @dataclass(frozen=True, slots=True)

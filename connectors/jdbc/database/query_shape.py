@@ -9,13 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import types as t
 
-from connectors.jdbc import mysql_types, postgres_types
-from connectors.jdbc.catalog import TableShape, type_rules
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.query import probe, wrapped
-from connectors.jdbc.temporal import kinds
-from connectors.jdbc.types import ResultColumn, plan_column
+from connectors.jdbc.connection import postgres_types
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import TableShape, type_rules
+from connectors.jdbc.database.query import probe, wrapped
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values import mysql_types
+from connectors.jdbc.values.temporal import kinds
+from connectors.jdbc.values.types import ResultColumn, plan_column
 
 _SAMPLE_ROWS = 1000
 _DOING = "preparing the query"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
+from connectors.jdbc.connection.connection import Database
 
 _log = logging.getLogger(__name__)
 _DOING: Final = "asking how far the replica is"

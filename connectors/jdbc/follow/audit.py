@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from connect.api import schema as s
-from connectors.jdbc.catalog import TableShape
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.cursors import has_index
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import DAY_DIGITS, ColumnPlan, Raw
-from connectors.jdbc.zone import zone
+from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.follow.cursors import has_index
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import DAY_DIGITS, ColumnPlan, Raw
+from connectors.jdbc.values.zone import zone
 
 _log = logging.getLogger(__name__)
 _MILLISECOND_DIGITS: Final = 3

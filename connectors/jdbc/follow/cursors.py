@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from connectors.jdbc.catalog import TableShape
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.tables import TableName, mapped_columns
+from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, mapped_columns
 
 
 def timestamp_names(table: TableName | None, config: JdbcSourceConfig) -> tuple[str, ...]:

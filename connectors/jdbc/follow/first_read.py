@@ -14,17 +14,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from connectors.jdbc import offsets
-from connectors.jdbc.assemble import Assembly, assembled
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.ranges import integer_key
-from connectors.jdbc.safe import HeldIds
-from connectors.jdbc.splits import TableSplit, cuts_of, len_of, split_at
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Raw
-from connectors.jdbc.zone import unrepeated_us, zone
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.late_commits import HeldIds
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.ranges import integer_key
+from connectors.jdbc.follow.read_plan import Assembly, assembled
+from connectors.jdbc.follow.splits import TableSplit, cuts_of, len_of, split_at
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import Raw
+from connectors.jdbc.values.zone import unrepeated_us, zone
 
 _log = logging.getLogger(__name__)
 LEAST_KEYS = 10_000

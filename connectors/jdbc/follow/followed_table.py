@@ -12,10 +12,10 @@ from typing import Protocol
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
-from connectors.jdbc.database import Database
-from connectors.jdbc.misfits import BadRows
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 Reject = Callable[[BadRows], None]

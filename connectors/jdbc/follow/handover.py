@@ -16,16 +16,16 @@ from typing import TypeVar
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, SourcePosition
-from connectors.jdbc import offsets
-from connectors.jdbc.assemble import assembled
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.first_read import Beginning, FirstRead, NotSplit
-from connectors.jdbc.followed import Followed, Reject, StoredOffset
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.ranges import TableBase, split_plan
-from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
-from connectors.jdbc.tables import Part
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.first_read import Beginning, FirstRead, NotSplit
+from connectors.jdbc.follow.followed_table import Followed, Reject, StoredOffset
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.ranges import TableBase, split_plan
+from connectors.jdbc.follow.read_plan import assembled
+from connectors.jdbc.follow.reading import Connections, ReadingPlan, TableReader
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import Part
 
 _log = logging.getLogger(__name__)
 _SOON_S = 0.25

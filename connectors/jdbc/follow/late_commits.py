@@ -15,16 +15,17 @@ from typing import Any, Final, Protocol
 
 import sqlalchemy as sa
 
-from connectors.jdbc import offsets, snapshots
-from connectors.jdbc.database import Database
-from connectors.jdbc.forms import TimestampForm
-from connectors.jdbc.horizon import Horizon, Observation
-from connectors.jdbc.lineage import Lineage, Lineages
-from connectors.jdbc.modes import Mode, literal
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.pages import Page
-from connectors.jdbc.query import Edge
-from connectors.jdbc.snapshots import Snapshot
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.pages import Page
+from connectors.jdbc.database.cursor_comparison import TimestampForm
+from connectors.jdbc.database.query import Edge
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.modes import Mode, literal
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.settled import snapshots
+from connectors.jdbc.settled.server_lineage import Lineage, Lineages
+from connectors.jdbc.settled.settled_time import Horizon, Observation
+from connectors.jdbc.settled.snapshots import Snapshot
 
 _log = logging.getLogger(__name__)
 # Oracle has no false, and SQLAlchemy writes 0 for it, which is no condition there.

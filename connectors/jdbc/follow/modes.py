@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from connect.api.errors import SchemaError
-from connectors.jdbc import offsets, temporal
-from connectors.jdbc.forms import TimestampForm
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.pages import Page
-from connectors.jdbc.query import Edge
+from connectors.jdbc.connection.pages import Page
+from connectors.jdbc.database.cursor_comparison import TimestampForm
+from connectors.jdbc.database.query import Edge
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.values import temporal
 
 FIRST_ID = -1
 _DIGITS = re.compile(r"-?\d+(\.0*)?")

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.settings.table_choice import TableName
 
 Offset = Mapping[str, object]
 

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from connectors.jdbc import offsets
-from connectors.jdbc.assemble import Assembly
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.cursors import has_index
-from connectors.jdbc.database import Database
-from connectors.jdbc.forms import DateTimes, TimestampForm
-from connectors.jdbc.modes import Mode, Ordering, key_of, literal, whole_id
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.pages import Page
-from connectors.jdbc.query import Edge
-from connectors.jdbc.reading import ReadingPlan
-from connectors.jdbc.splits import TableSplit
-from connectors.jdbc.types import Projection, Raw
-from connectors.jdbc.zone import zone
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.pages import Page
+from connectors.jdbc.database.cursor_comparison import DateTimes, TimestampForm
+from connectors.jdbc.database.query import Edge
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.cursors import has_index
+from connectors.jdbc.follow.modes import Mode, Ordering, key_of, literal, whole_id
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.read_plan import Assembly
+from connectors.jdbc.follow.reading import ReadingPlan
+from connectors.jdbc.follow.splits import TableSplit
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values.types import Projection, Raw
+from connectors.jdbc.values.zone import zone
 
 _EARLIEST = "timestamp.initial"
 _LOWEST = "incrementing.initial"

@@ -10,18 +10,18 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc import catalog, offsets
-from connectors.jdbc.audit import BlindSpot, blind_spots, wall_clocks
-from connectors.jdbc.catalog import TableShape
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.cursors import has_index, incrementing_name, timestamp_names
-from connectors.jdbc.database import Database
-from connectors.jdbc.explain import reads_all
-from connectors.jdbc.forms import DateTimes, TimestampForm, clock_of, form_of_sqlite, now_us_of
-from connectors.jdbc.horizon import Horizon, horizon
-from connectors.jdbc.id_order import out_of_order
-from connectors.jdbc.modes import (
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database import catalog
+from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.database.cursor_comparison import DateTimes, TimestampForm, clock_of, form_of_sqlite, now_us_of
+from connectors.jdbc.database.explain import reads_all
+from connectors.jdbc.database.query import Source, every_column, first_value, query_source, table_source
+from connectors.jdbc.database.query_shape import describe_query
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.audit import BlindSpot, blind_spots, wall_clocks
+from connectors.jdbc.follow.cursors import has_index, incrementing_name, timestamp_names
+from connectors.jdbc.follow.late_commits import Guard, HeldIds, IdMarks, SnapshotPasses, TimestampMarks
+from connectors.jdbc.follow.modes import (
     Begin,
     Bulk,
     Incrementing,
@@ -31,14 +31,15 @@ from connectors.jdbc.modes import (
     TimestampIncrementing,
     Timestamps,
 )
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.query import Source, every_column, first_value, query_source, table_source
-from connectors.jdbc.query_shape import describe_query
-from connectors.jdbc.reading import Described, ReadingPlan, TimestampBound
-from connectors.jdbc.safe import Guard, HeldIds, IdMarks, SnapshotPasses, TimestampMarks
-from connectors.jdbc.tables import TableName, topic_of
-from connectors.jdbc.types import ColumnPlan, Raw
-from connectors.jdbc.zone import day_begin_us, unrepeated_us, zone
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.reading import Described, ReadingPlan, TimestampBound
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, topic_of
+from connectors.jdbc.settled.id_order import out_of_order
+from connectors.jdbc.settled.settled_time import Horizon, horizon
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.types import ColumnPlan, Raw
+from connectors.jdbc.values.zone import day_begin_us, unrepeated_us, zone
 
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"

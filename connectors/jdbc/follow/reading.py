@@ -11,16 +11,16 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, SourcePosition
-from connectors.jdbc.audit import BlindSpot
-from connectors.jdbc.columns import RowFormat
-from connectors.jdbc.database import Database
-from connectors.jdbc.forms import TimestampForm
-from connectors.jdbc.misfits import BadRows
-from connectors.jdbc.modes import Bulk, Mode
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.pages import Page, PageRules, Pages
-from connectors.jdbc.query import Source, select
-from connectors.jdbc.safe import Guard
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.pages import Page, PageRules, Pages
+from connectors.jdbc.database.cursor_comparison import TimestampForm
+from connectors.jdbc.database.query import Source, select
+from connectors.jdbc.follow.audit import BlindSpot
+from connectors.jdbc.follow.late_commits import Guard
+from connectors.jdbc.follow.modes import Bulk, Mode
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.values.columns import RowFormat
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _SOON_S = 0.25
 """The rest before the next look at rows that are held back."""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, cast
 
 import sqlalchemy as sa
 
-from connect.api.bulk import Split, SplitSize
-from connectors.jdbc.database import Database
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.tables import TableName
+from connect.api.optional.bulk import Split, SplitSize
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.settings.table_choice import TableName
 
 _DOING = "asking for the size of a table"
 _SIZES = {

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from connectors.jdbc import offsets
-from connectors.jdbc.offsets import Offset
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.offsets import Offset
 
 _log = logging.getLogger(__name__)
 # The years 2 to 9998: a day more or less, as zones have it, is a date still.

@@ -11,20 +11,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.config import JdbcTaskConfig
-from connectors.jdbc.left_aside import left_aside
-from connectors.jdbc.log.session import LogSession, Stored
-from connectors.jdbc.misfits import BadRows
-from connectors.jdbc.progress import Progress
-from connectors.jdbc.tables import from_text
-from connectors.jdbc.url import family
+from connect.lib.deadline import Deadline
+from connectors.jdbc.follow.left_aside import left_aside
+from connectors.jdbc.log.shared.session import LogSession, Stored
+from connectors.jdbc.settings.config import JdbcTaskConfig
+from connectors.jdbc.settings.table_choice import from_text
+from connectors.jdbc.settings.url import family
+from connectors.jdbc.settled.progress import Progress
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 if TYPE_CHECKING:
-    from connectors.jdbc.log.mysql_reader import MySqlLog
-    from connectors.jdbc.log.pg_reader import PostgresLog
+    from connectors.jdbc.log.mysql.reader import MySqlLog
+    from connectors.jdbc.log.postgres.reader import PostgresLog
 
 _log = logging.getLogger(__name__)
 _LOG = "log"
@@ -127,10 +127,10 @@ def _commit_s(position: SourcePosition | None) -> float | None:
 def _log_of(session: LogSession, stored: Stored) -> PostgresLog | MySqlLog:
     # Each needs the driver of its own database alone.
     if family(session.config.connection_url) == "postgresql":
-        from connectors.jdbc.log.pg_reader import PostgresLog
+        from connectors.jdbc.log.postgres.reader import PostgresLog
 
         return PostgresLog(session, stored)
-    from connectors.jdbc.log.mysql_reader import MySqlLog
+    from connectors.jdbc.log.mysql.reader import MySqlLog
 
     return MySqlLog(session, stored)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from connect.api.native_build import load
+from connect.lib.native_build import load
 
 
 @cache

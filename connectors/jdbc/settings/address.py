@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from connect.api.address import Addressed
 from connect.api.errors import ConfigError
+from connect.api.optional.address import Addressed
 
 _SCHEMES: Final = {"postgres": "postgresql", "postgresql": "postgresql", "mysql": "mysql", "mariadb": "mariadb"}
 _SQLITE: Final = "sqlite:///"

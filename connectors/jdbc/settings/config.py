@@ -27,14 +27,14 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connect.api.key_role import KeyRole
 from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
-from connectors.jdbc import rules
-from connectors.jdbc.connection_keys import DATABASE
-from connectors.jdbc.database_keys import DatabaseKeys
-from connectors.jdbc.log.keys import LogKeys
-from connectors.jdbc.zone import zone
+from connect.lib.key_role import KeyRole
+from connectors.jdbc.settings import rules
+from connectors.jdbc.settings.connection_keys import DATABASE
+from connectors.jdbc.settings.database_keys import DatabaseKeys
+from connectors.jdbc.settings.log_keys import LogKeys
+from connectors.jdbc.values.zone import zone
 
 MODES = ("bulk", "timestamp", "incrementing", "timestamp+incrementing", "log")
 GRANULARITIES = (

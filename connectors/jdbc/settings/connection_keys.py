@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from connect.api.config import ClassName, ConnectorConfig, Int, ListOf, Long, Password, String, at_least, key
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
-from connectors.jdbc.drivers import KEY, files_of
-from connectors.jdbc.url import parse
+from connectors.jdbc.settings.drivers import KEY, files_of
+from connectors.jdbc.settings.url import parse
 
 _DIALECTS = (
     "Db2", "Derby", "Generic", "MySql", "Oracle", "PostgreSql", "SapHana", "SqlServer", "Sqlite", "Sybase", "Vertica",

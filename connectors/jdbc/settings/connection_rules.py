@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from connect.api.errors import ConfigProblem
-from connectors.jdbc.connection_keys import ConnectionKeys
-from connectors.jdbc.drivers import driver_problems
-from connectors.jdbc.url import family, parse
+from connectors.jdbc.settings.connection_keys import ConnectionKeys
+from connectors.jdbc.settings.drivers import driver_problems
+from connectors.jdbc.settings.url import family, parse
 
 _DIALECT_FAMILIES = {
     "Sqlite": ("sqlite",), "PostgreSql": ("postgresql",), "MySql": ("mysql", "mariadb"), "Oracle": ("oracle",),

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from connect.api.allowed import OneOf
 from connect.api.config import Boolean, ListOf, String, key, one_of
-from connectors.jdbc.connection_keys import DATABASE, DIALECTS, ConnectionKeys, OptionalString
+from connectors.jdbc.settings.connection_keys import DATABASE, DIALECTS, ConnectionKeys, OptionalString
 
 NUMERIC_MAPPINGS = ("none", "precision_only", "best_fit", "best_fit_eager_double")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from connectors.jdbc.url import OTHER_SERVERS, DatabaseUrl
+from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl
 
 KEY: Final = "jdbc.sqlalchemy.drivers"
 """The worker's key that allows further drivers, and those known here with all of their parameters."""

@@ -15,10 +15,10 @@ from pydantic import AfterValidator
 from connect.api.allowed import OneOf
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Long, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
-from connectors.jdbc.url import family
+from connectors.jdbc.settings.url import family
 
 if TYPE_CHECKING:
-    from connectors.jdbc.config import JdbcSourceConfig
+    from connectors.jdbc.settings.config import JdbcSourceConfig
 
 LOG = "Log (mode=log)"
 SNAPSHOT_MODES = ("initial", "initial_only", "no_data", "never", "when_needed")

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from connect.api.errors import ConfigProblem
-from connect.api.secrets import HIDDEN
-from connectors.jdbc.connection_rules import connection_problems, dialect_problems
-from connectors.jdbc.log.keys import log_problems
-from connectors.jdbc.tables import parse_mapping
-from connectors.jdbc.url import family
+from connect.lib.secrets import HIDDEN
+from connectors.jdbc.settings.connection_rules import connection_problems, dialect_problems
+from connectors.jdbc.settings.log_keys import log_problems
+from connectors.jdbc.settings.table_choice import parse_mapping
+from connectors.jdbc.settings.url import family
 
 if TYPE_CHECKING:
-    from connectors.jdbc.config import JdbcSourceConfig
+    from connectors.jdbc.settings.config import JdbcSourceConfig
 
 _LEGACY_TABLES = {"table.whitelist": "table_whitelist", "table.blacklist": "table_blacklist"}
 _NEW_TABLES = {"table.include.list": "table_include", "table.exclude.list": "table_exclude"}

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from connect.api.nearest import nearest
+from connect.lib.nearest import nearest
 
 if TYPE_CHECKING:
-    from connectors.jdbc.config import JdbcSourceConfig
+    from connectors.jdbc.settings.config import JdbcSourceConfig
 
 _QUOTED_PART = r'"((?:[^"]|"")*)"'
 

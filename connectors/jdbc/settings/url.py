@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-from connectors.jdbc import url_parameters as known
-from connectors.jdbc.url_hosts import ONE_BY_ONE, Address, addresses
+from connectors.jdbc.settings import url_parameters as known
+from connectors.jdbc.settings.url_hosts import ONE_BY_ONE, Address, addresses
 
 OTHER_SERVERS = "other_servers"
 """The parameter that tells `tls.connect` where to go when the first server of MySQL or MariaDB is not there."""

@@ -6,8 +6,8 @@ import re
 
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settings.table_choice import TableName
 
 _DOING = "asking how ids are given out"
 

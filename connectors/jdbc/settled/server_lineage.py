@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
+from connectors.jdbc.connection.connection import Database
 
 _DOING: Final = "asking which server this is"
 

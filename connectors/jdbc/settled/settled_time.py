@@ -16,12 +16,12 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc import sqlite_writers
-from connectors.jdbc.database import Database
-from connectors.jdbc.forms import clock_of
-from connectors.jdbc.innodb import open_writes
-from connectors.jdbc.replication import Replication
-from connectors.jdbc.zone import moment_us
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.cursor_comparison import clock_of
+from connectors.jdbc.database.replication import Replication
+from connectors.jdbc.settled import sqlite_writers
+from connectors.jdbc.settled.innodb import open_writes
+from connectors.jdbc.values.zone import moment_us
 
 _log = logging.getLogger(__name__)
 _DOING = "asking for open transactions"

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
+from connectors.jdbc.connection.connection import Database
 
 _EPOCH = 2**32
 _LONG_AGO = 10**9

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.records import Batch, TopicPartition
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.own_tables import NotedChunk, WrittenChunks
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 

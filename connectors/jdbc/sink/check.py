@@ -7,15 +7,15 @@ from contextlib import suppress
 
 import sqlalchemy as sa
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
-from connectors.jdbc.engine import CONNECT_S, REACH_S, reach
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.engine import CONNECT_S, REACH_S, reach
+from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import DeniedError, TargetDatabase
 from connectors.jdbc.sink.dialect import quoted
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.targets import Target, Targets, table_name
 from connectors.jdbc.sink.writer import dialect_of
-from connectors.jdbc.tables import TableName
 
 _MARKS = {"postgresql": '"', "mysql": "`", "mariadb": "`"}
 """What quotes a name, of databases that have rights."""

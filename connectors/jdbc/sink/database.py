@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
-from connectors.jdbc import tls
-from connectors.jdbc.engine import border_of, driver_error_of, engine_of, url_of
-from connectors.jdbc.errors import original_of
-from connectors.jdbc.sessions import writing_session
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.connection import tls
+from connectors.jdbc.connection.engine import border_of, driver_error_of, engine_of, url_of
+from connectors.jdbc.connection.errors import original_of
+from connectors.jdbc.connection.sessions import writing_session
 from connectors.jdbc.sink.refusals import RefusedRowsError, is_changed_table, is_denied, refuses_rows
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 _CONNECT_FIX = "Check connection.url, connection.user and connection.password."
 _GRANT_FIX = (

@@ -15,9 +15,9 @@ from sqlalchemy.dialects import mysql as my
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
+from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.dialect import NUMBER, Rows, SqlDialect, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
-from connectors.jdbc.tables import TableName
 
 if TYPE_CHECKING:
     from connectors.jdbc.sink.targets import Target, TargetColumn

@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection
 
 import sqlalchemy as sa
 
-from connect.api.deadline import Deadline
+from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
-from connect.api.topic_ids import TopicIds
+from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.own_tables import WrittenOffsets
 from connectors.jdbc.sink.writer import Bad, TableWriter
 

@@ -15,12 +15,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql as my
 
-from connect.api.bulk import BulkChunk
 from connect.api.errors import ConnectError
+from connect.api.optional.bulk import BulkChunk
 from connect.api.records import TopicPartition
-from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.refusals import RefusedRowsError
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 _LONG: Final = sa.Text().with_variant(my.LONGTEXT(), "mysql", "mariadb")
 Reasons = Mapping[int, str]

@@ -20,7 +20,7 @@ from connect.api.records import Batch, Column
 from connect.api.time_types import TIME_TYPES
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.config import JdbcSinkConfig
+    from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 _KAFKA_SCHEMAS = (s.STRING, s.INT32, s.INT64)
 _KAFKA_PARTS = ("topic", "partition", "offset")

@@ -6,20 +6,20 @@ from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from connect.api.bulk import BulkSinkContext
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.optional.bulk import BulkSinkContext
 from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.bulk import JdbcBulkWriter
 from connectors.jdbc.sink.check import check
-from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.first_reads import FirstReads
 from connectors.jdbc.sink.once import OnceWriter
 from connectors.jdbc.sink.own_tables import WrittenOffsets
-from connectors.jdbc.sink.retries import Retries
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
+from connectors.jdbc.sink.settings.retries import Retries
 from connectors.jdbc.sink.trial import TrialTables
 from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 

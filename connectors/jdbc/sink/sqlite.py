@@ -13,7 +13,7 @@ from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connectors.jdbc.sink.dialect import Rows, SqlDialect
 from connectors.jdbc.sink.texts import moments_us, text_of
-from connectors.jdbc.types import Raw
+from connectors.jdbc.values.types import Raw
 
 if TYPE_CHECKING:
     from connectors.jdbc.sink.targets import Target, TargetColumn

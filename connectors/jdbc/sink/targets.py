@@ -14,12 +14,12 @@ from sqlalchemy import schema as ddl
 from sqlalchemy.sql.elements import quoted_name
 
 from connect.api.errors import ConnectError, SchemaError
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.dialect import SqlDialect
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, Shape
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Raw, TypeRules, plan_column
+from connectors.jdbc.values.types import Raw, TypeRules, plan_column
 
 _log = logging.getLogger(__name__)
 NAME_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')

@@ -8,14 +8,14 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.lib.deadline import Deadline
+from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.check import check
-from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.dialect import quoted
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.targets import NAME_PARTS, table_name
-from connectors.jdbc.tables import TableName
 
 _COPIES: Final[Mapping[str, tuple[str, str]]] = {
     "postgresql": ('"', "CREATE TABLE {made} (LIKE {real} INCLUDING ALL)"),

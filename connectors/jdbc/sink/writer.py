@@ -11,16 +11,16 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from connect.api.errors import RetriableError, SchemaError
-from connect.api.halving import refused_rows
 from connect.api.records import Batch, Column
+from connect.lib.halving import refused_rows
 from connectors.jdbc.sink.changes import changes_of
-from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.dialect import Rows, SqlDialect
 from connectors.jdbc.sink.late import late_refusals
 from connectors.jdbc.sink.mysql import MySql
 from connectors.jdbc.sink.postgres import Postgres
 from connectors.jdbc.sink.refusals import RefusedRowsError
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, array_of, shape_of
 from connectors.jdbc.sink.sqlite import Sqlite
 from connectors.jdbc.sink.targets import Target, Targets

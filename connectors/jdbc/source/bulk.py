@@ -8,26 +8,26 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
-from connect.api.bulk import BulkPlan, Split, SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.bulk import BulkPlan, Split, SplitSize
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc import offsets
-from connectors.jdbc.assemble import Assembly, assembled
-from connectors.jdbc.catalog import choose_tables, list_tables
-from connectors.jdbc.check import unmatched
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.first_read import NotSplit, SafeMark, key_span
-from connectors.jdbc.id_order import out_of_order
-from connectors.jdbc.misfits import BadRows
-from connectors.jdbc.offsets import Offset
-from connectors.jdbc.open_sessions import Wait, those_of
-from connectors.jdbc.query import select
-from connectors.jdbc.ranges import TableBase, integer_key, split_plan
-from connectors.jdbc.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
-from connectors.jdbc.splits import TableSplit, cut, divided, table_size
-from connectors.jdbc.tables import TableName
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import choose_tables, list_tables
+from connectors.jdbc.database.open_sessions import Wait, those_of
+from connectors.jdbc.database.query import select
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.first_read import NotSplit, SafeMark, key_span
+from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.ranges import TableBase, integer_key, split_plan
+from connectors.jdbc.follow.read_plan import Assembly, assembled
+from connectors.jdbc.follow.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
+from connectors.jdbc.follow.splits import TableSplit, cut, divided, table_size
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.settled.id_order import out_of_order
+from connectors.jdbc.source.check import unmatched
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 T = TypeVar("T")
 PAGE_ROWS = 20_000

@@ -7,12 +7,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from connect.api.bulk import RowCount, Split
-from connectors.jdbc.assemble import assembled
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.ranges import before_mark, beyond_reach
-from connectors.jdbc.splits import TableSplit
+from connect.api.optional.bulk import RowCount, Split
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.follow.ranges import before_mark, beyond_reach
+from connectors.jdbc.follow.read_plan import assembled
+from connectors.jdbc.follow.splits import TableSplit
+from connectors.jdbc.settings.config import JdbcSourceConfig
 
 
 def count_all(config: JdbcSourceConfig, splits: Sequence[Split]) -> list[RowCount]:

@@ -7,21 +7,23 @@ from collections.abc import Set as AbstractSet
 
 import sqlalchemy as sa
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
-from connectors.jdbc.catalog import TableShape, choose_tables, describe, list_tables, unlisted_types
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.cursors import incrementing_name, timestamp_names
-from connectors.jdbc.database import Database
-from connectors.jdbc.engine import CONNECT_S, REACH_S, reach
-from connectors.jdbc.log import mysql_reader, pg_slot, repeats
-from connectors.jdbc.log.mysql_history import metadata_note, metadata_of
-from connectors.jdbc.log.pg_unlogged import without_log
-from connectors.jdbc.query import select, table_source
-from connectors.jdbc.query_shape import describe_query
-from connectors.jdbc.rights import missing_rights
-from connectors.jdbc.tables import TableFilter, TableName, likely_tables, same_topic
-from connectors.jdbc.types import ColumnPlan, Raw
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.engine import CONNECT_S, REACH_S, reach
+from connectors.jdbc.database.catalog import TableShape, choose_tables, describe, list_tables, unlisted_types
+from connectors.jdbc.database.query import select, table_source
+from connectors.jdbc.database.query_shape import describe_query
+from connectors.jdbc.follow.cursors import incrementing_name, timestamp_names
+from connectors.jdbc.log.mysql import reader as mysql_reader
+from connectors.jdbc.log.mysql import repeats
+from connectors.jdbc.log.mysql.history import metadata_note, metadata_of
+from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.log.postgres.unlogged import without_log
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableFilter, TableName, likely_tables, same_topic
+from connectors.jdbc.source.rights import missing_rights
+from connectors.jdbc.values.types import ColumnPlan, Raw
 
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
 _TIMESTAMP_KINDS = {Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE}

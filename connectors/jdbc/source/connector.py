@@ -5,28 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from connect.api.bulk import BulkPlan, BulkReader, HeldSnapshot, ReadSplit, RowCount, SourceLoad, Split, SplitSize
 from connect.api.config import ConnectorConfig
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connect.api.findings import Finding
-from connect.api.origins import OriginColumn
+from connect.api.optional.bulk import (
+    BulkPlan,
+    BulkReader,
+    HeldSnapshot,
+    ReadSplit,
+    RowCount,
+    SourceLoad,
+    Split,
+    SplitSize,
+)
+from connect.api.optional.findings import Finding
+from connect.api.optional.origins import OriginColumn
 from connect.api.records import SourcePosition
-from connectors.jdbc.bulk import BulkPlanning, JdbcBulkReader
-from connectors.jdbc.bulk_counts import count_all
-from connectors.jdbc.catalog import choose_tables, list_tables
-from connectors.jdbc.check import check, topic_problems
-from connectors.jdbc.config import JdbcSourceConfig, JdbcTaskConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.examination import findings
-from connectors.jdbc.load import load
-from connectors.jdbc.origins import origin_columns
-from connectors.jdbc.tables import parts_to_text, share_out, to_text
-from connectors.jdbc.task import JdbcSourceTask
-from connectors.jdbc.url import family
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import choose_tables, list_tables
+from connectors.jdbc.database.load import load
+from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
+from connectors.jdbc.settings.table_choice import parts_to_text, share_out, to_text
+from connectors.jdbc.settings.url import family
+from connectors.jdbc.source.bulk import BulkPlanning, JdbcBulkReader
+from connectors.jdbc.source.bulk_counts import count_all
+from connectors.jdbc.source.check import check, topic_problems
+from connectors.jdbc.source.examination import findings
+from connectors.jdbc.source.origins import origin_columns
+from connectors.jdbc.source.task import JdbcSourceTask
 
 if TYPE_CHECKING:
-    from connectors.jdbc.log.bulk import LogBulk
+    from connectors.jdbc.log.bulk.log_bulk import LogBulk
     from connectors.jdbc.log.task import JdbcLogTask
 
 
@@ -114,13 +123,13 @@ class JdbcSourceConnector:
         """Reads those ranges."""
         if self._config.mode != "log":
             return JdbcBulkReader(self._config)
-        from connectors.jdbc.log.bulk import LogBulkReader  # of drivers that the other modes do without
+        from connectors.jdbc.log.bulk.log_bulk import LogBulkReader  # of drivers that the other modes do without
 
         return LogBulkReader(self._config)
 
     @property
     def _log_bulk(self) -> LogBulk:
-        from connectors.jdbc.log.bulk import LogBulk  # as above
+        from connectors.jdbc.log.bulk.log_bulk import LogBulk  # as above
 
         return LogBulk(self._config)
 
@@ -135,7 +144,7 @@ class JdbcSourceConnector:
         """Drop the slot, as slot.drop.on.delete says; other modes and databases keep nothing."""
         if self.kept_at_source is None:
             return None
-        from connectors.jdbc.log.pg_cleanup import clean_up  # as above
+        from connectors.jdbc.log.postgres.cleanup import clean_up  # as above
 
         return clean_up(self._config, deadline)
 

@@ -8,17 +8,17 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.api.findings import Aspect, Finding, Weight
-from connectors.jdbc.assemble import Assembly, assembled
-from connectors.jdbc.catalog import choose_tables, list_tables
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.cursors import timestamp_names
-from connectors.jdbc.database import Database
-from connectors.jdbc.rights import MissingRight, missing_rights, refused_database
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Raw
+from connect.api.optional.findings import Aspect, Finding, Weight
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import choose_tables, list_tables
+from connectors.jdbc.follow.cursors import timestamp_names
+from connectors.jdbc.follow.read_plan import Assembly, assembled
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.source.rights import MissingRight, missing_rights, refused_database
+from connectors.jdbc.values.types import Raw
 
 CONNECT_S: Final = 4
 _ROWS_SEEN: Final = 10_000

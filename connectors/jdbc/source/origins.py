@@ -8,17 +8,17 @@ from typing import Final
 import sqlalchemy as sa
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
-from connect.api.origins import Kept, OriginColumn
-from connectors.jdbc.audit import loses_microseconds
-from connectors.jdbc.catalog import choose_tables, describe, list_tables
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.postgres_types import result_columns
-from connectors.jdbc.query import probe
-from connectors.jdbc.query_shape import describe_query
-from connectors.jdbc.tables import TableName, topic_of
-from connectors.jdbc.types import UNSIGNED_FIX, ColumnPlan, Raw
+from connect.api.optional.origins import Kept, OriginColumn
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.postgres_types import result_columns
+from connectors.jdbc.database.catalog import choose_tables, describe, list_tables
+from connectors.jdbc.database.query import probe
+from connectors.jdbc.database.query_shape import describe_query
+from connectors.jdbc.follow.audit import loses_microseconds
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, topic_of
+from connectors.jdbc.values.types import UNSIGNED_FIX, ColumnPlan, Raw
 
 _LOG_FIELD: Final = "after."
 """Where the log's events hold a row."""

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.sql.elements import quoted_name
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log import pg_slot
-from connectors.jdbc.tables import TableFilter, TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableFilter, TableName
 
 _DENIED: Final = re.compile(r"command denied|access denied|\b1142\b|\b1143\b|\b1044\b", re.IGNORECASE)
 _DATABASE_DENIED: Final = re.compile(r"Access denied for user ('[^']*'@'[^']*') to database '([^']*)'")

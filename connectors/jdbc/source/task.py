@@ -14,20 +14,20 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 
 from connect.api.connector import SourceContext
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.assemble import QUERY, query_plan, table_plan
-from connectors.jdbc.config import JdbcTaskConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.followed import Followed, MakePlan, Reads, StoredOffset
-from connectors.jdbc.handover import Around, Handover, PartReader
-from connectors.jdbc.left_aside import left_aside
-from connectors.jdbc.misfits import BadRows
-from connectors.jdbc.progress import Progress
-from connectors.jdbc.reading import Connections, ReadingPlan
-from connectors.jdbc.stored import StoredOffsets
-from connectors.jdbc.tables import Part, TableName, from_text, parts_from_text
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.follow.followed_table import Followed, MakePlan, Reads, StoredOffset
+from connectors.jdbc.follow.handover import Around, Handover, PartReader
+from connectors.jdbc.follow.left_aside import left_aside
+from connectors.jdbc.follow.read_plan import QUERY, query_plan, table_plan
+from connectors.jdbc.follow.reading import Connections, ReadingPlan
+from connectors.jdbc.follow.stored_offsets import StoredOffsets
+from connectors.jdbc.settings.config import JdbcTaskConfig
+from connectors.jdbc.settings.table_choice import Part, TableName, from_text, parts_from_text
+from connectors.jdbc.settled.progress import Progress
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 MAX_OPEN_PASSES = 4

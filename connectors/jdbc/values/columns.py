@@ -16,14 +16,14 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.errors import SchemaError
 from connect.api.records import Column
-from connectors.jdbc import temporal, typed_times
-from connectors.jdbc.misfits import BadCell, BadCells, Values, without_misfits
-from connectors.jdbc.temporal import Misfit, kinds
-from connectors.jdbc.types import ColumnPlan, Raw, value_schema
-from connectors.jdbc.zone import zone
+from connectors.jdbc.values import temporal, typed_times
+from connectors.jdbc.values.temporal import Misfit, kinds
+from connectors.jdbc.values.types import ColumnPlan, Raw, value_schema
+from connectors.jdbc.values.unconvertible_rows import BadCell, BadCells, Values, without_misfits
+from connectors.jdbc.values.zone import zone
 
 if TYPE_CHECKING:
-    from connectors.jdbc.config import JdbcSourceConfig
+    from connectors.jdbc.settings.config import JdbcSourceConfig
 
 _WIDEST = 76
 _NO_FIX = "Mend the row, or read a query that casts the column."

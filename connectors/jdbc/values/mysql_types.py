@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import types as t
 from sqlalchemy.dialects import mysql as my
 
-from connectors.jdbc.types import ResultColumn
+from connectors.jdbc.values.types import ResultColumn
 
 _NOT_NULL, _UNSIGNED, _ENUM, _SET = 1, 1 << 5, 1 << 8, 1 << 11
 _BINARY: Final = 63

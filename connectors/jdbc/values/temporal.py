@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from connectors.jdbc.zone import fixed_us
-from connectors.jdbc.zone_columns import DAY_US, floor_divided, instants_of, walls_of
+from connectors.jdbc.values.zone import fixed_us
+from connectors.jdbc.values.zone_columns import DAY_US, floor_divided, instants_of, walls_of
 
 DAY_MS = 86_400_000
 LEAST_US = -210_866_803_200_000_000

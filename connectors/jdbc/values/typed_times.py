@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema
 from connect.api.time_types import TIME_TYPES, encoded_times, time_type
-from connectors.jdbc.temporal import Misfit, whole
-from connectors.jdbc.zone_columns import DAY_US
+from connectors.jdbc.values.temporal import Misfit, whole
+from connectors.jdbc.values.zone_columns import DAY_US
 
 
 def has(schema: Schema) -> bool:

@@ -28,9 +28,9 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
 from connectors.s3.aiven.template import Template
-from connectors.s3.classes import AVRO_FORMAT, DEFAULT_CREDENTIALS, JSON_FORMAT, PARQUET_FORMAT
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.limits import credentials_class, timezone_name
+from connectors.s3.settings.classes import AVRO_FORMAT, DEFAULT_CREDENTIALS, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.settings.limits import credentials_class, timezone_name
 
 _FORMER_NAMES: Final = {
     "aws_access_key_id": "aws.access.key.id", "aws_secret_access_key": "aws.secret.access.key",

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connect.api.javatext.value_text import java_string
 from connect.api.records import Batch, Column, Header
-from connectors.s3.blame import refusal
-from connectors.s3.compression import Compression
-from connectors.s3.formats import Format, Prepared, StoredObject
-from connectors.s3.json_lines import json_lines
-from connectors.s3.text import ARRAY, LINES, Frame, TextBody, TextEncoder
+from connect.api.values.text import java_string
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.file_format import Format, Prepared, StoredObject
+from connectors.s3.formats.json_lines import json_lines
+from connectors.s3.formats.text import ARRAY, LINES, Frame, TextBody, TextEncoder
+from connectors.s3.paths.refused_field import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,14 +9,14 @@ from connect.api.errors import ConfigProblem
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.aiven.envelope import JsonEnvelope, PlainFields, StructEnvelope
 from connectors.s3.aiven.template import TemplateLayout, TemplatePartitioner
-from connectors.s3.bucket_config import BucketConfig
-from connectors.s3.build import ConfluentPlan, WritesAvro, extractor_of
-from connectors.s3.compression import Compression
-from connectors.s3.formats import Format
-from connectors.s3.intake import Intake
-from connectors.s3.rotation import Rotation
-from connectors.s3.schedule import Schedule
-from connectors.s3.text import ARRAY, LINES
+from connectors.s3.files.intake import Intake
+from connectors.s3.files.rotation import Rotation
+from connectors.s3.files.schedule import Schedule
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.file_format import Format
+from connectors.s3.formats.text import ARRAY, LINES
+from connectors.s3.settings.bucket_config import BucketConfig
+from connectors.s3.sink.build import ConfluentPlan, WritesAvro, extractor_of
 
 
 class AivenPlan:

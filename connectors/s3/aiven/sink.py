@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from connect.api.config import ConnectorConfig
-from connect.api.deadline import Deadline
-from connect.api.findings import Finding
+from connect.api.optional.findings import Finding
+from connect.lib.deadline import Deadline
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.aiven.plan import AivenPlan
-from connectors.s3.policy import missing_rights
-from connectors.s3.sink import S3SinkTask, check_bucket
+from connectors.s3.sink.policy import missing_rights
+from connectors.s3.sink.sink import S3SinkTask, check_bucket
 
 
 class AivenS3SinkConnector:

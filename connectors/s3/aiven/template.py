@@ -10,14 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connectors.s3.chain import Chain
-from connectors.s3.layout import Layout, Place
-from connectors.s3.partitioners import Paths, TimePartitioner
-from connectors.s3.path_format import PathFormat
+from connectors.s3.paths.chain import Chain
+from connectors.s3.paths.layout import Layout, Place
+from connectors.s3.paths.partitioners import Paths, TimePartitioner
+from connectors.s3.paths.path_format import PathFormat
 
 if TYPE_CHECKING:
     from connect.api.records import Batch, TopicPartition
-    from connectors.s3.timestamps import TimestampExtractor
+    from connectors.s3.paths.timestamps import TimestampExtractor
 
 _VARIABLE: Final = re.compile(r"\{\{\s*(\w+)\s*(?::\s*(\w+)\s*=\s*(\w+)\s*)?\}\}")
 _UNITS: Final = {"yyyy": "yyyy", "YYYY": "yyyy", "MM": "MM", "dd": "dd", "HH": "HH"}

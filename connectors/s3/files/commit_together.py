@@ -11,11 +11,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-from connectors.s3.intake import Admitted
-from connectors.s3.layout import Place
-from connectors.s3.open_files import OpenFile, OpenFiles
-from connectors.s3.rotation import Group, Rules, group_end, is_full
-from connectors.s3.spool import Ints
+from connectors.s3.files.intake import Admitted
+from connectors.s3.files.open_files import OpenFile, OpenFiles
+from connectors.s3.files.rotation import Group, Rules, group_end, is_full
+from connectors.s3.files.spool import Ints
+from connectors.s3.paths.layout import Place
 
 
 class Together:

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from connectors.s3.intake import Admitted
-from connectors.s3.layout import Place
-from connectors.s3.open_files import OpenFile, OpenFiles
-from connectors.s3.rotation import Rules
-from connectors.s3.spool import Ints, stable_order
+from connectors.s3.files.intake import Admitted
+from connectors.s3.files.open_files import OpenFile, OpenFiles
+from connectors.s3.files.rotation import Rules
+from connectors.s3.files.spool import Ints, stable_order
+from connectors.s3.paths.layout import Place
 
 
 class EachPath:

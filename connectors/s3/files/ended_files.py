@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from connect.api.records import TopicPartition
-from connectors.s3.intake import NO_TIME
-from connectors.s3.known_reaches import KnownReaches
-from connectors.s3.layout import Extent, Place
-from connectors.s3.open_files import OpenFiles
+from connectors.s3.files.intake import NO_TIME
+from connectors.s3.files.known_objects import KnownReaches
+from connectors.s3.files.open_files import OpenFiles
+from connectors.s3.paths.layout import Extent, Place
 
 
 @dataclass(frozen=True, slots=True)

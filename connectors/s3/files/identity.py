@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connect.api.errors import ConnectError
-from connectors.s3.layout import Extent
+from connectors.s3.paths.layout import Extent
 
 
 def same_log(where: str, ours: Extent, metadata: Mapping[str, str]) -> Extent:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Consumed
 from connect.api.schema import Schema
-from connectors.s3.blame import located
-from connectors.s3.formats import Format, Prepared
-from connectors.s3.inferred import nullable
-from connectors.s3.layout import Layout, Place
-from connectors.s3.partitioners import Partitioner, Paths
-from connectors.s3.rotation import Facts, joined_facts
-from connectors.s3.shape import Shape
-from connectors.s3.sizes import row_sizes
-from connectors.s3.timestamps import TimestampExtractor
+from connectors.s3.files.rotation import Facts, joined_facts
+from connectors.s3.files.sizes import row_sizes
+from connectors.s3.formats.file_format import Format, Prepared
+from connectors.s3.formats.inferred import nullable
+from connectors.s3.formats.shape import Shape
+from connectors.s3.paths.layout import Layout, Place
+from connectors.s3.paths.partitioners import Partitioner, Paths
+from connectors.s3.paths.refused_field import located
+from connectors.s3.paths.timestamps import TimestampExtractor
 
 if TYPE_CHECKING:
     import numpy as np

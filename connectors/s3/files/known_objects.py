@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from connectors.s3.intake import Admitted
-from connectors.s3.layout import Place
+from connectors.s3.files.intake import Admitted
+from connectors.s3.paths.layout import Place
 
 _PLACES_MAX: Final = 20_000
 """Where more are known, those without waiting rows are forgotten, and asked for again when they get some."""

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from posixpath import commonpath
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connectors.s3.chain import Chain, last_starts
-from connectors.s3.files import PartitionFiles
-from connectors.s3.identity import same_log
-from connectors.s3.intake import Admitted
-from connectors.s3.layout import Extent, Layout
-from connectors.s3.store import Bucket
+from connect.lib.deadline import Deadline
+from connectors.s3.files.identity import same_log
+from connectors.s3.files.intake import Admitted
+from connectors.s3.files.partition_files import PartitionFiles
+from connectors.s3.paths.chain import Chain, last_starts
+from connectors.s3.paths.layout import Extent, Layout
+from connectors.s3.stores.store import Bucket
 
 _log = logging.getLogger(__name__)
 _MANY: Final = 64

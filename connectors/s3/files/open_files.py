@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connectors.s3.layout import Place
+from connectors.s3.paths.layout import Place
 
 
 @dataclass(slots=True)

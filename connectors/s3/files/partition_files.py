@@ -17,15 +17,15 @@ from typing import Final
 
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connectors.s3.ended_files import EndedFile, EndedFiles
-from connectors.s3.formats import Format
-from connectors.s3.intake import Admitted, joined_rows
-from connectors.s3.known_reaches import KnownReaches
-from connectors.s3.layout import Extent, Place
-from connectors.s3.open_files import OpenFile, OpenFiles
-from connectors.s3.rotation import Rotation
-from connectors.s3.schedule import Schedule
-from connectors.s3.spool import Rows, Spool
+from connectors.s3.files.ended_files import EndedFile, EndedFiles
+from connectors.s3.files.intake import Admitted, joined_rows
+from connectors.s3.files.known_objects import KnownReaches
+from connectors.s3.files.open_files import OpenFile, OpenFiles
+from connectors.s3.files.rotation import Rotation
+from connectors.s3.files.schedule import Schedule
+from connectors.s3.files.spool import Rows, Spool
+from connectors.s3.formats.file_format import Format
+from connectors.s3.paths.layout import Extent, Place
 
 _ENDED_SHARE: Final = 8
 """Files are encoded at once where one in so many has ended; where there are more, many of them together cost less."""

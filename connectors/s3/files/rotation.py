@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from connectors.s3.intake import Admitted
-    from connectors.s3.open_files import OpenFile, OpenFiles
+    from connectors.s3.files.intake import Admitted
+    from connectors.s3.files.open_files import OpenFile, OpenFiles
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from connect.api.errors import SchemaError
-from connectors.s3.formats import Body, Encoder, Prepared, arrow_of, joined, merged_schema
-from connectors.s3.inferred import large_ints, new_doubles
+from connectors.s3.formats.file_format import Body, Encoder, Prepared, arrow_of, joined, merged_schema
+from connectors.s3.formats.inferred import large_ints, new_doubles
 
 if TYPE_CHECKING:
     import pyarrow as pa

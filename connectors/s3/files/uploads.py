@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connectors.s3.ended_files import EndedFile
-from connectors.s3.files import PartitionFiles
-from connectors.s3.formats import Format, StoredObject
-from connectors.s3.identity import foreign, same_log
-from connectors.s3.layout import Extent, Layout, Place
-from connectors.s3.store import Bucket, Started, Upload
+from connect.lib.deadline import Deadline
+from connectors.s3.files.ended_files import EndedFile
+from connectors.s3.files.identity import foreign, same_log
+from connectors.s3.files.partition_files import PartitionFiles
+from connectors.s3.formats.file_format import Format, StoredObject
+from connectors.s3.paths.layout import Extent, Layout, Place
+from connectors.s3.stores.store import Bucket, Started, Upload
 
 _log = logging.getLogger(__name__)
 _UNDER_WAY_MAX: Final = 32

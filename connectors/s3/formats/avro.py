@@ -12,9 +12,9 @@ from connect.api.codec import AvroValues
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connect.api.schema import Schema
-from connectors.s3.avro_codecs import CODECS
-from connectors.s3.avro_container import block, header, header_size, packed_blocks
-from connectors.s3.formats import Prepared, StoredObject
+from connectors.s3.formats.avro_codecs import CODECS
+from connectors.s3.formats.avro_container import block, header, header_size, packed_blocks
+from connectors.s3.formats.file_format import Prepared, StoredObject
 
 if TYPE_CHECKING:
     import pyarrow as pa

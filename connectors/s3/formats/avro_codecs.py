@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from connectors.s3.compression import unpacked_snappy_block
+from connectors.s3.formats.compression import unpacked_snappy_block
 
 _RAW_DEFLATE: Final = -15
 """zlib's window bits for deflate without a header."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.records import Batch, Column
-from connectors.s3.compression import Compression
-from connectors.s3.formats import Prepared, StoredObject, joined
-from connectors.s3.inferred import typed
-from connectors.s3.json_lines import json_lines
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.file_format import Prepared, StoredObject, joined
+from connectors.s3.formats.inferred import typed
+from connectors.s3.formats.json_lines import json_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa

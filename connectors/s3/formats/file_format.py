@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.s3.inferred import narrowed, require_widening
+from connectors.s3.formats.inferred import narrowed, require_widening
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
-from connect.api.javatext.value_text import java_string
 from connect.api.records import Batch, Column, Header
-from connectors.s3.formats import Encoder, Format, Prepared, StoredObject, merged_schema, recut
-from connectors.s3.inferred import narrowed
+from connect.api.values.text import java_string
+from connectors.s3.formats.file_format import Encoder, Format, Prepared, StoredObject, merged_schema, recut
+from connectors.s3.formats.inferred import narrowed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch
-from connectors.s3.blame import refusal
-from connectors.s3.formats import Prepared, StoredObject, fit
-from connectors.s3.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles, typed
+from connectors.s3.formats.file_format import Prepared, StoredObject, fit
+from connectors.s3.formats.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles, typed
+from connectors.s3.paths.refused_field import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa

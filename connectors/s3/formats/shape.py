@@ -9,7 +9,7 @@ from typing import Any
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
-from connectors.s3.compatibility import COMPATIBILITIES, Compatibility, projected
+from connectors.s3.formats.compatibility import COMPATIBILITIES, Compatibility, projected
 
 
 @dataclass(frozen=True, slots=True)

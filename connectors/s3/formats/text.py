@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.s3.blame import refusal
-from connectors.s3.compression import Compression, Packer
-from connectors.s3.formats import Prepared, StoredObject
-from connectors.s3.json_lines import json_lines
+from connectors.s3.formats.compression import Compression, Packer
+from connectors.s3.formats.file_format import Prepared, StoredObject
+from connectors.s3.formats.json_lines import json_lines
+from connectors.s3.paths.refused_field import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from connect.api.errors import ConfigError, RetriableError
-from connectors.s3.classes import LOCAL_STORAGE, simple_name
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.credentials import ANONYMOUS, ROLE
+from connectors.s3.settings.classes import LOCAL_STORAGE, simple_name
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.settings.credentials import ANONYMOUS, ROLE
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

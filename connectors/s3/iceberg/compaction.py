@@ -10,10 +10,10 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from connect.api.compaction import CompactedFiles, Compaction, FileGroup
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connectors.s3.grouping import is_small, small_groups
+from connect.api.optional.compaction import CompactedFiles, Compaction, FileGroup
+from connect.lib.deadline import Deadline
+from connectors.s3.files.grouping import is_small, small_groups
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
 from connectors.s3.iceberg.witnesses import told_by
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from connect.api.compaction import CompactedFiles, Compaction, FileGroup
-from connect.api.deadline import Deadline
-from connectors.s3.config import S3SinkConfig
+from connect.api.optional.compaction import CompactedFiles, Compaction, FileGroup
+from connect.lib.deadline import Deadline
 from connectors.s3.iceberg.catalog import catalog_errors, load, require_reachable
 from connectors.s3.iceberg.compaction import groups, rewritten
 from connectors.s3.iceberg.sink import IcebergSinkTask
-from connectors.s3.store import Bucket
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.stores.store import Bucket
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

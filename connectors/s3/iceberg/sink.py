@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
-from connect.api.topic_ids import TopicIds
-from connectors.s3.build import intake_of, schedule_of
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.formats import Prepared
+from connect.lib.deadline import Deadline
+from connectors.s3.formats.file_format import Prepared
+from connectors.s3.formats.inferred import nullable
+from connectors.s3.formats.parquet import ParquetFormat
 from connectors.s3.iceberg.catalog import load
 from connectors.s3.iceberg.columns import fitted
 from connectors.s3.iceberg.pending import Pending, Piece
 from connectors.s3.iceberg.table import LakeTable
-from connectors.s3.inferred import nullable
-from connectors.s3.parquet import ParquetFormat
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import intake_of, schedule_of
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

@@ -12,15 +12,15 @@ import random
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
-from connectors.s3.config import S3SinkConfig
+from connect.lib.deadline import Deadline
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
 from connectors.s3.iceberg.columns import fitted, merged, plain
 from connectors.s3.iceberg.pending import Pending
 from connectors.s3.iceberg.progress import OFFSETS, Progress
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
 from connectors.s3.iceberg.witnesses import told_by
+from connectors.s3.settings.config import S3SinkConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column
-from connectors.s3.blame import refusal
+from connectors.s3.paths.refused_field import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa

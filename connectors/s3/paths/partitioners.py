@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
-from connectors.s3.blame import refusal
-from connectors.s3.columns import field_column, rows_without
-from connectors.s3.layout import directory
-from connectors.s3.path_format import PathFormat
-from connectors.s3.timestamps import TimestampExtractor
+from connectors.s3.paths.columns import field_column, rows_without
+from connectors.s3.paths.layout import directory
+from connectors.s3.paths.path_format import PathFormat
+from connectors.s3.paths.refused_field import refusal
+from connectors.s3.paths.timestamps import TimestampExtractor
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.s3.blame import refusal
-from connectors.s3.columns import field_column
+from connectors.s3.paths.columns import field_column
+from connectors.s3.paths.refused_field import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa

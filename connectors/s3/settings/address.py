@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlsplit
 
-from connect.api.address import Addressed
 from connect.api.errors import ConfigError
-from connectors.s3.classes import PARQUET_FORMAT
+from connect.api.optional.address import Addressed
+from connectors.s3.settings.classes import PARQUET_FORMAT
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:

@@ -1,6 +1,6 @@
 """The settings of the S3 sink that say how its bucket is reached and what its objects bear. Values only.
 
-Source of names and defaults: as `connectors.s3.config`.
+Source of names and defaults: as `connectors.s3.settings.config`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
-from connectors.s3.classes import (
+from connectors.s3.settings.classes import (
     AZURE_STORAGE,
     DEFAULT_CREDENTIALS,
     HDFS_STORAGE,
@@ -40,8 +40,8 @@ from connectors.s3.classes import (
     STORAGES,
     simple_name,
 )
-from connectors.s3.credentials import ROLE, STATIC
-from connectors.s3.limits import any_package, credentials_class, one_class
+from connectors.s3.settings.credentials import ROLE, STATIC
+from connectors.s3.settings.limits import any_package, credentials_class, one_class
 
 CANNED_ACLS: Final = (
     "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",

@@ -26,7 +26,8 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connectors.s3.classes import (
+from connectors.s3.paths.path_format import PathFormat
+from connectors.s3.settings.classes import (
     DEFAULT_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
@@ -34,10 +35,16 @@ from connectors.s3.classes import (
     TIME_PARTITIONER,
     TIME_PARTITIONERS,
 )
-from connectors.s3.iceberg_config import IcebergConfig
-from connectors.s3.limits import WITHOUT_EFFECT, any_package, key_part, off_or_positive, one_class, timezone_name
-from connectors.s3.notes import waiting_records, weaknesses
-from connectors.s3.path_format import PathFormat
+from connectors.s3.settings.iceberg_config import IcebergConfig
+from connectors.s3.settings.limits import (
+    WITHOUT_EFFECT,
+    any_package,
+    key_part,
+    off_or_positive,
+    one_class,
+    timezone_name,
+)
+from connectors.s3.settings.notes import waiting_records, weaknesses
 
 
 def _check_path_format(value: str) -> str:

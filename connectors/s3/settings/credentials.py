@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.s3.classes import simple_name
+from connectors.s3.settings.classes import simple_name
 
 if TYPE_CHECKING:
-    from connectors.s3.bucket_config import BucketConfig
+    from connectors.s3.settings.bucket_config import BucketConfig
 
 _GOOD_FOR: Final = timedelta(seconds=60)
 """So often the store's client asks again; botocore renews keys before they expire."""

@@ -1,6 +1,6 @@
 """The settings of the S3 sink that say what its files hold and how. Values only.
 
-Source of names and defaults: as `connectors.s3.config`.
+Source of names and defaults: as `connectors.s3.settings.config`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
-from connectors.s3.bucket_config import BucketConfig
-from connectors.s3.classes import AVRO_FORMAT, FORMATS, PARQUET_FORMAT
-from connectors.s3.limits import any_package, one_class
+from connectors.s3.settings.bucket_config import BucketConfig
+from connectors.s3.settings.classes import AVRO_FORMAT, FORMATS, PARQUET_FORMAT
+from connectors.s3.settings.limits import any_package, one_class
 
 
 class FormatConfig(BucketConfig):

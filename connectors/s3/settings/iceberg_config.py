@@ -13,11 +13,11 @@ from connect.api.config import Boolean, Password, String, key, non_empty, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
-from connectors.s3.classes import DEFAULT_CREDENTIALS, HDFS_STORAGE, PARQUET_FORMAT, known_class, simple_name
-from connectors.s3.credentials import ANONYMOUS, ROLE, STATIC
-from connectors.s3.format_config import FormatConfig
-from connectors.s3.iceberg.partition_by import PartitionField, parse_partition_by
-from connectors.s3.iceberg.sql_address import sqlite_file
+from connectors.s3.settings.classes import DEFAULT_CREDENTIALS, HDFS_STORAGE, PARQUET_FORMAT, known_class, simple_name
+from connectors.s3.settings.credentials import ANONYMOUS, ROLE, STATIC
+from connectors.s3.settings.format_config import FormatConfig
+from connectors.s3.settings.partition_by import PartitionField, parse_partition_by
+from connectors.s3.settings.sql_address import sqlite_file
 
 _FILES_ONLY: Final = (
     "rotate.interval.ms", "partitioner.class", "partition.field.name", "partition.field.drop",

@@ -9,8 +9,8 @@ from typing import Final
 
 from pydantic import AfterValidator
 
-from connectors.s3.classes import known_class, simple_name
-from connectors.s3.credentials import KNOWN
+from connectors.s3.settings.classes import known_class, simple_name
+from connectors.s3.settings.credentials import KNOWN
 
 WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "s3.part.size": "An object is finished by one conditional PUT of up to 5 GiB, so there are no parts.",

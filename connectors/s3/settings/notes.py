@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from connect.api.errors import ConfigProblem
 
 if TYPE_CHECKING:
-    from connectors.s3.config import S3SinkConfig
+    from connectors.s3.settings.config import S3SinkConfig
 
 
 def weaknesses(config: S3SinkConfig) -> Iterator[ConfigProblem]:

@@ -9,10 +9,34 @@ from typing import Protocol
 from connect.api.codec import AvroValues
 from connect.api.errors import ConfigProblem
 from connect.api.schema import Schema
-from connectors.s3.avro import AvroFormat, AvroMerger
-from connectors.s3.bucket_config import BucketConfig
-from connectors.s3.bulk_layout import BulkLayout
-from connectors.s3.classes import (
+from connectors.s3.files.commit_together import Together
+from connectors.s3.files.each_path import EachPath
+from connectors.s3.files.intake import Intake
+from connectors.s3.files.rotation import Rotation, Rules
+from connectors.s3.files.schedule import Schedule
+from connectors.s3.formats.avro import AvroFormat, AvroMerger
+from connectors.s3.formats.compatibility import COMPATIBILITIES
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.csv import CsvFormat, CsvMerger
+from connectors.s3.formats.file_format import Format, Merger
+from connectors.s3.formats.key_header_files import HeaderSide, KeySide, Side, Strand, StrandsFormat
+from connectors.s3.formats.parquet import ParquetFormat, ParquetMerger
+from connectors.s3.formats.shape import Shape
+from connectors.s3.formats.text import ARRAY, LINES, BytesFormat, Frame, JsonArrayFormat, JsonFormat, TextMerger
+from connectors.s3.paths.layout import Layout
+from connectors.s3.paths.partitioners import (
+    DefaultPartitioner,
+    FieldAndTimePartitioner,
+    FieldPartitioner,
+    Partitioner,
+    SchemaNamePartitioner,
+    TimePartitioner,
+    TombstonePartitioner,
+)
+from connectors.s3.paths.path_format import PathFormat
+from connectors.s3.paths.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
+from connectors.s3.settings.bucket_config import BucketConfig
+from connectors.s3.settings.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
     CSV_FORMAT,
@@ -25,32 +49,8 @@ from connectors.s3.classes import (
     JSON_FORMAT,
     PARQUET_FORMAT,
 )
-from connectors.s3.compatibility import COMPATIBILITIES
-from connectors.s3.compression import Compression
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.csv import CsvFormat, CsvMerger
-from connectors.s3.each_path import EachPath
-from connectors.s3.formats import Format, Merger
-from connectors.s3.intake import Intake
-from connectors.s3.layout import Layout
-from connectors.s3.parquet import ParquetFormat, ParquetMerger
-from connectors.s3.partitioners import (
-    DefaultPartitioner,
-    FieldAndTimePartitioner,
-    FieldPartitioner,
-    Partitioner,
-    SchemaNamePartitioner,
-    TimePartitioner,
-    TombstonePartitioner,
-)
-from connectors.s3.path_format import PathFormat
-from connectors.s3.rotation import Rotation, Rules
-from connectors.s3.schedule import Schedule
-from connectors.s3.shape import Shape
-from connectors.s3.strands import HeaderSide, KeySide, Side, Strand, StrandsFormat
-from connectors.s3.text import ARRAY, LINES, BytesFormat, Frame, JsonArrayFormat, JsonFormat, TextMerger
-from connectors.s3.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
-from connectors.s3.together import Together
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.bulk_layout import BulkLayout
 
 WritesAvro = Callable[[Schema, Mapping[str, str]], AvroValues]
 """As `SinkContext.avro`."""

@@ -11,21 +11,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.bulk import BulkChunk, BulkSinkContext, WrittenChunk
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.records import Batch, TopicPartition
-from connectors.s3.build import bulk_layout_of, intake_of
-from connectors.s3.bulk_layout import BulkObject
-from connectors.s3.classes import DEFAULT_PARTITIONER
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.ended_files import EndedFile
-from connectors.s3.files import PartitionFiles
-from connectors.s3.intake import Intake
-from connectors.s3.layout import Place
-from connectors.s3.rotation import Rules
-from connectors.s3.store import Bucket, Upload
-from connectors.s3.together import Together
+from connect.lib.deadline import Deadline
+from connectors.s3.files.commit_together import Together
+from connectors.s3.files.ended_files import EndedFile
+from connectors.s3.files.intake import Intake
+from connectors.s3.files.partition_files import PartitionFiles
+from connectors.s3.files.rotation import Rules
+from connectors.s3.paths.layout import Place
+from connectors.s3.settings.classes import DEFAULT_PARTITIONER
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import bulk_layout_of, intake_of
+from connectors.s3.sink.bulk_layout import BulkObject
+from connectors.s3.stores.store import Bucket, Upload
 
 _log = logging.getLogger(__name__)
 _ENDLESS: Final = 1 << 62

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.bulk import BulkChunk
-from connectors.s3.layout import Place
+from connect.api.optional.bulk import BulkChunk
+from connectors.s3.paths.layout import Place
 
 _PARTS: Final = "+"
 """Neither jobs nor chunks nor topics have it in their names, so no key is one of the sink's own."""

@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from connect.api.compaction import CompactedFiles, Compaction, FileGroup
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
-from connectors.s3.build import MergerPlan
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.formats import Merger
-from connectors.s3.grouping import is_small, small_groups
-from connectors.s3.layout import Extent
-from connectors.s3.store import Bucket, Upload
+from connect.api.optional.compaction import CompactedFiles, Compaction, FileGroup
+from connect.lib.deadline import Deadline
+from connectors.s3.files.grouping import is_small, small_groups
+from connectors.s3.formats.file_format import Merger
+from connectors.s3.paths.layout import Extent
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import MergerPlan
+from connectors.s3.stores.store import Bucket, Upload
 
 _log = logging.getLogger(__name__)
 JOINED: Final = "kconnect-joined-objects"

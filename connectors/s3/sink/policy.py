@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from connect.api.deadline import Deadline
-from connect.api.findings import Aspect, Finding, Weight
-from connectors.s3.bucket_config import BucketConfig
-from connectors.s3.build import Plan
-from connectors.s3.classes import S3_STORAGE
-from connectors.s3.refusal import RefusedAccessError, WrongKeysError
-from connectors.s3.store import Bucket
+from connect.api.optional.findings import Aspect, Finding, Weight
+from connect.lib.deadline import Deadline
+from connectors.s3.settings.bucket_config import BucketConfig
+from connectors.s3.settings.classes import S3_STORAGE
+from connectors.s3.sink.build import Plan
+from connectors.s3.stores.refusal import RefusedAccessError, WrongKeysError
+from connectors.s3.stores.store import Bucket
 
 
 def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:

@@ -8,26 +8,26 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from typing import Final
 
-from connect.api.bulk import BulkSinkContext
-from connect.api.compaction import CompactedFiles, Compaction, FileGroup
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
-from connect.api.findings import Finding
+from connect.api.optional.bulk import BulkSinkContext
+from connect.api.optional.compaction import CompactedFiles, Compaction, FileGroup
+from connect.api.optional.findings import Finding
+from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
-from connect.api.topic_ids import TopicIds
-from connectors.s3.build import ConfluentPlan, Plan, merger_plan_of
-from connectors.s3.bulk import S3BulkWriter
-from connectors.s3.compaction import ObjectCompaction
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.files import PartitionFiles
-from connectors.s3.policy import missing_rights
-from connectors.s3.reaches import Reaches
-from connectors.s3.store import Bucket
-from connectors.s3.trial import TrialObjects
-from connectors.s3.uploads import Uploads
+from connect.lib.deadline import Deadline
+from connectors.s3.files.last_object import Reaches
+from connectors.s3.files.partition_files import PartitionFiles
+from connectors.s3.files.uploads import Uploads
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import ConfluentPlan, Plan, merger_plan_of
+from connectors.s3.sink.bulk import S3BulkWriter
+from connectors.s3.sink.compaction import ObjectCompaction
+from connectors.s3.sink.policy import missing_rights
+from connectors.s3.sink.trial import TrialObjects
+from connectors.s3.stores.store import Bucket
 
 _ROOM_SHARE: Final = 4
 """When memory is full, files are ended until one in so many bytes is free: each time, what stays is moved together."""

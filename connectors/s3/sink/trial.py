@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connectors.s3.classes import (
+from connect.lib.deadline import Deadline
+from connectors.s3.formats.compression import Compression
+from connectors.s3.settings.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
     CSV_FORMAT,
@@ -19,10 +20,9 @@ from connectors.s3.classes import (
     JSON_ARRAY_FORMAT,
     PARQUET_FORMAT,
 )
-from connectors.s3.clients import open_store
-from connectors.s3.compression import Compression
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.store import Bucket
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.stores.clients import open_store
+from connectors.s3.stores.store import Bucket
 
 _BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
 """What is stored beside values has no rows of its own."""

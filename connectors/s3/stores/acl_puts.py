@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from connect.api.errors import RetriableError
-from connectors.s3.credentials import provider_of
+from connectors.s3.settings.credentials import provider_of
 
 if TYPE_CHECKING:
-    from connectors.s3.bucket_config import BucketConfig
+    from connectors.s3.settings.bucket_config import BucketConfig
 
 _THERE_ALREADY = frozenset({409, 412})
 

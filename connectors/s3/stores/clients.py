@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import ConfigError
-from connectors.s3.classes import AZURE_STORAGE, GCS_STORAGE, HDFS_STORAGE, LOCAL_STORAGE, S3_STORAGE
-from connectors.s3.credentials import Keys, provider_of
-from connectors.s3.folder_store import Found
-from connectors.s3.local_folder import LocalFolder
+from connectors.s3.settings.classes import AZURE_STORAGE, GCS_STORAGE, HDFS_STORAGE, LOCAL_STORAGE, S3_STORAGE
+from connectors.s3.settings.credentials import Keys, provider_of
+from connectors.s3.stores.folder_store import Found
+from connectors.s3.stores.local_folder import LocalFolder
 
 if TYPE_CHECKING:
-    from connectors.s3.bucket_config import BucketConfig
+    from connectors.s3.settings.bucket_config import BucketConfig
 
 
 _NO_ACCOUNT: Final = '{"client_email": "", "private_key": "", "private_key_id": "", "disable_oauth": true}'
@@ -104,8 +104,8 @@ def _azure(config: BucketConfig) -> Any:
 
 
 def _hdfs(config: BucketConfig) -> Any:
-    from connectors.s3.hdfs import HdfsFolder
-    from connectors.s3.webhdfs import WebHdfs
+    from connectors.s3.stores.hdfs import HdfsFolder
+    from connectors.s3.stores.webhdfs import WebHdfs
 
     given = {"user.name": config.hdfs_user_name, "delegation": config.hdfs_delegation_token.get_secret_value()}
     server = WebHdfs(

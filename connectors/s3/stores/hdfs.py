@@ -18,8 +18,8 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.s3.folder_store import UNFINISHED, FolderStore, Found
-from connectors.s3.webhdfs import WebHdfs
+from connectors.s3.stores.folder_store import UNFINISHED, FolderStore, Found
+from connectors.s3.stores.webhdfs import WebHdfs
 
 _ATTRIBUTE: Final = "user.kconnect"
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError, ConnectError
-from connectors.s3.folder_store import UNFINISHED, FolderStore, Found
+from connectors.s3.stores.folder_store import UNFINISHED, FolderStore, Found
 
 _PREFIX: Final = "user.kconnect."
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextvars import Context
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connectors.s3.store_errors import StoreErrors
+from connect.lib.deadline import Deadline
+from connectors.s3.stores.store_errors import StoreErrors
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.s3.acl_puts import AclPuts
-from connectors.s3.bucket_config import BucketConfig
-from connectors.s3.chain import PAGE, Chain
-from connectors.s3.classes import AZURE_STORAGE, CREDENTIALS, GCS_STORAGE, LOCAL_STORAGE
-from connectors.s3.clients import open_store
-from connectors.s3.credentials import provider_of
-from connectors.s3.request_loop import Request, RequestLoop
-from connectors.s3.store_errors import StoreErrors
+from connect.lib.deadline import Deadline
+from connectors.s3.paths.chain import PAGE, Chain
+from connectors.s3.settings.bucket_config import BucketConfig
+from connectors.s3.settings.classes import AZURE_STORAGE, CREDENTIALS, GCS_STORAGE, LOCAL_STORAGE
+from connectors.s3.settings.credentials import provider_of
+from connectors.s3.stores.acl_puts import AclPuts
+from connectors.s3.stores.clients import open_store
+from connectors.s3.stores.request_loop import Request, RequestLoop
+from connectors.s3.stores.store_errors import StoreErrors
 
 Started = asyncio.Task[Mapping[str, str] | ConnectError | None]
 """An object being created: None once it was made, the metadata of the object that was there, or what went wrong."""

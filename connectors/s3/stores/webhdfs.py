@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import urllib3
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.s3.refusal import RefusedAccessError
+from connectors.s3.stores.refusal import RefusedAccessError
 
 _REFUSALS: Final = frozenset({
     "AccessControlException", "AuthenticationException", "AuthorizationException", "InvalidToken", "SecurityException",

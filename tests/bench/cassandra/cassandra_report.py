@@ -20,8 +20,8 @@ from cassandra.concurrent import execute_concurrent
 from cassandra.query import BatchStatement, BatchType
 from confluent_kafka import Consumer, TopicPartition
 
-from connect.services import KafkaService
-from connect.services.cassandra import CassandraEndpoint, CassandraService
+from connect.tools.services import KafkaService
+from connect.tools.services.cassandra import CassandraEndpoint, CassandraService
 from tests.bench.measure import Figure
 from tests.bench.throughput import new_topic, run
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from connect.services import KafkaService
-from connect.services.errors import ServiceError
+from connect.tools.services import KafkaService
+from connect.tools.services.process.errors import ServiceError
 from tests.bench.cluster.cluster_figures import CONNECTORS, measure_cluster
 from tests.bench.throughput import JAVA
 

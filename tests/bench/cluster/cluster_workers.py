@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Self
 import psutil
 import requests
 
-from connect.api.deadline import Deadline
-from connect.services.java_connect import InternalTopics, JavaConnectEndpoint, JavaConnectService
-from connect.services.ports import LOOPBACK
-from connect.services.supervised import SupervisedService
+from connect.lib.deadline import Deadline
+from connect.tools.services.java_connect import InternalTopics, JavaConnectEndpoint, JavaConnectService
+from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.supervised import SupervisedService
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TEXT = "org.apache.kafka.connect.storage.StringConverter"

@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from connect.services.cache import CACHE_KEY, FETCH_DEADLINE_S, cache_folder, ensure_folder
-from connect.services.errors import ArtifactError
+from connect.tools.services.process.cache import CACHE_KEY, FETCH_DEADLINE_S, cache_folder, ensure_folder
+from connect.tools.services.process.errors import ArtifactError
 
 CLASS: Final = "io.confluent.connect.avro.AvroConverter"
 VERSION: Final = "7.0.16"

@@ -11,10 +11,10 @@ from contextlib import ExitStack
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from connect.services.errors import ServiceError
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
-from connect.services.registry import SchemaRegistryService
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.process.errors import ServiceError
+from connect.tools.services.registry import SchemaRegistryService
 from tests.bench import sql_jobs
 from tests.bench.java.avro_converter import CLASS as AVRO_CONVERTER
 from tests.bench.java.avro_converter import avro_converter

@@ -18,10 +18,10 @@ import requests
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from connect.api.deadline import Deadline
-from connect.services.errors import ServiceError
-from connect.services.java import find_java
-from connect.services.java_connect import InternalTopics, JavaConnectService, worker_jars
+from connect.lib.deadline import Deadline
+from connect.tools.services.java import find_java
+from connect.tools.services.java_connect import InternalTopics, JavaConnectService, worker_jars
+from connect.tools.services.process.errors import ServiceError
 from tests.bench.cluster.cluster_workers import KAFKAS_HEAP_MIB, KAFKAS_JVM
 from tests.bench.measure import Figure
 

@@ -10,9 +10,9 @@ import uuid
 import pymysql
 from confluent_kafka import Consumer, TopicPartition
 
-from connect.services import KafkaService
-from connect.services.mariadb import MariaDbService
-from connect.services.sql import SqlEndpoint
+from connect.tools.services import KafkaService
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.sql import SqlEndpoint
 from tests.bench.measure import Figure
 from tests.bench.throughput import run
 

@@ -17,9 +17,9 @@ import numpy as np
 from confluent_kafka import Consumer, TopicPartition
 from rich.table import Table
 
-from connect.services import KafkaService
-from connect.services.errors import ArtifactError
-from connect.services.postgres import PostgresService, _binary
+from connect.tools.services import KafkaService
+from connect.tools.services.postgres import PostgresService, _binary
+from connect.tools.services.process.errors import ArtifactError
 from tests.bench.log.log_mariadb import measure_mariadb
 from tests.bench.log.log_tables import Database
 from tests.bench.measure import Figure

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from connect.services.sql import SqlEndpoint
+from connect.tools.services.sql import SqlEndpoint
 
 TABLE = "orders"
 _COLUMNS = (

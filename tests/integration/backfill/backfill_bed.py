@@ -21,8 +21,8 @@ from e2e_worker import WorkerProcess
 from warm_process import WarmProcess
 
 from connect.client.rest import Access, ConnectClient
-from connect.services import KafkaService
-from connect.services.postgres import PostgresService
+from connect.tools.services import KafkaService
+from connect.tools.services.postgres import PostgresService
 
 COMMAND_S: Final = 180.0
 _RESTARTED_KAFKA: Final = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}

@@ -15,13 +15,13 @@ import psutil
 import sqlalchemy as sa
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from connect.backfill.chunk import LaneReport, Step
 from connect.backfill.driver import Driver
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.spec import BackfillSpec
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint
-from connect.services.sql import SqlEndpoint
+from connect.backfill.job.chunk import LaneReport, Step
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.sql import SqlEndpoint
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 

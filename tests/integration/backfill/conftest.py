@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from backfill_job import Table
 
-from connect.services import KafkaEndpoint
-from connect.services.sql import SqlEndpoint
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.sql import SqlEndpoint
 
 
 @pytest.fixture

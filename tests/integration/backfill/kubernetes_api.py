@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import psutil
 from spark_cluster import SPARK
 
-from connect.services.java import find_java
-from connect.services.process import Command, SupervisedProcess
+from connect.tools.services.java import find_java
+from connect.tools.services.process.process import Command, SupervisedProcess
 
 Resource = dict[str, Any]
 EXECUTOR = "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"

@@ -13,9 +13,9 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from connect.backfill.driver import Driver
-from connect.backfill.spec import BackfillSpec
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint, S3Endpoint
+from connect.backfill.job.spec import BackfillSpec
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint, S3Endpoint
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 S3_JSON = "io.confluent.connect.s3.format.json.JsonFormat"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyspark
 
-from connect.services.polling import poll_until
-from connect.services.ports import accepts_connections, free_ports
-from connect.services.process import Command, SupervisedProcess
+from connect.tools.services.process.polling import poll_until
+from connect.tools.services.process.ports import accepts_connections, free_ports
+from connect.tools.services.process.process import Command, SupervisedProcess
 
 SPARK = Path(pyspark.__file__).parent
 _START_S = 60.0

@@ -8,10 +8,10 @@ import pytest
 from backfill_job import OneAfterTheOther, Table
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.api.deadline import Deadline
-from connect.backfill.job import JobState
-from connect.backfill.markers import HEADER_CHUNK, HEADER_JOB
-from connect.kafka.topics import TopicAdmin
+from connect.backfill.job.job import JobState
+from connect.backfill.job.markers import HEADER_CHUNK, HEADER_JOB
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 ROWS = 300
 REGISTERED = {

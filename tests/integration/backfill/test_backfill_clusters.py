@@ -19,7 +19,7 @@ from spark_cluster import SPARK
 from yarn_cluster import yarn_cluster
 
 from connect.cli.backfill import backfill
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 

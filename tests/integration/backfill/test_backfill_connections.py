@@ -11,11 +11,11 @@ import pytest
 from backfill_job import Table
 from e2e_worker import wait_for
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.backfill.driver import Driver
-from connect.backfill.job import Job, JobPace, JobState
-from connect.backfill.pace import Pace
+from connect.backfill.job.job import Job, JobPace, JobState
+from connect.backfill.job.pace import Pace
+from connect.lib.deadline import Deadline
 
 ROWS = 4000
 LANES = 4

@@ -10,13 +10,13 @@ from backfill_job import KillEachStepOnce, OneAfterTheOther, Table
 from replay_job import Bucket, s3_sink
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.chunk import Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job import JobState
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.verify import verify
-from connect.services import S3Endpoint
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.verify.verify import verify
+from connect.tools.services import S3Endpoint
 
 ROWS = 3000
 

@@ -19,12 +19,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from replay_job import Bucket
 
 from connect.backfill.driver import Driver
-from connect.backfill.job import JobState
-from connect.backfill.spec_file import read_spec
-from connect.backfill.verify import verify
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec_file import read_spec
+from connect.backfill.verify.verify import verify
 from connect.client.manifests import read_manifests
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint, S3Endpoint
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint, S3Endpoint
 
 EXAMPLES = Path(__file__).parents[3] / "configs" / "backfill"
 JSON = "org.apache.kafka.connect.json.JsonConverter"

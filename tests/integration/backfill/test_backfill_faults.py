@@ -16,15 +16,15 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.backfill.chunk import LaneReport, Step
 from connect.backfill.handover import write_offsets
-from connect.backfill.job import JobState
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.verify import verify
-from connect.kafka.topics import TopicAdmin
+from connect.backfill.job.chunk import LaneReport, Step
+from connect.backfill.job.job import JobState
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.verify.verify import verify
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 ROWS = 2000
 

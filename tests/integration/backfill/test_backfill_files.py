@@ -15,14 +15,14 @@ import pytest
 from backfill_job import KillEachStepOnce, messages
 from botocore.config import Config
 
-from connect.backfill.chunk import Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job import JobState
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.verify import verify
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint, S3Endpoint
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.verify.verify import verify
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint, S3Endpoint
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 FILES, ROWS = 2, 1000

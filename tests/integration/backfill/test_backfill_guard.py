@@ -12,13 +12,14 @@ import pytest
 from backfill_job import OneAfterTheOther, Table
 from e2e_worker import wait_for
 
-from connect.api.bulk import SourceLoad
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connect.backfill import lane, pace
-from connect.backfill.job import JobPace, JobState
-from connect.backfill.kinds import load_of
-from connect.backfill.pace import Pace
+from connect.api.optional.bulk import SourceLoad
+from connect.backfill.job import pace
+from connect.backfill.job.job import JobPace, JobState
+from connect.backfill.job.kinds import load_of
+from connect.backfill.job.pace import Pace
+from connect.backfill.lane import lane
+from connect.lib.deadline import Deadline
 
 ROWS = 1000
 SLEEPERS = 3

@@ -9,14 +9,14 @@ import pytest
 from backfill_job import OneAfterTheOther, Table
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.driver import Driver
 from connect.backfill.handover import ConnectorsByRest, hand_over
-from connect.backfill.job import JobState
+from connect.backfill.job.job import JobState
 from connect.client.rest import Access, ConnectClient
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint
 
 ROWS = 1200
 MODES: Mapping[str, Mapping[str, str]] = {

@@ -14,16 +14,16 @@ from confluent_kafka import Producer
 from e2e_worker import WorkerProcess, wait_for
 from replay_job import JSON, PARTITIONS, Replay
 
-from connect.api.deadline import Deadline
-from connect.backfill.chunk import Step
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
-from connect.backfill.job import JobState
-from connect.backfill.verify import verify
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.job import JobState
+from connect.backfill.verify.verify import verify
 from connect.client.rest import Access, ConnectClient
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint
-from connect.services.sql import SqlEndpoint
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.sql import SqlEndpoint
 
 ROWS = 1500
 KEYS = 300

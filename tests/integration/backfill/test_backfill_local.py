@@ -11,17 +11,17 @@ import psutil
 import pytest
 from backfill_job import KillEachStepOnce, OneAfterTheOther, Table
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.chunk import LaneReport, Step, Wish
 from connect.backfill.driver import TakenOverError
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.export import exported
-from connect.backfill.job import JobPace, JobState, JobWish
-from connect.backfill.job_store import JobStore, known_spec
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.pace import Pace
-from connect.backfill.verify import verify
+from connect.backfill.job.chunk import LaneReport, Step, Wish
+from connect.backfill.job.job import JobPace, JobState, JobWish
+from connect.backfill.job.job_store import JobStore, known_spec
+from connect.backfill.job.pace import Pace
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.verify.export import exported
+from connect.backfill.verify.verify import verify
+from connect.lib.deadline import Deadline
 
 ROWS = 4000
 EVERY_ROW = Counter(range(1, ROWS + 1))

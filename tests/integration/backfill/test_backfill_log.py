@@ -16,19 +16,19 @@ from table_writers import TableWriters, require_order
 from test_backfill_local import DriverDiedError, InThisProcess
 from test_backfill_spark import HERE
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connect.backfill.chunk import Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.engines.spark import SparkEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
-from connect.backfill.job import JobState
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.verify import verify
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.job import JobState
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.verify.verify import verify
 from connect.client.rest import Access, ConnectClient
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint
 
 ROWS = 1200
 

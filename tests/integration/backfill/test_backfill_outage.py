@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 from backfill_job import OneAfterTheOther, Table
 
-from connect.backfill.chunk import LaneReport, Step
-from connect.backfill.job import JobState
-from connect.backfill.lane import LaneTask, run_lane
-from connect.services import KafkaService
-from connect.services.polling import poll_until
-from connect.services.postgres import PostgresService
+from connect.backfill.job.chunk import LaneReport, Step
+from connect.backfill.job.job import JobState
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.tools.services import KafkaService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.process.polling import poll_until
 
 ROWS = 3000
 AWAY_S = 3.0

@@ -11,15 +11,15 @@ import pytest
 from backfill_job import OneAfterTheOther, Table
 from click.testing import CliRunner, Result
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job import Job, JobState, JobStateError
-from connect.backfill.job_store import JobStore, StateTopics
+from connect.backfill.job.job import Job, JobState, JobStateError
+from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.cli.backfill import backfill
-from connect.kafka.producer import BatchProducer
-from connect.kafka.settings import producer_settings
+from connect.kafka.client.settings import producer_settings
+from connect.kafka.produce.producer import BatchProducer
+from connect.lib.deadline import Deadline
 
 ROWS = 600
 
@@ -58,7 +58,7 @@ def test_a_planted_engine_runs_nothing_on_the_machine_of_whoever_resumes_the_job
     conf = {"spark.pyspark.python": str(python)}
     plant(table, replace(paused, spec={**paused.spec, "engine": {"type": "spark", "conf": conf}}))
     known = {table.name: table.connector()}
-    monkeypatch.setattr("connect.backfill.connectors.read_connectors", lambda *_: known)
+    monkeypatch.setattr("connect.backfill.job.connectors.read_connectors", lambda *_: known)
     for words in (("resume",), ("run",)):
         refused = typed(table, tmp_path, *words)
         assert refused.exit_code == 1

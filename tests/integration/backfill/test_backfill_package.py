@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from spark_cluster import SPARK
 
 from connect.backfill.engines.spark import SparkEngine
-from connect.backfill.job import JobState
+from connect.backfill.job.job import JobState
 from connect.cli.backfill import backfill
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 ROWS = 2000
 MOST_MB = 250
@@ -65,7 +65,7 @@ def test_executors_that_see_only_the_archive_move_a_table(
 
                 import pyarrow as pa
 
-                from connect.backfill import lane
+                from connect.backfill.lane import lane
 
                 told = f"{sys.executable} {lane.__file__}"
                 yield pa.record_batch([pa.array([told])], names=["told"])

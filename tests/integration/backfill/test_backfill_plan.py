@@ -10,10 +10,10 @@ import pytest
 from backfill_job import Table
 from click.testing import CliRunner
 
-from connect.api.deadline import Deadline
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.estimate import COMMAND_S
 from connect.cli.backfill import backfill
+from connect.lib.deadline import Deadline
 
 ROWS, ROWS_PER_SECOND = 6000, 1500
 

@@ -10,11 +10,11 @@ import pytest
 from backfill_job import Table
 from e2e_worker import wait_for
 
-from connect.api.deadline import Deadline
-from connect.backfill.job import JobState
-from connect.services.ivy import fetch
-from connect.services.java import find_java
-from connect.services.kafka import ARTIFACTS, KAFKA_VERSION
+from connect.backfill.job.job import JobState
+from connect.lib.deadline import Deadline
+from connect.tools.services.ivy import fetch
+from connect.tools.services.java import find_java
+from connect.tools.services.kafka import ARTIFACTS, KAFKA_VERSION
 
 ROWS = 20_000
 CHUNKS = 40

@@ -14,9 +14,9 @@ import pytest
 from backfill_job import Table
 from spark_cluster import SPARK
 
-from connect.services.polling import poll_until
-from connect.services.ports import accepts_connections, free_ports
-from connect.services.process import Command, SupervisedProcess
+from connect.tools.services.process.polling import poll_until
+from connect.tools.services.process.ports import accepts_connections, free_ports
+from connect.tools.services.process.process import Command, SupervisedProcess
 
 ROWS = 1000
 

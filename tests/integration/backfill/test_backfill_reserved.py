@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from backfill_job import OneAfterTheOther, Table, messages
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.chunk import Wish
-from connect.backfill.job import JobState, JobWish
-from connect.backfill.job_store import JobStore, StateTopics
-from connect.kafka.topics import TopicAdmin
+from connect.backfill.job.chunk import Wish
+from connect.backfill.job.job import JobState, JobWish
+from connect.backfill.job.job_store import JobStore, StateTopics
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 OWN = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 

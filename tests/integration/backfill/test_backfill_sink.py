@@ -10,17 +10,17 @@ from backfill_job import KillEachStepOnce, OneAfterTheOther, messages
 from e2e_worker import WorkerProcess, wait_for
 from replay_job import Bucket, Replay, s3_sink
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.chunk import LaneReport, Step
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
-from connect.backfill.job import JobState
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.verify import verify
+from connect.backfill.job.chunk import LaneReport, Step
+from connect.backfill.job.job import JobState
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.verify.verify import verify
 from connect.client.rest import Access, ConnectClient
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint, S3Endpoint
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint, S3Endpoint
 
 ROWS = 3000
 EVERY_ROW = Counter(range(ROWS))

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from backfill_job import KillEachStepOnce, Table
 
-from connect.api.deadline import Deadline
-from connect.backfill.chunk import Step
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job import JobState
-from connect.backfill.progress import Watch
-from connect.backfill.verify import verify
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.progress import Watch
+from connect.backfill.verify.verify import verify
+from connect.lib.deadline import Deadline
 
 DENSE, SPARSE, FIRST, GAP = 60_000, 200, 150_000_000, 1_000_000
 

@@ -14,14 +14,14 @@ from backfill_job import KillEachStepOnce, Table
 from spark_cluster import standalone_cluster
 
 from connect.api.errors import ConnectError
-from connect.backfill.chunk import Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines import spark_errors
 from connect.backfill.engines.spark import SparkEngine, spark_settings
-from connect.backfill.job import JobState
-from connect.backfill.spec import BackfillSpec, Engine
-from connect.backfill.verify import verify
-from connect.runtime.worker_config import WorkerConfig
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec import BackfillSpec, Engine
+from connect.backfill.verify.verify import verify
+from connect.runtime.settings.worker_config import WorkerConfig
 
 ROWS = 4000
 HERE = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parent)}

@@ -12,7 +12,7 @@ import pytest
 from spark_cluster import SPARK
 
 from connect.backfill.engines.spark import spark_settings
-from connect.backfill.spec import Engine
+from connect.backfill.job.spec import Engine
 
 
 @pytest.mark.parametrize("master", ["yarn", "k8s://http://127.0.0.1:1"])

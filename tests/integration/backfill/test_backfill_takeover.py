@@ -15,7 +15,7 @@ import requests
 from backfill_job import Table
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 ROWS = 1200
 

@@ -10,11 +10,11 @@ from backfill_job import OneAfterTheOther, Table
 from click.testing import CliRunner
 from confluent_kafka import Message, Producer
 
-from connect.api.deadline import Deadline
-from connect.backfill.verify import verify
+from connect.backfill.verify.verify import verify
 from connect.cli.backfill import backfill
-from connect.kafka.topics import TopicAdmin
-from connect.services.polling import poll_until
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
+from connect.tools.services.process.polling import poll_until
 
 ROWS, PART = 2000, 500
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from backfill_job import Table
 
-from connect.api.deadline import Deadline
-from connect.backfill.job import JobPace
-from connect.backfill.pace import Pace
+from connect.backfill.job.job import JobPace
+from connect.backfill.job.pace import Pace
+from connect.lib.deadline import Deadline
 
 ROWS = 1500
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

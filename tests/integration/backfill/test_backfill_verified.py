@@ -17,14 +17,14 @@ from click.testing import CliRunner
 from confluent_kafka import Producer
 
 from connect.api.records import Batch
-from connect.backfill.job import JobState
-from connect.backfill.verdict import Verdict
-from connect.backfill.verify import verify
+from connect.backfill.job.job import JobState
+from connect.backfill.verify.verdict import Verdict
+from connect.backfill.verify.verify import verify
 from connect.cli.backfill import backfill
-from connect.runtime.pipeline import Encoded, SourcePipeline
-from connectors.jdbc import bulk
-from connectors.jdbc.bulk import JdbcBulkReader
-from connectors.jdbc.log.pg_snapshot import TableSnapshot
+from connect.runtime.records.pipeline import Encoded, SourcePipeline
+from connectors.jdbc.log.postgres.snapshot import TableSnapshot
+from connectors.jdbc.source import bulk
+from connectors.jdbc.source.bulk import JdbcBulkReader
 
 ROWS = 2000
 

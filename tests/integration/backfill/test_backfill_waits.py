@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from e2e_worker import wait_for
 
 from connect.api.errors import ConfigError, RetriableError
-from connect.backfill.job import JobState
+from connect.backfill.job.job import JobState
 from connect.cli.backfill import backfill
 
 ROWS = 2000
@@ -73,7 +73,7 @@ def test_a_job_that_is_interrupted_says_how_to_go_on_and_is_running_no_longer(ta
 def test_a_wait_for_an_open_transaction_names_its_session(
     table: Table, mode: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("connectors.jdbc.open_sessions._TOLD_S", 1.0)
+    monkeypatch.setattr("connectors.jdbc.database.open_sessions._TOLD_S", 1.0)
     table.fill(10)
     given = {"mode": "log", "slot.name": table.name, "publication.name": table.name, "topic.name.format": "bf-${table}"}
     connector = table.connector() | (given if mode == "log" else {})

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from spark_session import local_spark
 
-from connect.services import S3Endpoint
 from connect.spark import register
+from connect.tools.services import S3Endpoint
 
 ROWS = 4000
 

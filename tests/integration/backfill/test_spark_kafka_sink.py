@@ -16,9 +16,9 @@ from pyspark.sql import functions as f
 from spark_session import local_spark
 
 from connect.api.errors import ConnectError
-from connect.backfill.chunk import Step
-from connect.services import KafkaEndpoint
+from connect.backfill.job.chunk import Step
 from connect.spark import kafka_sink
+from connect.tools.services import KafkaEndpoint
 
 ORDERS = [{"id": i, "shop": f"s{i % 3}", "at": i * 7 % 600} for i in range(300)]
 PAYMENTS = [{"id": i, "paid": i * 7 % 600 + 5} for i in range(0, 300, 2)]

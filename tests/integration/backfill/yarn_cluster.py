@@ -13,11 +13,11 @@ import psutil
 import requests
 from cluster_job import command_of
 
-from connect.services.ivy import Artifact, fetch
-from connect.services.java import find_java
-from connect.services.polling import poll_until
-from connect.services.ports import free_ports
-from connect.services.process import Command, SupervisedProcess
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.java import find_java
+from connect.tools.services.process.polling import poll_until
+from connect.tools.services.process.ports import free_ports
+from connect.tools.services.process.process import Command, SupervisedProcess
 
 HADOOP_VERSION = "3.5.0"
 """That of PySpark's own Hadoop client."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
-from connect.services import BigQueryEndpoint
+from connect.tools.services import BigQueryEndpoint
 
 CLASS = "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector"
 

@@ -8,11 +8,11 @@ from typing import Any, Self
 from bigquery_oracle import Message, batch_of
 from e2e_worker import wait_for
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.bigquery.config import BigQuerySinkConfig
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkConnector
 
 

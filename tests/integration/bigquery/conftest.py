@@ -9,7 +9,7 @@ import pytest
 from bigquery_dataset import Dataset
 from bigquery_faults import FaultProxy
 
-from connect.services import BigQueryService
+from connect.tools.services import BigQueryService
 
 
 @pytest.fixture

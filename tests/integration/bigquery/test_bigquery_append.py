@@ -14,8 +14,8 @@ from e2e_worker import wait_for
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 
 WAYS = {
     "insertAll": {},

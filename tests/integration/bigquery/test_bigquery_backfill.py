@@ -17,19 +17,19 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 from test_bigquery_killed import PARTITIONS, committed, config_of, duplicates, produce
 
-from connect.api.deadline import Deadline
-from connect.backfill.chunk import LaneReport, Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.handover import ConnectorsByRest, hand_over
-from connect.backfill.job import JobState
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.spec_file import read_spec
-from connect.backfill.verify import verify
+from connect.backfill.job.chunk import LaneReport, Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.spec_file import read_spec
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.verify.verify import verify
 from connect.client.manifests import read_manifests
 from connect.client.rest import Access, ConnectClient
-from connect.runtime.worker_config import WorkerConfig
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
 
 EXAMPLE = Path(__file__).parents[3] / "configs" / "backfill" / "orders-to-bigquery.yaml"
 

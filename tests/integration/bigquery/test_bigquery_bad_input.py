@@ -7,9 +7,9 @@ from bigquery_oracle import Message
 from bigquery_run import Life
 from google.cloud import bigquery
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, SchemaError
-from connectors.bigquery.config import BigQuerySinkConfig
+from connect.lib.deadline import Deadline
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkConnector
 
 Field = bigquery.SchemaField

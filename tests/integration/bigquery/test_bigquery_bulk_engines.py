@@ -12,14 +12,14 @@ from bigquery_oracle import latest
 from test_bigquery_backfill import KilledAtEachStep, topic_of
 from test_bigquery_killed import config_of, duplicates, produce
 
-from connect.backfill.chunk import Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.engines.spark import SparkEngine
-from connect.backfill.job import JobState
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.verify import verify
-from connect.runtime.worker_config import WorkerConfig
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.verify.verify import verify
+from connect.runtime.settings.worker_config import WorkerConfig
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 FOLDERS = ":".join(str(Path(__file__).parents[up]) for up in (0, 2))

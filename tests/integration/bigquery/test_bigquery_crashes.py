@@ -12,7 +12,7 @@ from bigquery_run import Life, model_by_key, rows_by_key
 from e2e_worker import wait_for
 
 from connect.api.errors import RetriableError
-from connectors.bigquery.dedup import Keep
+from connectors.bigquery.dedup.rules import Keep
 
 STEPS = ("before the load", "after the load", "after deletes are remembered", "after the merge", "after the drop")
 SEEDS = range(4)

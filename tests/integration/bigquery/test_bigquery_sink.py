@@ -11,8 +11,8 @@ from bigquery_run import Life, model_by_key, rows_by_key
 from e2e_worker import wait_for
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.merging import Merging
-from connectors.bigquery.staging_tables import Role
+from connectors.bigquery.merge.merging import Merging
+from connectors.bigquery.merge.staging_tables import Role
 
 HISTORIES, TABLES = 30, 3
 """A merge takes a second in the emulator, of one history as of ten: histories share tables, not ids or partitions."""

@@ -7,9 +7,9 @@ from bigquery_faults import FaultProxy
 from bigquery_oracle import Message
 from bigquery_run import Life
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connectors.bigquery.config import BigQuerySinkConfig
+from connect.lib.deadline import Deadline
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkConnector
 
 UPLOAD, QUERY, INSERT_ALL = (

@@ -12,8 +12,8 @@ import warm_process
 from cassandra_node import Node
 from warm_process import WarmProcess
 
-from connect.services import KafkaEndpoint
-from connect.services.process import log_tail
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.process.process import log_tail
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 

@@ -19,7 +19,7 @@ from e2e_worker import wait_for
 from histories import History
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 KINDS: Final = {"s": "cell", "v": "cell", "d": "cell", "l": "list", "m": "map", "st": "set"}
 TABLES: Final = ("t0", "t1")

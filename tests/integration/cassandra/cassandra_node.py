@@ -14,7 +14,7 @@ from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.query import dict_factory
 from e2e_worker import wait_for
 
-from connect.services.cassandra import CassandraEndpoint, CassandraService
+from connect.tools.services.cassandra import CassandraEndpoint, CassandraService
 
 PATIENT = {f"{kind}_timeout": "60s" for kind in (
     "request", "read_request", "range_request", "write_request", "truncate_request", "cas_contention",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from cassandra_node import PATIENT, Node, connected
 
-from connect.services.cassandra import OLD_VERSION, CassandraService
+from connect.tools.services.cassandra import OLD_VERSION, CassandraService
 
 VIEWS = {"materialized_views_enabled": True}
 

@@ -17,20 +17,20 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from e2e_worker import wait_for
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
-from connect.api.findings import Aspect, Weight
+from connect.api.optional.findings import Aspect, Weight
 from connect.api.records import Batch, Column
-from connect.services.cassandra import CassandraEndpoint, CassandraService
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.errors import MissingRightError
+from connect.tools.services.cassandra import CassandraEndpoint, CassandraService
+from connectors.cassandra.cql.errors import MissingRightError
 from connectors.cassandra.log.agent import CassandraCdcTask
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.sink import CassandraSinkConnector
 from connectors.cassandra.sink.writer import TableWriter, Writetimes
-from connectors.cassandra.source import CassandraSourceConnector
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 PEM = "org.apache.cassandra.security.PEMBasedSslContextFactory"
 

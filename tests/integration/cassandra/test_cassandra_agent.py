@@ -15,7 +15,7 @@ from cassandra_state import TableState
 from e2e_worker import wait_for
 from topic_reading import JsonRecord, json_records
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 TABLE = (
     "CREATE TYPE place (street text, number int)",

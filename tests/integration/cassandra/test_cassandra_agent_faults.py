@@ -15,7 +15,7 @@ from cassandra_state import TableState
 from e2e_worker import wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint, KafkaService
+from connect.tools.services import KafkaEndpoint, KafkaService
 
 KINDS = {"v": "cell", "tags": "set"}
 _AWAY = (NoHostAvailable, OperationTimedOut, RequestExecutionException, DriverException)

@@ -11,7 +11,7 @@ from cassandra_node import Node
 from e2e_worker import wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 LIVING = ("a", "b")
 GONE = ("gone", "longer_gone")

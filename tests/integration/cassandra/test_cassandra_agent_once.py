@@ -14,7 +14,7 @@ from cassandra_node import Node
 from e2e_worker import wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 TABLES = 6
 KILLS = 8

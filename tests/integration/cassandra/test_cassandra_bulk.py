@@ -12,20 +12,20 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_node import Node
 from topic_reading import json_records
 
-from connect.api.bulk import SplitSize
-from connect.api.deadline import Deadline
-from connect.backfill.chunk import LaneReport, Step
+from connect.api.optional.bulk import SplitSize
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job import JobState
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.verify import verify
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint
+from connect.backfill.job.chunk import LaneReport, Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.verify.verify import verify
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
 from connect.testing.fakes import FakeSourceContext, OffsetStore
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
+from connect.tools.services import KafkaEndpoint
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 ROWS = 3000

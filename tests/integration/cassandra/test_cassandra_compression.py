@@ -11,8 +11,8 @@ from cassandra_node import connected
 from e2e_worker import wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
-from connect.services.cassandra import CASSANDRA_VERSION, OLD_VERSION, CassandraService
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.cassandra import CASSANDRA_VERSION, OLD_VERSION, CassandraService
 
 pytestmark = pytest.mark.chaos
 VERSION_8 = {"storage_compatibility_mode": "NONE"}

@@ -10,13 +10,13 @@ from cassandra_node import Node
 from server_relay import ServerRelay
 
 from connect.api.records import Record
-from connect.services.ports import free_ports
 from connect.testing.drivers import Row
 from connect.testing.source import SourceSuite
-from connectors.cassandra import task
-from connectors.cassandra.config import CassandraTaskConfig
+from connect.tools.services.process.ports import free_ports
+from connectors.cassandra.cql.session import Database
 from connectors.cassandra.plugin import SOURCE
-from connectors.cassandra.session import Database
+from connectors.cassandra.source import task
+from connectors.cassandra.source.config import CassandraTaskConfig
 
 KEYSPACE, TABLE, OTHER_TABLE = "contract", "rows", "others"
 COLUMNS = ("tie", "id", "text", "whole", "number")

@@ -9,9 +9,9 @@ from cassandra_node import Node
 from test_cassandra_sink import copy
 
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job import JobState
-from connect.backfill.verify import verify
-from connect.services import KafkaEndpoint
+from connect.backfill.job.job import JobState
+from connect.backfill.verify.verify import verify
+from connect.tools.services import KafkaEndpoint
 
 OLD_US = 1_600_000_000_000_000
 ROWS = 60

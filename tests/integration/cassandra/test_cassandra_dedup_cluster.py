@@ -21,8 +21,8 @@ from cassandra_state import TableState
 from e2e_worker import WorkerProcess, wait_for
 from topic_reading import JsonRecord, json_records
 
-from connect.services import KafkaEndpoint
-from connect.services.cassandra import CassandraService
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.cassandra import CassandraService
 
 pytestmark = pytest.mark.chaos
 KINDS = {"s": "cell", "v": "cell", "w": "cell", "tags": "set"}

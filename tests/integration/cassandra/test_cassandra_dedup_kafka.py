@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint, KafkaService
+from connect.tools.services import KafkaEndpoint, KafkaService
 
 DEDUP = "connect.cassandra.CassandraDedupConnector"
 PATIENCE_S = 180

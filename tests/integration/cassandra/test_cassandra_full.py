@@ -12,8 +12,8 @@ from cassandra_node import PATIENT, connected
 from e2e_worker import wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaService
-from connect.services.cassandra import CassandraService
+from connect.tools.services import KafkaService
+from connect.tools.services.cassandra import CassandraService
 
 pytestmark = pytest.mark.chaos
 TEXT = "x" * 20_000

@@ -16,11 +16,11 @@ from e2e_worker import WorkerProcess, wait_for
 from test_cassandra_source import batches
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
 from connect.testing.fakes import OffsetStore
-from connectors.cassandra import page_rows
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
+from connect.tools.services import KafkaEndpoint
+from connectors.cassandra.source import page_rows
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 SKEW_S = 20
 KINDS = {"region": "cell", "amount": "cell", "tags": "set", "prices": "map", "ship_to": "udt", "home": "cell"}

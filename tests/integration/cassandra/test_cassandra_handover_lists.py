@@ -14,10 +14,10 @@ from e2e_worker import wait_for
 from test_cassandra_source import batches
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
 from connect.testing.fakes import OffsetStore
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
+from connect.tools.services import KafkaEndpoint
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 KEYS = 200
 

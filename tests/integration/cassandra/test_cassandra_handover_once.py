@@ -14,7 +14,7 @@ from e2e_worker import WorkerProcess, wait_for
 from test_cassandra_dedup_cluster import WITHOUT, comparable, state_of, statement, writes
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 
 def test_what_was_read_and_what_changed_meanwhile_come_once_each(

@@ -10,7 +10,7 @@ from cassandra_history import ENDED, CassandraHistory
 from cassandra_node import Node
 from histories import History, run_histories
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 ROUNDS = {True: 6, False: 20}
 """Of the first seeds, which `make test` runs, and of drawn ones."""

@@ -8,11 +8,11 @@ import time
 import pytest
 from cassandra_node import Node
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
-from connectors.cassandra.task import CassandraSourceTask
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
+from connectors.cassandra.source.task import CassandraSourceTask
 
 
 def task_of(node: Node, keyspace: str, store: OffsetStore, **more: str) -> CassandraSourceTask:

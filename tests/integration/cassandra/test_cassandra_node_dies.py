@@ -13,8 +13,8 @@ from cassandra_node import connected, three_nodes
 from e2e_worker import WorkerProcess, wait_for
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
-from connect.services.cassandra import CassandraService
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.cassandra import CassandraService
 
 pytestmark = pytest.mark.chaos
 ROWS = 600

@@ -9,11 +9,11 @@ from cassandra_node import Node
 from test_cassandra_incremental import read, task_of
 from test_cassandra_source import batches
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
-from connectors.cassandra import task as cassandra_task
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
+from connectors.cassandra.source import task as cassandra_task
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 NO_CLASS_OF_THE_DRIVERS = "'org.apache.cassandra.db.marshal.LexicalUUIDType'"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from cassandra_node import Node
 
-from connect.api.deadline import Deadline
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
+from connect.lib.deadline import Deadline
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 LESS, TYPED = "in a type that says less", "with its type"
 COLUMNS = {

@@ -9,10 +9,10 @@ from cassandra_node import Node, connected, three_nodes
 from e2e_worker import wait_for
 from test_cassandra_source import batches
 
-from connect.services.cassandra import CassandraService
 from connect.testing.fakes import OffsetStore
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
+from connect.tools.services.cassandra import CassandraService
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 pytestmark = pytest.mark.chaos
 ROWS = 300

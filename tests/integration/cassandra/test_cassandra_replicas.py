@@ -12,9 +12,9 @@ from cassandra.query import SimpleStatement
 from cassandra_node import Node, connected, three_nodes
 from e2e_worker import wait_for
 
-from connect.api.deadline import Deadline
-from connect.services.cassandra import CassandraService
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connect.tools.services.cassandra import CassandraService
 from connectors.cassandra.log.agent import CassandraCdcTask
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
 

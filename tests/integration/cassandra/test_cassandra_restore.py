@@ -20,10 +20,10 @@ from e2e_worker import wait_for
 from test_cassandra_bulk import worker_properties
 from topic_reading import JsonRecord, json_records
 
-from connect.backfill import missing
-from connect.backfill.found_rows import FoundRows
+from connect.backfill.verify import missing
+from connect.backfill.verify.found_rows import FoundRows
 from connect.cli import main
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 
 class Restore:

@@ -17,7 +17,7 @@ from e2e_worker import wait_for
 from test_cassandra_bulk import worker_properties
 from topic_reading import json_records
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 pytestmark = pytest.mark.chaos
 ROWS, RANGES = 3000, 40

@@ -17,15 +17,15 @@ from e2e_worker import WorkerProcess, wait_for
 from test_cassandra_bulk import worker_properties
 from topic_reading import json_records
 
-from connect.backfill.chunk import LaneReport, Step
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job import JobState
-from connect.backfill.lane import LaneTask, run_lane
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.verify import verify
-from connect.runtime.worker_config import WorkerConfig
-from connect.services import KafkaEndpoint
+from connect.backfill.job.chunk import LaneReport, Step
+from connect.backfill.job.job import JobState
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.verify.verify import verify
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.services import KafkaEndpoint
 
 SOURCE, SINK = "connect.cassandra.CassandraSourceConnector", "connect.cassandra.CassandraSinkConnector"
 WITHOUT = {f"{side}.converter.schemas.enable": "false" for side in ("key", "value")}

@@ -18,15 +18,15 @@ from e2e_worker import WorkerProcess, wait_for
 from server_relay import ServerRelay
 from topic_reading import json_records
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import Batch
-from connect.services import KafkaEndpoint
-from connect.services.ports import free_ports
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
-from connectors.cassandra.task import CassandraSourceTask
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.process.ports import free_ports
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
+from connectors.cassandra.source.task import CassandraSourceTask
 
 KEYSPACE = "source_types"
 

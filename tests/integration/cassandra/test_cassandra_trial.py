@@ -9,9 +9,9 @@ import pytest
 from cassandra_node import Node
 from cassandra_tables import EVERY_TYPE
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import Batch, Column
+from connect.lib.deadline import Deadline
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.sink import CassandraSinkConnector
 from connectors.cassandra.sink.writer import TableWriter, Writetimes

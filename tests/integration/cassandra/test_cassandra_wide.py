@@ -17,10 +17,10 @@ ROWS, PER_BATCH = 1_000_000, 200
 MOST_MB = 300
 _READ = """
 import json, sys
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.source import CassandraSourceConnector
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
 
 source = CassandraSourceConnector(CassandraSourceConfig.parse(json.loads(sys.argv[1])))
 (task,) = (source.task(share) for share in source.task_configs(1))

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from e2e_worker import wait_for
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 LEADERLESS: Final = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 """What a broker that has just been started again says of its partitions."""

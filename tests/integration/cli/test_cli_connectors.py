@@ -11,7 +11,7 @@ import sys
 import pytest
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services.java_connect import InternalTopics, JavaConnectService
+from connect.tools.services.java_connect import InternalTopics, JavaConnectService
 
 
 @pytest.fixture(scope="module", params=["ours", "java"])

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer
 from e2e_worker import WorkerProcess, wait_for
 
 import connect
-from connect.services.java_connect import InternalTopics, JavaConnectService
+from connect.tools.services.java_connect import InternalTopics, JavaConnectService
 
 GUIDE = Path(connect.__file__).with_name("FROM_JAVA.md")
 TEXT = "org.apache.kafka.connect.storage.StringConverter"

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 SH = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TOOLS = {"connect": "connect.cli", "pytest": "pytest", "pip": "pip"}

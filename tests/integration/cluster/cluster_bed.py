@@ -20,8 +20,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import FEW_PARTITIONS
 from kafka_relay import KafkaRelay
 
-from connect.services import KafkaService
-from connect.services.ports import LOOPBACK, free_ports
+from connect.tools.services import KafkaService
+from connect.tools.services.process.ports import LOOPBACK, free_ports
 
 CLIENT_TIMEOUT_S = 20.0
 REQUEST_TIMEOUT_S = 15

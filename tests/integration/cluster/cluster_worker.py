@@ -13,7 +13,7 @@ import requests
 import warm_process
 from warm_process import WarmProcess
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 PLUGINS = Path(__file__).parent / "plugins"
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"

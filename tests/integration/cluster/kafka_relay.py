@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from connect.services import KafkaService
-from connect.services.ports import LOOPBACK, free_ports
+from connect.tools.services import KafkaService
+from connect.tools.services.process.ports import LOOPBACK, free_ports
 
 _CHUNK_BYTES = 65536
 

@@ -7,11 +7,11 @@ import pytest
 from cluster_worker import eventually
 from kafka_records import records, values
 
-from connect.api.deadline import Deadline
-from connect.kafka.errors import FencedError
-from connect.kafka.producer import BatchProducer
+from connect.kafka.client.errors import FencedError
+from connect.kafka.client.settings import producer_settings
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import producer_settings
+from connect.lib.deadline import Deadline
 
 REQUIRED = {"exactly.once.support": "required", "pause.ms": "5"}
 

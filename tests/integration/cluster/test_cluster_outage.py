@@ -7,9 +7,9 @@ import pytest
 from cluster_worker import eventually
 from kafka_records import values
 
-from connect.api.deadline import Deadline
-from connect.services import KafkaService
-from connect.services.ports import free_ports
+from connect.lib.deadline import Deadline
+from connect.tools.services import KafkaService
+from connect.tools.services.process.ports import free_ports
 
 LONGER_THAN_A_SESSION_S = 9
 ROWS_MORE = 40

@@ -6,9 +6,9 @@ import pytest
 from cluster_worker import eventually
 from kafka_records import records, values
 
-from connect.api.deadline import Deadline
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
 
 
 @pytest.fixture

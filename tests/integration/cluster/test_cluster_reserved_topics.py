@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 from kafka_records import records
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 SMT = "org.apache.kafka.connect.transforms."

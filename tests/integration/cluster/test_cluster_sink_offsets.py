@@ -7,8 +7,8 @@ from cluster_worker import eventually
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from connect.api.deadline import Deadline
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
 
 ALTERED = "The offsets for this connector have been altered successfully"
 RESET = "The offsets for this connector have been reset successfully"

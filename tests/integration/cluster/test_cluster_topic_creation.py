@@ -3,9 +3,9 @@
 import pytest
 from cluster_worker import eventually
 
-from connect.api.deadline import Deadline
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
 
 CREATION = {"topic.creation.default.partitions": "3", "topic.creation.default.replication.factor": "1"}
 COMPACTED = {

@@ -6,7 +6,7 @@ import json
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 
 class TopicReader:

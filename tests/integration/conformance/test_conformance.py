@@ -18,7 +18,7 @@ import pytest
 from e2e_worker import WorkerProcess
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 ROOT = Path(__file__).resolve().parents[3]
 SUITE = ROOT / "tests" / "conformance"

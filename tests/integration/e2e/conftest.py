@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from e2e_worker import WorkerProcess
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 
 @pytest.fixture(scope="session")

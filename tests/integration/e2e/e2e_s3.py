@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.dataset as ds
 from pyarrow.fs import FileSelector, S3FileSystem
 
-from connect.services import S3Endpoint
+from connect.tools.services import S3Endpoint
 
 
 def file_system(s3: S3Endpoint) -> S3FileSystem:

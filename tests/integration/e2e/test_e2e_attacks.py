@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 sys.path.append(str(Path(__file__).parents[2] / "unit/s3"))
 from hostile_catalog import HostileCatalog, served

@@ -12,7 +12,7 @@ from e2e_worker import WorkerProcess, wait_for
 from test_e2e_bad_records import committed
 from test_e2e_bounded_memory import FORMATS, PLAIN_JSON
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 ROWS, ROW_BYTES, ROWS_OF_A_FILE = 2_000_000, 940, 500_000
 LIMIT_MIB, KEPT_MIB = 500, 100

@@ -11,7 +11,7 @@ import pytest
 import requests
 from e2e_s3 import sink_config
 
-from connect.services.ports import free_ports
+from connect.tools.services.process.ports import free_ports
 
 CANARY = "s3cr3t-canary"
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services.postgres import PostgresService
+from connect.tools.services.postgres import PostgresService
 
 pytestmark = pytest.mark.chaos
 GIVES_UP_S = 180

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, TopicPartition
 from e2e_worker import WorkerProcess, wait_for
 from test_e2e_bad_records import committed, produce
 
-from connect.services.ports import free_ports
+from connect.tools.services.process.ports import free_ports
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 LETTERS = {

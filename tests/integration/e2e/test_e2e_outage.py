@@ -11,7 +11,7 @@ from e2e_s3 import objects_of, rows_of, sink_config
 from e2e_worker import WorkerProcess, wait_for
 from shared_services import S3_BUCKET
 
-from connect.services import KafkaService, SeaweedS3Service
+from connect.tools.services import KafkaService, SeaweedS3Service
 
 ROWS_PER_S = 200
 LENGTHS = pytest.mark.parametrize("outage_s", [5.0, pytest.param(30.0, marks=pytest.mark.chaos)])

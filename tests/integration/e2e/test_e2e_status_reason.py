@@ -10,7 +10,7 @@ from e2e_s3 import sink_config
 from e2e_worker import wait_for
 from shared_services import S3_BUCKET
 
-from connect.services import SeaweedS3Service
+from connect.tools.services import SeaweedS3Service
 
 
 @pytest.fixture

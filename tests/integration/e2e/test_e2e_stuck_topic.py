@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services import KafkaService
-from connect.services.kafka_storage import new_id
-from connect.services.ports import free_ports
+from connect.tools.services import KafkaService
+from connect.tools.services.kafka_storage import new_id
+from connect.tools.services.process.ports import free_ports
 
 
 class TwoBrokers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from connect.evaluate.result import Check, Outcome
+from connect.poc.sandbox.result import Check, Outcome
 
 
 def by_name(checks: Sequence[Check]) -> dict[str, Check]:

@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.client.rest import Access, ConnectClient
-from connect.evaluate.java_cluster import JavaCluster
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
-from connect.services.java_connect import InternalTopics, JavaConnectService
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
+from connect.lib.deadline import Deadline
+from connect.poc.source.java_cluster import JavaCluster
+from connect.tools.services.java_connect import InternalTopics, JavaConnectService
 
 ROWS = 5000
 STRING = "org.apache.kafka.connect.storage.StringConverter"
@@ -85,7 +85,7 @@ def test_what_a_killed_comparison_left_in_the_cluster_is_removed_by_the_next(jav
     rest, _, properties = java
     script = (
         "import json, os, sys\nfrom connect.client.rest import Access, ConnectClient\n"
-        "from connect.evaluate.java_cluster import JavaCluster\n"
+        "from connect.poc.source.java_cluster import JavaCluster\n"
         "url, properties, config = json.loads(sys.argv[1])\n"
         "cluster = JavaCluster(ConnectClient(Access(url)), properties).__enter__()\n"
         "cluster.rest.create(cluster.new_name('x'), config); os._exit(9)"

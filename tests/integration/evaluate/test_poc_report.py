@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from connect.evaluate.estimate import Load, judge_load
-from connect.evaluate.prices import Prices
-from connect.evaluate.report import SIZE_MAX, html_report
-from connect.evaluate.result import Chart, Check, Outcome, Result, Setting, Table
-from connect.services.cache import cache_folder
+from connect.poc.report.estimate import Load, judge_load
+from connect.poc.report.report import SIZE_MAX, html_report
+from connect.poc.sandbox.prices import Prices
+from connect.poc.sandbox.result import Chart, Check, Outcome, Result, Setting, Table
+from connect.tools.services.process.cache import cache_folder
 
 AXE = "4.14.1"
 HOSTILE = (

@@ -8,8 +8,8 @@ import urllib.request
 import pytest
 
 from connect.client.rest import Access, ConnectClient
-from connect.services.polling import poll_until
-from connect.services.worker import WorkerService
+from connect.tools.services.process.polling import poll_until
+from connect.tools.services.worker import WorkerService
 
 LIMIT_S = 300.0
 

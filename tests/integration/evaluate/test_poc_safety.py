@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.evaluate.left_behind import left_targets
-from connect.evaluate.trial import Trial
-from connect.runtime.connector_settings import ConnectorSettings
-from connect.services.polling import poll_until
+from connect.poc.sandbox.left_behind import left_targets
+from connect.poc.sink.trial import Trial
+from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.tools.services.process.polling import poll_until
 
 LIMIT_S = 180.0
 JSON = "org.apache.kafka.connect.json.JsonConverter"

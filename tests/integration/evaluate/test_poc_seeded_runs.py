@@ -6,20 +6,20 @@ import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.client.manifests import Manifest
-from connect.evaluate.comparison import compare
-from connect.evaluate.delivery_check import check_delivery
-from connect.evaluate.evaluation import Sides, run_checks
-from connect.evaluate.faults import KILL, Fault, Faults
-from connect.evaluate.options import Options
-from connect.evaluate.result import Outcome
-from connect.evaluate.source_run import SourceRunner
-from connect.evaluate.throughput_check import judge_throughput
+from connect.poc.evaluation import Sides, run_checks
+from connect.poc.sandbox.comparison import compare
+from connect.poc.sandbox.faults import KILL, Fault, Faults
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.result import Outcome
+from connect.poc.source.delivery_check import check_delivery
+from connect.poc.source.source_run import SourceRunner
+from connect.poc.source.throughput_check import judge_throughput
 from tests.integration.evaluate.outcomes import by_name, not_passed
 
 
 @pytest.fixture(scope="module")
 def sandbox(seeded_plugins):
-    from connect.evaluate.sandbox import Sandbox
+    from connect.poc.sandbox.sandbox import Sandbox
 
     with Sandbox(EVERYWHERE) as running:
         yield running

@@ -8,12 +8,12 @@ from dataclasses import asdict
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.evaluate import children
-from connect.evaluate.examination import examine
-from connect.evaluate.report import SIZE_MAX, html_report
-from connect.evaluate.result import Outcome, Result
-from connect.evaluate.sample_checks import check_sample
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.poc.report.report import SIZE_MAX, html_report
+from connect.poc.sandbox import children
+from connect.poc.sandbox.examination import examine
+from connect.poc.sandbox.result import Outcome, Result
+from connect.poc.source.sample_checks import check_sample
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = {

@@ -9,14 +9,14 @@ import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.client.manifests import Manifest
-from connect.evaluate.evaluation import Sides, run_checks
-from connect.evaluate.faults import KILL, Fault, Faults
-from connect.evaluate.options import Options
-from connect.evaluate.result import Outcome
-from connect.evaluate.sink_delivery import compare_targets, judge_sink_delivery
-from connect.evaluate.sink_records import made
-from connect.evaluate.sink_run import SinkRunner
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.poc.evaluation import Sides, run_checks
+from connect.poc.sandbox.faults import KILL, Fault, Faults
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.result import Outcome
+from connect.poc.sink.sink_delivery import compare_targets, judge_sink_delivery
+from connect.poc.sink.sink_records import made
+from connect.poc.sink.sink_run import SinkRunner
+from connect.runtime.build.connector_settings import ConnectorSettings
 from tests.integration.evaluate.outcomes import by_name, not_passed
 
 OPTIONS = Options(sample_rows=500, duration_s=120.0, crashes=2, seed=1)
@@ -26,7 +26,7 @@ WITHOUT_FAULTS = Options(sample_rows=500, duration_s=120.0, crashes=0)
 
 @pytest.fixture(scope="module")
 def sandbox(seeded_plugins):
-    from connect.evaluate.sandbox import Sandbox
+    from connect.poc.sandbox.sandbox import Sandbox
 
     with Sandbox(EVERYWHERE) as running:
         yield running

@@ -7,16 +7,16 @@ import pyarrow as pa
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.client.manifests import Manifest
-from connect.evaluate.copies import write_records
-from connect.evaluate.evaluation import Sides, run_checks
-from connect.evaluate.options import Options
-from connect.evaluate.result import Outcome
-from connect.evaluate.sandbox import Sandbox
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings
-from connect.kafka.topics import TopicAdmin
+from connect.lib.deadline import Deadline
+from connect.poc.evaluation import Sides, run_checks
+from connect.poc.sandbox.copies import write_records
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.result import Outcome
+from connect.poc.sandbox.sandbox import Sandbox
 from tests.integration.evaluate.outcomes import by_name, not_passed
 
 ROWS = 5000

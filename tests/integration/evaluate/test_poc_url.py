@@ -9,7 +9,7 @@ import sys
 import pytest
 from sql_services import installed
 
-from connect.services.postgres import PostgresService
+from connect.tools.services.postgres import PostgresService
 
 PASSWORD = "hunter-2222"
 LIMIT_S = 400.0

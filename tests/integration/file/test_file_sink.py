@@ -15,9 +15,9 @@ import pytest
 
 from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.file.config import FileStreamSinkConfig
 from connectors.file.sink import FileStreamSinkTask

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.file import source
 from connectors.file.config import FileStreamSourceConfig

@@ -12,8 +12,8 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services import KafkaEndpoint
-from connect.services.java_connect import InternalTopics, JavaConnectService
+from connect.tools.services import KafkaEndpoint
+from connect.tools.services.java_connect import InternalTopics, JavaConnectService
 
 SLOW_S = 90.0
 TEXT = "org.apache.kafka.connect.storage.StringConverter"

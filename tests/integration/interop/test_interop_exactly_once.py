@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from interop_cluster import Rest, append, java_worker, lines_in, our_worker, records_in, source, wait_for_lines
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 pytestmark = pytest.mark.timeout(600)
 ENABLED = {"exactly.once.source.support": "enabled"}

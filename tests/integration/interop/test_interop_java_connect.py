@@ -28,9 +28,9 @@ from interop_cluster import (
     wait_for_lines,
 )
 
-from connect.services import KafkaEndpoint, ServiceStartError
-from connect.services.java_connect import JavaConnectService
-from connect.services.process import Command, SupervisedProcess
+from connect.tools.services import KafkaEndpoint, ServiceStartError
+from connect.tools.services.java_connect import JavaConnectService
+from connect.tools.services.process.process import Command, SupervisedProcess
 
 pytestmark = pytest.mark.timeout(600)
 NEW = "new ü 😀"

@@ -12,13 +12,13 @@ from jdbc_server import DRIVERS, Server
 from jdbc_sqlite import insert
 from sql_services import installed
 
-from connect.services.mysql import MySqlService
-from connect.services.sql import SqlEndpoint
+from connect.tools.services.mysql import MySqlService
+from connect.tools.services.sql import SqlEndpoint
 
 
 @pytest.fixture(scope="session")
 def mysql() -> Iterator[SqlEndpoint]:
-    """A MySQL, which few systems have a package of: see `connect.services.mysql`."""
+    """A MySQL, which few systems have a package of: see `connect.tools.services.mysql`."""
     with installed(MySqlService()) as service:
         yield service.endpoint
 

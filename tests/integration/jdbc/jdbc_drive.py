@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.records import Batch
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.source import JdbcSourceConnector
-from connectors.jdbc.task import JdbcSourceTask
+from connect.lib.deadline import Deadline
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source.connector import JdbcSourceConnector
+from connectors.jdbc.source.task import JdbcSourceTask
 
 
 class OffsetStore:

@@ -14,7 +14,7 @@ from jdbc_server import Server
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import SchemaError
 from connect.api.schema import Schema
-from connectors.jdbc.source import JdbcSourceConnector
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 HEAD = ["| settings | column type | stored value | Connect schema | value |", "| --- | --- | --- | --- | --- |"]
 MAPPINGS = ("precision_only", "best_fit", "best_fit_eager_double")

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 from jdbc_server import FULL, Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 from connectors.jdbc.log.task import JdbcLogTask
-from connectors.jdbc.task import JdbcSourceTask
+from connectors.jdbc.source.task import JdbcSourceTask
 
 PATIENCE_S = 60.0
 

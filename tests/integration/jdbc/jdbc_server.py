@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
-from connect.services.sql import SqlEndpoint
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.source import JdbcSourceConnector
-from connectors.jdbc.task import JdbcSourceTask
+from connect.lib.deadline import Deadline
+from connect.tools.services.sql import SqlEndpoint
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source.connector import JdbcSourceConnector
+from connectors.jdbc.source.task import JdbcSourceTask
 
 JDBC = {"postgres": "postgresql", "mariadb": "mariadb", "mysql": "mysql"}
 DRIVERS = {"postgres": "postgresql+psycopg", "mariadb": "mariadb+pymysql", "mysql": "mysql+pymysql"}

@@ -13,11 +13,11 @@ from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.arrow import arrow_type
 from connect.api.connector import SinkContext
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.sink import JdbcSinkConnector, JdbcSinkTask
 
 KEY = s.struct({"id": s.INT64})

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connectors.jdbc.task import JdbcSourceTask
+from connect.lib.deadline import Deadline
+from connectors.jdbc.source.task import JdbcSourceTask
 
 WRITERS = 8
 _CRASHES_PER_S = 0.7

@@ -7,8 +7,8 @@ from jdbc_drive import OffsetStore, batches
 from jdbc_log import log_run
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
+from connect.lib.deadline import Deadline
 
 SERVERS = pytest.mark.parametrize("server", ["postgres", "mariadb"], indirect=True)
 BAD = {

@@ -13,11 +13,11 @@ from jdbc_server import Server
 from jdbc_stress import Committed, Row, Writer
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.bulk import BulkPlan, BulkReader, Split, SplitSize
-from connect.api.deadline import Deadline
+from connect.api.optional.bulk import BulkPlan, BulkReader, Split, SplitSize
 from connect.api.records import Batch, Column
-from connectors.jdbc import bulk
-from connectors.jdbc.source import JdbcSourceConnector
+from connect.lib.deadline import Deadline
+from connectors.jdbc.source import bulk
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 ROWS = 600
 WRITERS = 6

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from jdbc_server import Server
 
-from connect.api.bulk import BulkPlan, Split, SplitSize
-from connect.api.deadline import Deadline
-from connectors.jdbc import bulk
-from connectors.jdbc.source import JdbcSourceConnector
+from connect.api.optional.bulk import BulkPlan, Split, SplitSize
+from connect.lib.deadline import Deadline
+from connectors.jdbc.source import bulk
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 MODES = {
     "incrementing": {"mode": "incrementing", "incrementing__column__name": "id"},

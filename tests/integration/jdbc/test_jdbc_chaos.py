@@ -18,8 +18,8 @@ from e2e_worker import WorkerProcess
 from jdbc_server import JDBC, Server
 from jdbc_stress import WRITERS, Committed, Writer
 
-from connect.api.deadline import Deadline
-from connect.services import KafkaEndpoint
+from connect.lib.deadline import Deadline
+from connect.tools.services import KafkaEndpoint
 
 STRESS_S = float(os.environ.get("CONNECT_STRESS_S", "60"))
 ROWS = 20_000

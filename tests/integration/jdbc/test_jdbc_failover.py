@@ -16,12 +16,12 @@ from jdbc_log_writer import MANY
 from jdbc_server import DRIVERS, Server
 from sql_services import installed
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
-from connect.services.process import Command, run_to_end
-from connect.services.sql import SqlEndpoint, as_plain_user
+from connect.lib.deadline import Deadline
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.process.process import Command, run_to_end
+from connect.tools.services.sql import SqlEndpoint, as_plain_user
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 SERVICES = {"postgres": PostgresService, "mariadb": MariaDbService}

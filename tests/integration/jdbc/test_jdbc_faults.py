@@ -12,8 +12,8 @@ from jdbc_log import LogRun, log_run
 from jdbc_server import DRIVERS, FULL, Server
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connect.lib.deadline import Deadline
 
 BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
 postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)

@@ -13,10 +13,10 @@ from jdbc_server import FULL, Server
 from jdbc_stress import Committed, Reader, Row, Writer
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
-from connectors.jdbc import first_read, offsets
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.task import JdbcSourceTask
+from connect.lib.deadline import Deadline
+from connectors.jdbc.follow import first_read, offsets
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.source.task import JdbcSourceTask
 
 STRESS_S = float(os.environ.get("CONNECT_STRESS_S", "0"))
 ROWS = 1500

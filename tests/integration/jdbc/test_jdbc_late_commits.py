@@ -11,10 +11,10 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_server import Server
 from test_jdbc_stress import COLUMNS, MODES
 
-from connect.api.deadline import Deadline
-from connectors.jdbc import snapshots
-from connectors.jdbc.database import Database
-from connectors.jdbc.task import JdbcSourceTask
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settled import snapshots
+from connectors.jdbc.source.task import JdbcSourceTask
 
 INSERT = "INSERT INTO {t} (ts, version) VALUES (CURRENT_TIMESTAMP(6), 1)"
 
@@ -131,9 +131,9 @@ def test_a_row_replaced_just_before_the_rows_are_read_comes(
     server: Server, mode: str, reader: str, monkeypatch: pytest.MonkeyPatch
 ):
     if reader == "adbc":
-        monkeypatch.setattr("connectors.jdbc.database.libpq_module", lambda: None)
+        monkeypatch.setattr("connectors.jdbc.connection.connection.libpq_module", lambda: None)
     if reader == "unexported":
-        monkeypatch.setattr("connectors.jdbc.database._EXPORT", "SELECT 1/0")
+        monkeypatch.setattr("connectors.jdbc.connection.connection._EXPORT", "SELECT 1/0")
     server.run(
         f"CREATE TABLE {{t}} ({COLUMNS[server.name]})",
         "INSERT INTO {t} (ts, version) SELECT now() - interval '1 minute' + g * interval '1 second', 1 "

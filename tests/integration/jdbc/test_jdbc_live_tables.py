@@ -11,10 +11,10 @@ from jdbc_drive import OffsetStore, batches, opened, rows, run_sql
 from jdbc_server import FULL, Server
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
-from connectors.jdbc.task import JdbcSourceTask
+from connect.lib.deadline import Deadline
+from connectors.jdbc.source.task import JdbcSourceTask
 
 BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}
 

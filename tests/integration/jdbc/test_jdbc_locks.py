@@ -11,10 +11,10 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_server import Server
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.postgres_copy import PostgresCopy
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.postgres_copy import PostgresCopy
+from connectors.jdbc.settings.config import JdbcSourceConfig
 
 pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'ALTER%%{t}%%'"

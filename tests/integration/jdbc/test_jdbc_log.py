@@ -12,7 +12,7 @@ from jdbc_log_writer import MANY, Writer, content, two_tables
 from jdbc_server import Server
 from test_jdbc_servers import POSTGRES_TYPES
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 

@@ -10,8 +10,8 @@ import pytest
 from jdbc_log import LogRun, log_run
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
+from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 KINDS = {

@@ -11,8 +11,8 @@ import pytest
 from jdbc_log import PATIENCE_S, LogRun, log_run
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
 
 mariadb = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 MANY = {"postgres": "generate_series(1, 40) AS s(i)", "mariadb": "(SELECT seq AS i FROM seq_1_to_40) s"}

@@ -13,12 +13,12 @@ from jdbc_log import LogRun, log_run
 from jdbc_server import Server
 from table_writers import TableWriters, require_order
 
-from connect.api.bulk import ReadSplit, Split, SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connect.api.optional.bulk import ReadSplit, Split, SplitSize
 from connect.api.records import Batch, Column, SourcePosition
-from connectors.jdbc.log.position import read_offset
-from connectors.jdbc.source import JdbcSourceConnector
+from connect.lib.deadline import Deadline
+from connectors.jdbc.log.shared.position import read_offset
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 ROWS = 600
 PAIR = (-ROWS // 4, ROWS * 3 // 2)

@@ -6,9 +6,9 @@ import pytest
 from jdbc_log import forget, log_run
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.jdbc.log import pg_reader
+from connect.lib.deadline import Deadline
+from connectors.jdbc.log.postgres import reader as pg_reader
 
 pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 

@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from jdbc_server import Server
 from jdbc_statements import StatementDraw
 
-from connectors.jdbc.database import Database
+from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.ddl.statements import Untold
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import Statement
-from connectors.jdbc.log.mysql_catalog import catalog_table, schema_charsets
-from connectors.jdbc.log.schema_history import SchemaHistory
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.mysql.catalog import catalog_table, schema_charsets
+from connectors.jdbc.log.mysql.schema_history import SchemaHistory
+from connectors.jdbc.settings.table_choice import TableName
 
 SCHEMA = "connect"
 STATEMENTS = 60

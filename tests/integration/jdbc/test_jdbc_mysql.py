@@ -14,9 +14,9 @@ from test_jdbc_log_bulk import read_and_follow
 from test_jdbc_log_mariadb import MORE
 from test_jdbc_servers import MARIADB_TYPES
 
-from connect.api.bulk import SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.api.optional.bulk import SplitSize
+from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.parametrize("server", ["mysql"], indirect=True)
 DOCUMENTS = [

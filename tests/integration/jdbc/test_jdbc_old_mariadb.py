@@ -11,8 +11,8 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_old_handshake import VERSION, OldHandshake
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 MODE = {"mode": "timestamp", "timestamp__column__name": "ts", "timestamp__granularity": "micros_long"}

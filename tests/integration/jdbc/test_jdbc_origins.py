@@ -7,8 +7,8 @@ from pathlib import Path
 from jdbc_drive import OffsetStore, batches, connector, rows, run_sql
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
-from connectors.jdbc.source import JdbcSourceConnector
+from connect.lib.deadline import Deadline
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 CUT = "digits of a second behind the third are cut off"
 TYPED, LESS, IN_PART = "with its type", "in a type that says less", "in part"

@@ -7,7 +7,7 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
 from jdbc_server import Server
 
-from connect.services.ports import free_ports
+from connect.tools.services.process.ports import free_ports
 
 pytestmark = pytest.mark.parametrize("server", ["mariadb"], indirect=True)
 

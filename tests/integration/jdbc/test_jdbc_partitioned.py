@@ -7,8 +7,8 @@ from jdbc_drive import OffsetStore, batches, rows
 from jdbc_log import log_run
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 

@@ -13,13 +13,13 @@ from jdbc_server import Server
 from sql_services import installed
 from test_jdbc_failover import TABLE, Standby, _as_server, _said_by, _wait_for
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
-from connect.services.sql import SqlEndpoint
-from connectors.jdbc import horizon
-from connectors.jdbc.task import JdbcSourceTask
+from connect.lib.deadline import Deadline
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.sql import SqlEndpoint
+from connectors.jdbc.settled import settled_time as horizon
+from connectors.jdbc.source.task import JdbcSourceTask
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 BOTH = {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"}

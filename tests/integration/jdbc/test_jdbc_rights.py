@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from jdbc_server import Server
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connect.api.findings import Aspect, Finding, Weight
+from connect.api.optional.findings import Aspect, Finding, Weight
+from connect.lib.deadline import Deadline
 
 PASSWORD = "hunter-2222"
 BY_ID = {"mode": "incrementing", "incrementing__column__name": "id"}

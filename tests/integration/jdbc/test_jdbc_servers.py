@@ -14,9 +14,9 @@ from jdbc_server import FULL, Server
 
 from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 
 
 @pytest.fixture

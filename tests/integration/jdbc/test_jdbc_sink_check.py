@@ -8,11 +8,11 @@ import pytest
 from jdbc_server import JDBC, Server
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
+from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.check import check
-from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.database import DeniedError, TargetDatabase
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.sink import JdbcSinkConnector
 
 pytestmark = pytest.mark.integration

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 from jdbc_server import JDBC, Server
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 pytestmark = pytest.mark.integration
 KILLS = [1, pytest.param(5, marks=pytest.mark.chaos)]

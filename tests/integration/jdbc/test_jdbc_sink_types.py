@@ -18,12 +18,12 @@ from jdbc_server import JDBC, Server
 from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.arrow import arrow_type
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.time_types import TIME_TYPES
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.sink import JdbcSinkConnector, JdbcSinkTask
 
 pytestmark = pytest.mark.integration

@@ -12,7 +12,7 @@ from jdbc_log import log_run
 from jdbc_server import DRIVERS, Server
 
 from connect.api.errors import ConnectError
-from connect.services.sql import SqlEndpoint
+from connect.tools.services.sql import SqlEndpoint
 
 BAD = (1, 9, 10, 20)
 """Ids of rows whose text is LATIN1."""

@@ -9,7 +9,7 @@ import pytest
 from jdbc_drive import OffsetStore, batches, opened, run_sql
 from jdbc_sqlite import ids, with_restarts
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 ONCE = {"mode": "bulk", "poll__interval__ms": 600_000, "table__whitelist": "t"}
 

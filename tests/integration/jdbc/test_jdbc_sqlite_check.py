@@ -8,8 +8,8 @@ import pytest
 from jdbc_drive import OffsetStore, connector, opened, run_sql
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
+from connect.lib.deadline import Deadline
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from jdbc_drive import OffsetStore, batches, connector, rows, run_sql
 
 from connect.api.allowed_paths import EVERYWHERE
-from connectors.jdbc import first_read, offsets
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.follow import first_read, offsets
+from connectors.jdbc.settings.table_choice import TableName
 
 BY_ID = {"mode": "incrementing", "incrementing__column__name": "id", "table__whitelist": "t"}
 SHARED = {**BY_ID, "initial__read__parallelism": 4, "batch__max__rows": 50, "poll__interval__ms": 20}

@@ -25,7 +25,7 @@ def read_all(path: Path, settings: dict[str, str]) -> tuple[int, int]:
     """Rows read, and the peak of the process in MB."""
     from jdbc_drive import OffsetStore, opened
 
-    from connect.api.deadline import Deadline
+    from connect.lib.deadline import Deadline
 
     task = opened(
         path, OffsetStore(), table__whitelist="t", batch__max__rows=5000, poll__interval__ms=600_000, **settings

@@ -9,8 +9,8 @@ import pytest
 from jdbc_drive import OffsetStore, batches, opened, rows, run_sql
 from jdbc_sqlite import ids, insert, with_restarts
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError, SchemaError
+from connect.lib.deadline import Deadline
 
 FAST = {"poll__interval__ms": 20, "table__whitelist": "t"}
 INCREMENTING = {"mode": "incrementing", "incrementing__column__name": "id"}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jdbc_drive import OffsetStore, batches, opened, rows, run_sql
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 BOTH = {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"}
 TIMESTAMP = {"mode": "timestamp", "timestamp__column__name": "ts"}

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from jdbc_server import Server
 from jdbc_stress import WRITERS, Committed, Reader, Writer, lost
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 STRESS_S = float(os.environ.get("CONNECT_STRESS_S", "8"))
 ROWS = 500

@@ -14,10 +14,10 @@ from jdbc_log import log_run
 from jdbc_server import DRIVERS, Server
 from sql_services import installed
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connect.services.mariadb import MariaDbService
-from connect.services.postgres import PostgresService
+from connect.lib.deadline import Deadline
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
 
 
 def _certificate(folder: Path) -> None:

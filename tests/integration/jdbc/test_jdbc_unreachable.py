@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connectors.jdbc.check import check
-from connectors.jdbc.config import JdbcSourceConfig
+from connect.lib.deadline import Deadline
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source.check import check
 
 POSTGRES, MARIADB = "jdbc:postgresql://127.0.0.1:{port}/shop", "jdbc:mariadb://127.0.0.1:{port}/shop"
 

@@ -8,10 +8,10 @@ import pytest
 from kafka_clients import Clients
 from kafka_drive import Table, in_s
 
-from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.client.settings import consumer_settings, producer_settings
+from connect.kafka.log.kv_log import KeyValueLog
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import consumer_settings, producer_settings
-from connect.services import KafkaEndpoint, KafkaService
+from connect.tools.services import KafkaEndpoint, KafkaService
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 from contextlib import ExitStack
 
-from connect.api.deadline import Deadline
-from connect.kafka.consumer import BatchConsumer
-from connect.kafka.producer import BatchProducer
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.topics import TopicAdmin
-from connect.services import KafkaEndpoint
+from connect.lib.deadline import Deadline
+from connect.tools.services import KafkaEndpoint
 
 
 class Clients:

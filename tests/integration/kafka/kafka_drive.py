@@ -4,9 +4,9 @@ import threading
 
 import pyarrow as pa
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 
 
 def in_s(timeout_s):

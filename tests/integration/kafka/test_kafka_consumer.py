@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 from kafka_drive import Member, in_s, send
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.kafka.errors import FencedError
+from connect.kafka.client.errors import FencedError
 from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 
 
 def ignore(_):

@@ -4,9 +4,9 @@ import pytest
 from kafka_drive import in_s
 
 from connect.api.errors import ConnectError
-from connect.kafka.errors import FencedError
-from connect.kafka.kv_log import KeyValueLog
-from connect.kafka.settings import consumer_settings
+from connect.kafka.client.errors import FencedError
+from connect.kafka.client.settings import consumer_settings
+from connect.kafka.log.kv_log import KeyValueLog
 
 
 def test_each_reads_what_the_other_wrote(clients, topic_name, open_log):

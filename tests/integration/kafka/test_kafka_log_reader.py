@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.kafka.log_reader import Span, read_record, read_spans
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings
+from connect.kafka.consume.log_reader import Span, read_record, read_spans
+from connect.lib.deadline import Deadline
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import pytest
 from kafka_drive import in_s, send
 
 from connect.api.records import TopicPartition
-from connect.kafka import inner_client
-from connect.kafka.pooled_producer import PooledProducer, ProducerPool
+from connect.kafka.client import inner_client
+from connect.kafka.client.settings import producer_settings
+from connect.kafka.consume.reads import PlainReads
+from connect.kafka.produce.pooled_producer import PooledProducer, ProducerPool
 from connect.kafka.raw import RawBatch
-from connect.kafka.reads import PlainReads
-from connect.kafka.settings import producer_settings
 
 
 @pytest.fixture(autouse=True)

@@ -8,17 +8,17 @@ import pyarrow as pa
 import pytest
 from kafka_clients import Clients
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connect.kafka import pooled_producer
-from connect.kafka.errors import FatalProducerError, PartlySentError
-from connect.kafka.inner_client import client_of
-from connect.kafka.kv_writer import RecordWriter
-from connect.kafka.librdkafka import library
-from connect.kafka.pooled_producer import LITTLE_ROWS, PooledProducer, ProducerPool
+from connect.kafka.client.errors import FatalProducerError, PartlySentError
+from connect.kafka.client.inner_client import client_of
+from connect.kafka.client.librdkafka import library
+from connect.kafka.client.settings import producer_settings
+from connect.kafka.log.kv_writer import RecordWriter
+from connect.kafka.produce import pooled_producer
+from connect.kafka.produce.pooled_producer import LITTLE_ROWS, PooledProducer, ProducerPool
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import producer_settings
-from connect.services import KafkaService
+from connect.lib.deadline import Deadline
+from connect.tools.services import KafkaService
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import pytest
 from kafka_drive import in_s, read_values
 
 from connect import native
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.kafka.errors import FencedError, PartlySentError
+from connect.kafka.client.errors import FencedError, PartlySentError
 from connect.kafka.raw import RawBatch, SharedHeaders
+from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.usefixtures("kafka")
 

@@ -4,10 +4,10 @@ from kafka_drive import in_s
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.errors import FencedError
+from connect.kafka.admin.topics import InternalTopic, TopicSpec
+from connect.kafka.client.errors import FencedError
+from connect.kafka.client.settings import producer_settings
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import producer_settings
-from connect.kafka.topics import InternalTopic, TopicSpec
 
 
 def internal(name, **more):

@@ -6,12 +6,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.consumer import BatchConsumer
-from connect.runtime.sink_loop import SinkLoop
-from connect.services import KafkaEndpoint
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.lib.deadline import Deadline
+from connect.runtime.sink.sink_loop import SinkLoop
+from connect.tools.services import KafkaEndpoint
 
 pytestmark = pytest.mark.integration
 

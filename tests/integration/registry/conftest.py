@@ -10,8 +10,8 @@ import urllib3
 from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from connect.api.plugin import PluginKind
-from connect.plugins import Catalog
-from connect.services import RegistryEndpoint
+from connect.plugins.catalog import Catalog
+from connect.tools.services import RegistryEndpoint
 
 MakeConverter = Callable[..., Any]
 

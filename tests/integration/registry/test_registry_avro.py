@@ -19,8 +19,8 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Column
-from connect.services import SchemaRegistryService
 from connect.testing.equality import difference
+from connect.tools.services import SchemaRegistryService
 
 CONVERTER = "io.confluent.connect.avro.AvroConverter"
 UTC = dt.UTC

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import requests
 from e2e_worker import WorkerProcess
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 
 @contextmanager

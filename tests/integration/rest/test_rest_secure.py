@@ -5,7 +5,7 @@ import requests
 import trustme
 from e2e_worker import WorkerProcess, wait_for
 
-from connect.services.ports import free_ports
+from connect.tools.services.process.ports import free_ports
 
 USER = ("ada", "love:lace")
 SOURCE = {"connector.class": "FileStreamSource", "tasks.max": "1", "topic": "t", "file": "/tmp/no-such-file"}

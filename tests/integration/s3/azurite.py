@@ -15,10 +15,10 @@ from typing import ClassVar, Final
 import requests
 from obstore.store import AzureStore
 
-from connect.services.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
-from connect.services.errors import ArtifactError
-from connect.services.ports import LOOPBACK, accepts_connections
-from connect.services.supervised import SupervisedService
+from connect.tools.services.process.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
+from connect.tools.services.process.errors import ArtifactError
+from connect.tools.services.process.ports import LOOPBACK, accepts_connections
+from connect.tools.services.process.supervised import SupervisedService
 
 _VERSION: Final = "3.37.0"
 _API: Final = "2021-12-02"

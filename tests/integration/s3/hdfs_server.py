@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 import requests
 
-from connect.services.ivy import Artifact, fetch
-from connect.services.java import find_java
-from connect.services.ports import LOOPBACK, accepts_connections
-from connect.services.supervised import SupervisedService
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.java import find_java
+from connect.tools.services.process.ports import LOOPBACK, accepts_connections
+from connect.tools.services.process.supervised import SupervisedService
 
 HADOOP_VERSION: Final = "3.4.2"
 SUPERUSER: Final = "superuser"

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 from botocore.config import Config
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.schema import Schema
-from connect.services import S3Endpoint
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.sink import S3SinkConnector, S3SinkTask
+from connect.tools.services import S3Endpoint
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
 
 PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"
 ROWS = s.struct({"n": s.INT64, "p": s.STRING})

@@ -16,8 +16,8 @@ from s3_sink_driver import Objects, batch, open_task, properties, soon
 from connect.api import schema as s
 from connect.api.records import Batch, Column, Header, TopicPartition
 from connect.convert.avro.values import avro_values
-from connect.services import S3Endpoint
 from connect.testing.fakes import FakeSinkContext
+from connect.tools.services import S3Endpoint
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.aiven.sink import AivenS3SinkConnector
 

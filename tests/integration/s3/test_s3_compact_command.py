@@ -12,7 +12,7 @@ from s3_sink_driver import Objects, batch, open_task, properties, soon
 
 from connect.api import schema as s
 from connect.api.records import TopicPartition
-from connect.services import S3Endpoint
+from connect.tools.services import S3Endpoint
 
 pytestmark = pytest.mark.integration
 

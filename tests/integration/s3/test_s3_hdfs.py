@@ -17,10 +17,10 @@ from s3_sink_driver import PARQUET, ROWS, batch, open_task, soon, write_with_cra
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.services.errors import ArtifactError, JavaNotFoundError
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.sink import S3SinkConnector
-from connectors.s3.store import Bucket, Upload
+from connect.tools.services.process.errors import ArtifactError, JavaNotFoundError
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.sink import S3SinkConnector
+from connectors.s3.stores.store import Bucket, Upload
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]  # 90 MB are fetched, and a cluster starts in 10 to 40 s
 

@@ -10,13 +10,13 @@ from iceberg_processes import TOPIC, Storm
 from pyiceberg.catalog.sql import SqlCatalog
 from s3_sink_driver import PARQUET
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import TopicPartition
-from connect.services import S3Endpoint
-from connectors.s3.config import S3SinkConfig
+from connect.lib.deadline import Deadline
+from connect.tools.services import S3Endpoint
 from connectors.s3.connector import connector
 from connectors.s3.iceberg.witnesses import told_by
+from connectors.s3.settings.config import S3SinkConfig
 
 pytestmark = pytest.mark.integration
 

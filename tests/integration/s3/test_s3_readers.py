@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from s3_sink_driver import Objects, batch, open_task, properties, soon
 
 from connect.api.records import TopicPartition
-from connect.services import S3Endpoint
+from connect.tools.services import S3Endpoint
 
 FIELDS = {
     "partitioner_class": "io.confluent.connect.storage.partitioner.FieldPartitioner",

@@ -13,10 +13,10 @@ import pytest
 from s3_sink_driver import Objects, batch, connector, open_task, properties, soon
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, TopicPartition
-from connect.services import S3Endpoint, SeaweedS3Service
+from connect.lib.deadline import Deadline
+from connect.tools.services import S3Endpoint, SeaweedS3Service
 
 JSON = "io.confluent.connect.s3.format.json.JsonFormat"
 BYTES = "io.confluent.connect.s3.format.bytearray.ByteArrayFormat"

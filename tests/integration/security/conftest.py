@@ -8,7 +8,7 @@ import pytest
 from attacked import SECRET, Target
 from e2e_worker import WorkerProcess
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from e2e_worker import WorkerProcess
 
-from connect.services import KafkaEndpoint
+from connect.tools.services import KafkaEndpoint
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium).")

@@ -17,14 +17,14 @@ from connect.api.errors import ConfigError, RejectedRowsError
 from connect.api.plugin import PluginKind
 from connect.backfill.child import BackfillChildren
 from connect.backfill.engines.local import LocalEngine
-from connect.cluster.forked_host import ForkedHosts
-from connect.cluster.host_process import CommandProcess, python_host
+from connect.cluster.hosts.forked_host import ForkedHosts
+from connect.cluster.hosts.host_process import CommandProcess, python_host
 from connect.convert.protobuf.compile import compile_proto
-from connect.evaluate.children import asked_of
-from connect.plugins import Catalog
-from connect.rest.evaluation_jobs import EvaluationJobs
-from connect.runtime.connector_settings import ConnectorSettings
-from connect.services import KafkaEndpoint, RegistryEndpoint
+from connect.plugins.catalog import Catalog
+from connect.poc.sandbox.children import asked_of
+from connect.rest.jobs.evaluation_jobs import EvaluationJobs
+from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.tools.services import KafkaEndpoint, RegistryEndpoint
 
 NAMES = ("connect", "grpc_tools", "multiprocessing", "socket", "json", "pyspark", "sitecustomize")
 SPRUNG = "sprung"

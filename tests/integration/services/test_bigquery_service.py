@@ -9,7 +9,7 @@ from http import HTTPStatus
 import pytest
 import requests
 
-from connect.services.bigquery import BigQueryService
+from connect.tools.services.bigquery import BigQueryService
 
 pytestmark = pytest.mark.integration
 

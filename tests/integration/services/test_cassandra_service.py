@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cassandra.cluster import Cluster
 
-from connect.services.cassandra import CassandraService
-from connect.services.polling import poll_until
+from connect.tools.services.cassandra import CassandraService
+from connect.tools.services.process.polling import poll_until
 
 
 def test_a_killed_node_comes_back_with_what_it_acknowledged() -> None:

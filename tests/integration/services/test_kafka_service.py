@@ -7,14 +7,14 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from connect.services import (
+from connect.tools.services import (
     JavaNotFoundError,
     KafkaEndpoint,
     KafkaService,
     PortTakenError,
     ServiceStartError,
 )
-from connect.services.polling import poll_until
+from connect.tools.services.process.polling import poll_until
 
 
 def test_what_is_produced_can_be_consumed(kafka: KafkaEndpoint, topic_name: str) -> None:
@@ -46,7 +46,7 @@ def test_a_killed_broker_comes_back_on_the_same_port_with_its_data_and_stop_may_
 def test_a_broker_starts_from_loaded_classes_and_kill_9_of_the_parent_leaves_nothing_of_it() -> None:
     program = """
 import signal
-from connect.services import KafkaService
+from connect.tools.services import KafkaService
 service = KafkaService(heap_mib=256)
 service.start()
 print(service.pid, service.log_path.parent, flush=True)

@@ -3,7 +3,7 @@
 import pymysql
 from sql_services import installed
 
-from connect.services.mariadb import MariaDbService
+from connect.tools.services.mariadb import MariaDbService
 
 
 def test_a_server_that_starts_leaves_the_temporary_tables_of_another_one():

@@ -3,7 +3,7 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-from connect.services import RegistryEndpoint
+from connect.tools.services import RegistryEndpoint
 
 
 def test_a_registered_schema_is_read_back_and_an_incompatible_one_refused(

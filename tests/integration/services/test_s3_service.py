@@ -6,7 +6,7 @@ import psutil
 import pytest
 from botocore.exceptions import ClientError
 
-from connect.services import S3Endpoint, SeaweedS3Service, ServiceError
+from connect.tools.services import S3Endpoint, SeaweedS3Service, ServiceError
 
 
 def test_what_is_put_can_be_got(s3: S3Endpoint, s3_bucket: str, unique: str) -> None:

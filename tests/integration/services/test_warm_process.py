@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import warm_process
 
-from connect.services.polling import poll_until
+from connect.tools.services.process.polling import poll_until
 
 UNREACHABLE = (
     "bootstrap.servers: 127.0.0.1:1\ngroup.id: g\nlisteners: http://127.0.0.1:0\nconfig.storage.topic: a\n"

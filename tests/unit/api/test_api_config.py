@@ -28,7 +28,7 @@ from connect.api.config import (
     text_of,
 )
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.secrets import HIDDEN
+from connect.lib.secrets import HIDDEN
 
 SECRET = "hunter2"
 BLANK = "".join(map(chr, range(33)))

@@ -12,7 +12,8 @@ from pydantic import AfterValidator
 
 from connect.api.config import Config, key
 from connect.api.errors import ConfigError
-from connect.api.secrets import (
+from connect.api.url import Url, Urls, UrlText
+from connect.lib.secrets import (
     KnownSecrets,
     hidden_in,
     is_private_text,
@@ -22,7 +23,6 @@ from connect.api.secrets import (
     restored,
     secrets_in,
 )
-from connect.api.url import Url, Urls, UrlText
 
 S = "s3cr3t-c4n4ry"
 

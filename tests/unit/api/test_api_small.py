@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type, connect_schema
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RejectedRowsError, SchemaError
-from connect.api.nearest import nearest
 from connect.api.time_types import time_type
+from connect.lib.deadline import Deadline
+from connect.lib.nearest import nearest
 from connect.testing.strategies import schemas
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from connect.api.bulk import Split
-from connect.api.deadline import Deadline
 from connect.api.errors import SchemaError
+from connect.api.optional.bulk import Split
 from connect.api.records import Batch, Column, SourcePosition
-from connect.backfill.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
-from connect.backfill.markers import Marker, markers
-from connect.backfill.parts import ChunkRest, Part, Rejected, record_parts
-from connect.backfill.read_ahead import ReadAhead
-from connect.kafka.errors import FencedError
+from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
+from connect.backfill.job.markers import Marker, markers
+from connect.backfill.job.parts import ChunkRest, Part, Rejected, record_parts
+from connect.backfill.lane.read_ahead import ReadAhead
+from connect.kafka.client.errors import FencedError
 from connect.kafka.raw import RawBatch
-from connect.runtime.pipeline import Encoded
+from connect.lib.deadline import Deadline
+from connect.runtime.records.pipeline import Encoded
 
 JOB, TOPIC, MARKERS, LETTERS = "numbers", "rows", "markers", "letters"
 PAGE = 10

@@ -11,10 +11,10 @@ from fake_lane import LETTERS, MARKERS, Broker, CountedNumbers, Numbers, PickyNu
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
-from connect.backfill import chunk as protocol
-from connect.backfill.chunk import Step, Wish
-from connect.backfill.markers import Marker, chunk_states
-from connect.kafka.errors import FencedError
+from connect.backfill.job import chunk as protocol
+from connect.backfill.job.chunk import Step, Wish
+from connect.backfill.job.markers import Marker, chunk_states
+from connect.kafka.client.errors import FencedError
 
 WORK = chunks(3, 40)
 EVERY_ROW = Counter(range(120))
@@ -191,7 +191,7 @@ def test_a_marker_tells_the_order_free_checksum_of_its_rows():
 
 
 def decoded(record):
-    from connect.backfill.markers import parsed
+    from connect.backfill.job.markers import parsed
 
     key, value = record
     return {**parsed(key), **parsed(value)}

@@ -12,13 +12,13 @@ from fake_lane import TOPIC, Broker, Numbers, committed_markers, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connect.api.bulk import Split
+from connect.api.optional.bulk import Split
 from connect.api.records import Batch, Column, SourcePosition
-from connect.backfill import division
-from connect.backfill.chunk import Step
-from connect.backfill.division import PIECES, pieces_of, placed_chunks
-from connect.backfill.markers import Marker, chunk_states, markers
-from connectors.jdbc.splits import divided
+from connect.backfill.job import division
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.division import PIECES, pieces_of, placed_chunks
+from connect.backfill.job.markers import Marker, chunk_states, markers
+from connectors.jdbc.follow.splits import divided
 
 END = 1_000_000
 ROUNDS_AT_MOST = 60

@@ -12,8 +12,8 @@ from py4j.protocol import Py4JJavaError
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.engines.spark import SparkEngine, collected, python_variables, spark_settings
 from connect.backfill.engines.spark_errors import refused, remedy
+from connect.backfill.job.spec import Engine
 from connect.backfill.package import needed, write_metadata
-from connect.backfill.spec import Engine
 
 
 def test_an_archive_is_given_to_spark_with_its_python():

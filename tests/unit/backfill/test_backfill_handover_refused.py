@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from connect.backfill.handover import require_stopped
-from connect.backfill.job import JobState, JobStateError
+from connect.backfill.job.job import JobState, JobStateError
 
 
 @pytest.mark.parametrize(

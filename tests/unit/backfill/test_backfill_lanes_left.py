@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.backfill.chunk import LaneLimits, LaneReport, LaneWork, Wish
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.engines.spark import collected
 from connect.backfill.estimate import cores_at_work
-from connect.backfill.job import JobPace, Jobs, JobWish
-from connect.backfill.job_store import StateTopics
-from connect.backfill.kinds import JobConnectors
-from connect.backfill.lane import LaneTask, wish_of
-from connect.backfill.limits import require_room
-from connect.backfill.pace import LanesLeft, Pace
-from connect.backfill.spec import BackfillSpec
+from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Wish
+from connect.backfill.job.job import JobPace, Jobs, JobWish
+from connect.backfill.job.job_store import StateTopics
+from connect.backfill.job.kinds import JobConnectors
+from connect.backfill.job.limits import require_room
+from connect.backfill.job.pace import LanesLeft, Pace
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.lane.lane import LaneTask, wish_of
 
 
 def lane(number: int = 0, **pace: int) -> LaneTask:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from connect.api.bulk import Split
-from connect.backfill.division import STRAND, lanes_of, placed_chunks
+from connect.api.optional.bulk import Split
+from connect.backfill.job.division import STRAND, lanes_of, placed_chunks
 
 
 def test_chunks_are_shared_out_in_turn():

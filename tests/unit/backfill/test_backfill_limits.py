@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from connect.api.bulk import SourceLoad
 from connect.api.errors import ConfigError, RetriableError
-from connect.backfill.job import Job, JobPace, Jobs, JobState
-from connect.backfill.limits import limited, require_told
-from connect.backfill.pace import Pace, SourceGuard, Throttle, Window
-from connect.backfill.spec import BackfillSpec, Engine, Limits
+from connect.api.optional.bulk import SourceLoad
+from connect.backfill.job.job import Job, JobPace, Jobs, JobState
+from connect.backfill.job.limits import limited, require_told
+from connect.backfill.job.pace import Pace, SourceGuard, Throttle, Window
+from connect.backfill.job.spec import BackfillSpec, Engine, Limits
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}
 

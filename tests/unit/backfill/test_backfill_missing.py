@@ -8,12 +8,12 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.backfill import missing
-from connect.backfill.markers import HEADER_JOB
-from connect.kafka.log_reader import Span
+from connect.backfill.job.markers import HEADER_JOB
+from connect.backfill.verify import missing
+from connect.kafka.consume.log_reader import Span
 from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 
 PLACE, SPAN, BEGAN_MS = TopicPartition("t", 2), Span(0, 100), 1000
 

@@ -8,8 +8,8 @@ import pytest
 from fake_lane import chunks
 
 from connect.api.errors import RetriableError
-from connect.backfill.parts import ChunkRest, Part
-from connect.backfill.read_ahead import ReadAhead
+from connect.backfill.job.parts import ChunkRest, Part
+from connect.backfill.lane.read_ahead import ReadAhead
 
 FIRST, SECOND, THIRD = (ChunkRest(chunk) for chunk in chunks(3, 20))
 _SOON_S = 10.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.backfill import request_bounds
 from connect.backfill.child import BackfillChildren
-from connect.backfill.job import JobStateError
-from connect.backfill.request_bounds import check_bounds, within_bounds
-from connect.backfill.spec import BackfillSpec
-from connect.runtime.worker_config import WorkerConfig
+from connect.backfill.job import request_bounds
+from connect.backfill.job.job import JobStateError
+from connect.backfill.job.request_bounds import check_bounds, within_bounds
+from connect.backfill.job.spec import BackfillSpec
+from connect.runtime.settings.worker_config import WorkerConfig
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = {

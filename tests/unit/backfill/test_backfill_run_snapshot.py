@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from connect.api.bulk import BulkPlan, ReadSplit, Split, SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.api.optional.bulk import BulkPlan, ReadSplit, Split, SplitSize
 from connect.api.records import SourcePosition
-from connect.backfill.run_snapshot import RunSnapshot, length_warnings, planned_in_one
+from connect.backfill.lane.run_snapshot import RunSnapshot, length_warnings, planned_in_one
+from connect.lib.deadline import Deadline
 
 CHUNK = Split("t-1", {"from": 1}, 10)
 PLAN = BulkPlan([CHUNK], (), is_fenced=True)

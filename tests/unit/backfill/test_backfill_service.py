@@ -11,12 +11,12 @@ import pytest
 
 from connect.api.errors import ConfigError, RetriableError
 from connect.backfill import service
-from connect.backfill.chunk import Wish
-from connect.backfill.job import Job, Jobs, JobState, JobStateError, JobWish
+from connect.backfill.job.chunk import Wish
+from connect.backfill.job.job import Job, Jobs, JobState, JobStateError, JobWish
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.stored_spec import checked, runnable, told_to_requests
 from connect.backfill.service import BackfillService
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.stored_spec import checked, runnable, told_to_requests
-from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.settings.worker_config import WorkerConfig
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders-source"}}
 CHOSEN = {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from connect.api.errors import ConfigError
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.spec_file import parse_spec, read_spec
 from connect.backfill.service import checked
-from connect.backfill.spec import BackfillSpec
-from connect.backfill.spec_file import parse_spec, read_spec
 
 GOOD = """\
 apiVersion: backfill/v1

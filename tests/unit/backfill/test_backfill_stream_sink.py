@@ -10,9 +10,9 @@ import pytest
 from fake_lane import TOPIC, Broker, Producer
 
 from connect.api.errors import ConnectError
-from connect.backfill.chunk import Step
-from connect.backfill.markers import parsed
-from connect.kafka.errors import FencedError
+from connect.backfill.job.chunk import Step
+from connect.backfill.job.markers import parsed
+from connect.kafka.client.errors import FencedError
 from connect.spark import kafka_sink as sink_of
 from connect.spark.sink import KafkaSink
 

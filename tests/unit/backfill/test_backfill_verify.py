@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from connect.api.bulk import Split
+from connect.api.optional.bulk import Split
 from connect.api.records import SourcePosition
-from connect.backfill.chunk import Wish
-from connect.backfill.job import Job, Jobs, JobState, JobWish
-from connect.backfill.markers import (
+from connect.backfill.job.chunk import Wish
+from connect.backfill.job.job import Job, Jobs, JobState, JobWish
+from connect.backfill.job.markers import (
     SPLITS_PER_RECORD,
     ChunkState,
     HandoverMarker,
@@ -22,11 +22,11 @@ from connect.backfill.markers import (
     plan_records,
     with_headers,
 )
-from connect.backfill.report import html_report
-from connect.backfill.topic_records import KeySet, RecordTally, digests
-from connect.backfill.value_sample import sampled_chunks
-from connect.backfill.verdict import ChunkVerdict, Keys, TableVerdict, ValuesVerdict, Verdict
-from connect.backfill.verify import chosen_chunks, times_of
+from connect.backfill.verify.report import html_report
+from connect.backfill.verify.topic_records import KeySet, RecordTally, digests
+from connect.backfill.verify.value_sample import sampled_chunks
+from connect.backfill.verify.verdict import ChunkVerdict, Keys, TableVerdict, ValuesVerdict, Verdict
+from connect.backfill.verify.verify import chosen_chunks, times_of
 from connect.kafka.raw import RawBatch
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "c"}}

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pytest
 
 from connect.api.errors import ConnectError
-from connect.cluster.operations import NotLeaderError, Rebalance
-from connect.rest import backfill_watch
-from connect.rest.backfill_watch import BackfillWatch
+from connect.cluster.model.operations import NotLeaderError, Rebalance
+from connect.rest.jobs import backfill_watch
+from connect.rest.jobs.backfill_watch import BackfillWatch
 
 
 class Workers:

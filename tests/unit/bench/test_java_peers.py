@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from connect.services import KafkaService
-from connect.services.errors import ArtifactError
-from connect.services.s3 import S3Endpoint
+from connect.tools.services import KafkaService
+from connect.tools.services.process.errors import ArtifactError
+from connect.tools.services.s3 import S3Endpoint
 from tests.bench.__main__ import gate
 from tests.bench.java.avro_converter import JARS, take_jars
 from tests.bench.measure import Figure, entry

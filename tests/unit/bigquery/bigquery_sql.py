@@ -10,15 +10,15 @@ import duckdb
 import pyarrow as pa
 from bigquery_oracle import Message, batch_of
 
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import placed
-from connectors.bigquery.dedup_values import own_columns
-from connectors.bigquery.merge_sql import Bound, Merge
-from connectors.bigquery.paths import schema_of
-from connectors.bigquery.rows import Admission
-from connectors.bigquery.table_schema import ColumnType
-from connectors.bigquery.tables import deletes_columns, value_columns
-from connectors.bigquery.window import Late, Window, parse_window
+from connectors.bigquery.dedup.dedup_values import own_columns
+from connectors.bigquery.dedup.merge_sql import Bound, Merge
+from connectors.bigquery.dedup.rules import placed
+from connectors.bigquery.dedup.staged_rows import Admission
+from connectors.bigquery.dedup.window import Late, Window, parse_window
+from connectors.bigquery.rows.paths import schema_of
+from connectors.bigquery.rows.table_schema import ColumnType
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.table_columns import deletes_columns, value_columns
 
 TYPES = {
     ColumnType.INTEGER: "BIGINT", ColumnType.STRING: "VARCHAR", ColumnType.BOOLEAN: "BOOLEAN",

@@ -15,17 +15,17 @@ from bigquery_oracle import Message, batch_of
 from bigquery_sql import SqlTable, config, texts
 from google.api_core import exceptions as api
 
-from connect.api.bulk import BulkChunk
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
+from connect.api.optional.bulk import BulkChunk
 from connect.api.records import TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.bigquery.bulk import BigQueryBulkWriter
-from connectors.bigquery.chunk_loads import ChunkLoads
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.merge_sql import Merge
-from connectors.bigquery.sealed import Piece, SealedBatch
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.dedup.merge_sql import Merge
+from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.bulk import BigQueryBulkWriter
+from connectors.bigquery.write.chunk_loads import ChunkLoads
 
 CHUNK = BulkChunk("job", "orders-0-000000", is_stable=True)
 MADE_MS = 1

@@ -17,19 +17,19 @@ from hypothesis import HealthCheck, given, settings
 
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import TopicPartition
-from connectors.bigquery.appending import rows_of
-from connectors.bigquery.captured_tables import check_captured, check_primary_key
-from connectors.bigquery.capturing import CHANGE_TYPE, SEQUENCE, Capture
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import Placed
-from connectors.bigquery.paths import Path
-from connectors.bigquery.proto_rows import descriptor_of, messages_of, order_sections
-from connectors.bigquery.sealed import Piece, SealedBatch
-from connectors.bigquery.storage import StorageWriter
-from connectors.bigquery.table_facts import TableFacts
-from connectors.bigquery.table_schema import NULLABLE, REPEATED, ColumnSchema, ColumnType
-from connectors.bigquery.types import arrow_type_of
-from connectors.bigquery.view_sql import LatestView
+from connectors.bigquery.dedup.rules import Placed
+from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
+from connectors.bigquery.dedup.view_sql import LatestView
+from connectors.bigquery.rows.paths import Path
+from connectors.bigquery.rows.proto_rows import descriptor_of, messages_of, order_sections
+from connectors.bigquery.rows.table_schema import NULLABLE, REPEATED, ColumnSchema, ColumnType
+from connectors.bigquery.rows.types import arrow_type_of
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.captured_tables import check_captured, check_primary_key
+from connectors.bigquery.tables.capturing import CHANGE_TYPE, SEQUENCE, Capture
+from connectors.bigquery.warehouse.storage import StorageWriter
+from connectors.bigquery.warehouse.table_facts import TableFacts
+from connectors.bigquery.write.appending import rows_of
 
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 

@@ -10,12 +10,12 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
-from connect.plugins import Catalog
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import Deletes, Keep, placed
-from connectors.bigquery.java_keys import OLD_NAMES, WITHOUT_EFFECT
-from connectors.bigquery.paths import Path, Root
-from connectors.bigquery.table_schema import ColumnType
+from connect.plugins.catalog import Catalog
+from connectors.bigquery.dedup.rules import Deletes, Keep, placed
+from connectors.bigquery.rows.paths import Path, Root
+from connectors.bigquery.rows.table_schema import ColumnType
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.settings.java_keys import OLD_NAMES, WITHOUT_EFFECT
 
 REQUIRED = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", **EVERYWHERE}
 README = FilePath(__file__).parents[3] / "connectors" / "bigquery" / "README.md"

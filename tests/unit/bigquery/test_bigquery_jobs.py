@@ -11,10 +11,10 @@ from google.api_core import exceptions as api
 from google.auth.exceptions import RefreshError
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.bigquery.errors import RefusedAccessError, RefusedJobError, job_error, translated
-from connectors.bigquery.jobs import LIFE_LABEL
-from connectors.bigquery.table_schema import ColumnSchema, ColumnType
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.warehouse.errors import RefusedAccessError, RefusedJobError, job_error, translated
+from connectors.bigquery.warehouse.jobs import LIFE_LABEL
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 
 class Jobs:

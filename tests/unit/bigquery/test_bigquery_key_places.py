@@ -16,13 +16,13 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.dedup import IS_APPEND, IS_DELETE, placed
-from connectors.bigquery.dedup_values import own_columns
-from connectors.bigquery.merge_sql import Merge
-from connectors.bigquery.paths import schema_of
-from connectors.bigquery.rows import Admission
-from connectors.bigquery.tables import value_columns
+from connectors.bigquery.dedup.dedup_values import own_columns
+from connectors.bigquery.dedup.merge_sql import Merge
+from connectors.bigquery.dedup.rules import IS_APPEND, IS_DELETE, placed
+from connectors.bigquery.dedup.staged_rows import Admission
+from connectors.bigquery.rows.paths import schema_of
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.table_columns import value_columns
 
 KEY = s.struct({"region": s.STRING, "shop": s.INT32})
 VALUE = s.struct({"order": s.struct({"id": s.INT64, "score": s.FLOAT64}), "text": s.STRING})

@@ -12,9 +12,9 @@ from bigquery_sql import SqlTable, config
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connectors.bigquery.lanes import Lane, Rotation, first_pending
-from connectors.bigquery.rows import Admitted
-from connectors.bigquery.sealed import SealedBatch
+from connectors.bigquery.dedup.sealed_batch import SealedBatch
+from connectors.bigquery.dedup.staged_rows import Admitted
+from connectors.bigquery.write.table_buffers import Lane, Rotation, first_pending
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

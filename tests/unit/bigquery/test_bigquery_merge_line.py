@@ -11,8 +11,8 @@ import requests
 from google.api_core import exceptions as api
 
 from connect.api.errors import RetriableError
-from connectors.bigquery.merge_line import MergeLine, first_free, merges_table
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.merge.merge_line import MergeLine, first_free, merges_table
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 HOUR_S = 3600.0
 

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.errors import RefusedJobError, job_error
-from connectors.bigquery.sealed import Refusals, SealedBatch
-from connectors.bigquery.table_facts import NewTable, TableFacts
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.errors import RefusedJobError, job_error
+from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 
 class Tables:

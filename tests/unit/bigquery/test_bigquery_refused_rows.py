@@ -13,14 +13,14 @@ from bigquery_sql import SqlTable, config
 
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connectors.bigquery.errors import RefusedJobError
-from connectors.bigquery.halving import REFUSED_MOST, land_by_halves
-from connectors.bigquery.lanes import Lane, Rotation
-from connectors.bigquery.sealed import Piece, SealedBatch
-from connectors.bigquery.sizes import parts, row_sizes, too_large
-from connectors.bigquery.table_facts import TableFacts
-from connectors.bigquery.table_schema import ColumnType
-from connectors.bigquery.target import Targets
+from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
+from connectors.bigquery.merge.halving import REFUSED_MOST, land_by_halves
+from connectors.bigquery.rows.sizes import parts, row_sizes, too_large
+from connectors.bigquery.rows.table_schema import ColumnType
+from connectors.bigquery.warehouse.errors import RefusedJobError
+from connectors.bigquery.warehouse.table_facts import TableFacts
+from connectors.bigquery.write.table_buffers import Lane, Rotation
+from connectors.bigquery.write.tables_ready import Targets
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from bigquery_sql import SqlTable, config
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connectors.bigquery.appending import rows_of
-from connectors.bigquery.dedup import INSERT_ID
-from connectors.bigquery.exactly_once import CommittedStreams
-from connectors.bigquery.sealed import Piece, SealedBatch
-from connectors.bigquery.storage import Appended
+from connectors.bigquery.dedup.rules import INSERT_ID
+from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
+from connectors.bigquery.warehouse.storage import Appended
+from connectors.bigquery.write.appending import rows_of
+from connectors.bigquery.write.exactly_once import CommittedStreams
 
 LIMIT_OF_A_PART = 2
 

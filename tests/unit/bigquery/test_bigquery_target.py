@@ -12,12 +12,12 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.lanes import Lane
-from connectors.bigquery.table_facts import NewTable, TableFacts
-from connectors.bigquery.table_schema import Columns, ColumnSchema, ColumnType
-from connectors.bigquery.target import Targets
-from connectors.bigquery.warehouse import Warehouse
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.table_buffers import Lane
+from connectors.bigquery.write.tables_ready import Targets
 
 KEY = s.struct({"id": s.INT64})
 KEYS = Column.from_arrow(pa.array([{"id": 1}]), KEY)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
-from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 
 
 class Staging:

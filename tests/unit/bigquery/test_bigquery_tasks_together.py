@@ -14,17 +14,18 @@ from bigquery_oracle import Message, batch_of
 from bigquery_sql import SqlTable, config
 from test_bigquery_merging import Tables, batch, merging
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.bigquery import merge_line, sink
-from connectors.bigquery import merging as merging_module
-from connectors.bigquery.config import TASKS_KEY, BigQuerySinkConfig
-from connectors.bigquery.merging import Merging
-from connectors.bigquery.sealed import SealedBatch
-from connectors.bigquery.staging import batch_id
-from connectors.bigquery.staging_tables import Role
-from connectors.bigquery.table_facts import TableFacts
+from connectors.bigquery import sink
+from connectors.bigquery.dedup.sealed_batch import SealedBatch
+from connectors.bigquery.merge import merge_line
+from connectors.bigquery.merge import merging as merging_module
+from connectors.bigquery.merge.merging import Merging
+from connectors.bigquery.merge.staging import batch_id
+from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.warehouse.table_facts import TableFacts
 
 SOON_S = 20.0
 

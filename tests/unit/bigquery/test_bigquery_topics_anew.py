@@ -10,14 +10,14 @@ import pytest
 from bigquery_oracle import Message, batch_of
 from bigquery_sql import SqlTable, config, texts
 
-from connect.api.deadline import Deadline
+from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import TopicPartition
-from connect.api.topic_ids import TopicIds
-from connectors.bigquery.config import BigQuerySinkConfig
-from connectors.bigquery.exactly_once import CommittedStreams
-from connectors.bigquery.sealed import Piece, SealedBatch
-from connectors.bigquery.staging import batch_id
-from connectors.bigquery.storage import Appended
+from connect.lib.deadline import Deadline
+from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
+from connectors.bigquery.merge.staging import batch_id
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.storage import Appended
+from connectors.bigquery.write.exactly_once import CommittedStreams
 
 UPSERT = {"project": "p", "defaultDataset": "d", "upsertEnabled": "true", "timestampPartitionFieldName": "at"}
 

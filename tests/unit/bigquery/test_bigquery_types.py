@@ -13,11 +13,11 @@ from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import SchemaError
 from connect.api.time_types import TIME_TYPES
-from connectors.bigquery.fit import fitted, fitted_rows
-from connectors.bigquery.names import FieldNames
-from connectors.bigquery.table_schema import NULLABLE, REPEATED, REQUIRED, ColumnSchema, ColumnType
-from connectors.bigquery.tables import Allowed, Needed, widened
-from connectors.bigquery.types import TypeRules, column_of
+from connectors.bigquery.rows.fit import fitted, fitted_rows
+from connectors.bigquery.rows.names import FieldNames
+from connectors.bigquery.rows.table_schema import NULLABLE, REPEATED, REQUIRED, ColumnSchema, ColumnType
+from connectors.bigquery.rows.types import TypeRules, column_of
+from connectors.bigquery.tables.table_columns import Allowed, Needed, widened
 
 RULES = TypeRules(FieldNames(is_sanitizing=False), ColumnType.NUMERIC)
 C = ColumnType

@@ -8,10 +8,10 @@ import pytest
 from bigquery_oracle import EPOCH, Message, batch_of
 from bigquery_sql import SqlTable, config, texts
 
-from connectors.bigquery.merge_sql import Bound
-from connectors.bigquery.quoting import backticks
-from connectors.bigquery.table_schema import ColumnType
-from connectors.bigquery.window import Late, Window, parse_window
+from connectors.bigquery.dedup.merge_sql import Bound
+from connectors.bigquery.dedup.window import Late, Window, parse_window
+from connectors.bigquery.rows.quoting import backticks
+from connectors.bigquery.rows.table_schema import ColumnType
 
 DAY_S = 86_400
 

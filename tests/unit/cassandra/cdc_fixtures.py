@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log.decode import MutationDecoder
-from connectors.cassandra.log.mutation import Cell, ComplexColumn, Deletion, Marker, PartitionUpdate, Row
-from connectors.cassandra.log.segment import Frames, parse_header, read_frames, read_section
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.log.events.decode import MutationDecoder
+from connectors.cassandra.log.events.mutation import Cell, ComplexColumn, Deletion, Marker, PartitionUpdate, Row
+from connectors.cassandra.log.segments.segment import Frames, parse_header, read_frames, read_section
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "cassandra-cdc"
 KINDS = ("plain", "lz4", "lz4_killed")

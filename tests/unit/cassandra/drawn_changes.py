@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from mutation_writer import START, Base
 
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.log.mutation import (
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.mutation import (
     Bound,
     Cell,
     Clustering,
@@ -20,7 +21,6 @@ from connectors.cassandra.log.mutation import (
     PartitionUpdate,
     Row,
 )
-from connectors.cassandra.tables import Table
 
 SIZES = {"int": 4, "bigint": 8, "timestamp": 8, "time": 8, "date": 4, "tinyint": 1,
          "smallint": 2, "boolean": 1, "uuid": 16, "timeuuid": 16, "varint": 9, "blob": 5, "inet": 4}  # fmt: skip

@@ -10,10 +10,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from segment_writer import frame
 
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.log.mutation import Cell, ComplexColumn, Deletion, Liveness, Marker, PartitionUpdate, Row
-from connectors.cassandra.log.segment import Frames
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.log.events.mutation import (
+    Cell,
+    ComplexColumn,
+    Deletion,
+    Liveness,
+    Marker,
+    PartitionUpdate,
+    Row,
+)
+from connectors.cassandra.log.segments.segment import Frames
 
 EPOCH_US, EPOCH_S = 1_442_880_000_000_000, 1_442_880_000
 NEVER = Deletion(-(2**63), 2**31 - 1)

@@ -13,9 +13,9 @@ from cdc_fixtures import all_frames, segment_bytes, table, tables, updates
 from segment_writer import segment
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra.log import agent
 from connectors.cassandra.log.agent import CassandraCdcTask

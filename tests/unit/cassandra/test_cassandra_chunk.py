@@ -10,17 +10,17 @@ from uuid import UUID
 import pytest
 from mutation_writer import frames_of, mutation
 
-from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log import chunk
-from connectors.cassandra.log.chunk import batches
-from connectors.cassandra.log.event_columns import Node
-from connectors.cassandra.log.mutation import Cell, PartitionUpdate, Row
-from connectors.cassandra.log.native_events import Plan, gather
-from connectors.cassandra.log.segment import Frames
-from connectors.cassandra.log.watched import Watched
+from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.log.events import chunk
+from connectors.cassandra.log.events.chunk import batches
+from connectors.cassandra.log.events.event_columns import Node
+from connectors.cassandra.log.events.mutation import Cell, PartitionUpdate, Row
+from connectors.cassandra.log.events.native_events import Plan, gather
+from connectors.cassandra.log.events.watched_tables import Watched
+from connectors.cassandra.log.segments.segment import Frames
 from connectors.cassandra.native import module
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.tables import Table, TableColumn
 
 NODE = Node("c", "d", "n")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fake_topics import FakeTopics
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra.dedup.config import CassandraDedupConfig, CassandraDedupTaskConfig

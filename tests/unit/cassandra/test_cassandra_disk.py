@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from connectors.cassandra.log import disk
-from connectors.cassandra.log.disk import DiskWatch, Limit, limit_of
+from connectors.cassandra.log.segments import disk
+from connectors.cassandra.log.segments.disk import DiskWatch, Limit, limit_of
 
 CONNECTOR: ContextVar[str] = ContextVar("connector")
 """What a task's own thread knows."""

@@ -9,11 +9,11 @@ from test_cassandra_events import KEY, NODE, OF_EACH, number, row, shape
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
 from connectors.cassandra.envelope import DebeziumEnvelope
 from connectors.cassandra.envelope_config import EnvelopeConfig
-from connectors.cassandra.log.events import Events
-from connectors.cassandra.log.mutation import (
+from connectors.cassandra.log.events.events import Events
+from connectors.cassandra.log.events.mutation import (
     Bound,
     Cell,
     ComplexColumn,

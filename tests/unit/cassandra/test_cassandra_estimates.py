@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.cassandra.estimates import Estimate, extrapolated
+from connectors.cassandra.source.estimates import Estimate, extrapolated
 
 
 def test_ranges_that_cover_the_ring_are_added_up() -> None:

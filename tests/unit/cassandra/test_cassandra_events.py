@@ -9,11 +9,13 @@ from uuid import UUID
 import pytest
 from cdc_fixtures import segment_bytes, table, tables, updates
 
-from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log.event_columns import EventShape, Node
-from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.events import Events, composite
-from connectors.cassandra.log.mutation import (
+from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.cql.values import UnknownFieldError
+from connectors.cassandra.log.events.event_columns import EventShape, Node
+from connectors.cassandra.log.events.event_schema import event_schema, partition_key_schema
+from connectors.cassandra.log.events.events import Events, composite
+from connectors.cassandra.log.events.mutation import (
     Bound,
     Cell,
     ComplexColumn,
@@ -23,8 +25,6 @@ from connectors.cassandra.log.mutation import (
     PartitionUpdate,
     Row,
 )
-from connectors.cassandra.tables import Table, TableColumn
-from connectors.cassandra.values import UnknownFieldError
 
 INT, TEXT = CqlType("int"), CqlType("text")
 PLACE = user_types_of("ks", {"place": (("street", "number"), ("text", "int"))})

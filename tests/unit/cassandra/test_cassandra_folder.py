@@ -11,10 +11,10 @@ from cdc_fixtures import frames_in
 from segment_writer import segment
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.cassandra.log.folder import CdcFolder
-from connectors.cassandra.log.folder_lock import FolderLock
-from connectors.cassandra.log.place import Place
-from connectors.cassandra.log.segments import Segments
+from connectors.cassandra.log.segments.folder import CdcFolder
+from connectors.cassandra.log.segments.folder_lock import FolderLock
+from connectors.cassandra.log.segments.place import Place
+from connectors.cassandra.log.segments.segment_reader import Segments
 
 
 class Folder:

@@ -7,10 +7,10 @@ from uuid import UUID
 import pytest
 
 from connect.api.errors import ConfigError
-from connectors.cassandra.chosen import chosen_tables
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.table_choice import chosen_tables
 
 SYSTEM = ("system", "system_schema", "system_auth")
 

@@ -12,17 +12,17 @@ import pytest
 from drawn_changes import DrawnChanges
 from mutation_writer import frames_of, mutation
 
-from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log import chunk, table_history
-from connectors.cassandra.log.chunk import batches
-from connectors.cassandra.log.decode import MutationDecoder
-from connectors.cassandra.log.event_columns import Node
-from connectors.cassandra.log.layout import Layout
-from connectors.cassandra.log.mutation import Cell, PartitionUpdate, Row
-from connectors.cassandra.log.table_history import TableHistory
-from connectors.cassandra.log.watched import Watched
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.log.events import chunk, table_history
+from connectors.cassandra.log.events.chunk import batches
+from connectors.cassandra.log.events.decode import MutationDecoder
+from connectors.cassandra.log.events.event_columns import Node
+from connectors.cassandra.log.events.layout import Layout
+from connectors.cassandra.log.events.mutation import Cell, PartitionUpdate, Row
+from connectors.cassandra.log.events.table_history import TableHistory
+from connectors.cassandra.log.events.watched_tables import Watched
 
 TYPES = user_types_of("ks", {"place": (("street", "number"), ("text", "int"))})
 FORMS = [

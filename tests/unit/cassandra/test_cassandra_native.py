@@ -16,17 +16,17 @@ from mutation_writer import frames_of, mutation
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
-from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log import chunk
-from connectors.cassandra.log.decode import MutationDecoder
-from connectors.cassandra.log.event_columns import Node
-from connectors.cassandra.log.mutation import Cell, Liveness, PartitionUpdate, Row
-from connectors.cassandra.log.native_events import Plan, gather
-from connectors.cassandra.log.segment import Frames, joined
-from connectors.cassandra.log.watched import Watched
+from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.log.events import chunk
+from connectors.cassandra.log.events.decode import MutationDecoder
+from connectors.cassandra.log.events.event_columns import Node
+from connectors.cassandra.log.events.mutation import Cell, Liveness, PartitionUpdate, Row
+from connectors.cassandra.log.events.native_events import Plan, gather
+from connectors.cassandra.log.events.watched_tables import Watched
+from connectors.cassandra.log.segments.segment import Frames, joined
 from connectors.cassandra.native import module
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.tables import Table, TableColumn
 
 pytestmark = pytest.mark.skipif(
     module() is None, reason="NOT CHECKED: connectors.cassandra.native was not built; it needs a C++17 compiler"

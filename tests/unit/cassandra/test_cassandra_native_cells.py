@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connectors.cassandra.cql.pages import Page, split_columns, split_columns_slowly
 from connectors.cassandra.native import module
-from connectors.cassandra.pages import Page, split_columns, split_columns_slowly
 
 pytestmark = pytest.mark.skipif(
     module() is None, reason="NOT CHECKED: connectors.cassandra.native was not built; it needs a C++17 compiler"

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.log.event_arrays import cells_of
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import decode_column
+from connectors.cassandra.cql.values import decoder
+from connectors.cassandra.log.events.event_arrays import cells_of
 from connectors.cassandra.native import array_of, module
-from connectors.cassandra.pages import decode_column
-from connectors.cassandra.values import decoder
 
 pytestmark = pytest.mark.skipif(
     module() is None, reason="NOT CHECKED: connectors.cassandra.native was not built; it needs a C++17 compiler"

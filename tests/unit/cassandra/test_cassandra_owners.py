@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from cassandra.policies import LoadBalancingPolicy
 from cassandra.query import PreparedStatement, SimpleStatement
 
-from connectors.cassandra.owners import MOST_PARTS, NO_NODES, OwnedPart, owned_parts
-from connectors.cassandra.routing import OwnedStatement, OwnersFirst
+from connectors.cassandra.cql.owners import MOST_PARTS, NO_NODES, OwnedPart, owned_parts
+from connectors.cassandra.cql.routing import OwnedStatement, OwnersFirst
 
 RING = {-50: "ab", 0: "bc", 40: "ca", 90: "ab"}
 

@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, RetriableError
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.errors import MissingRightError, TableGoneError
-from connectors.cassandra.read_rights import missing_read_rights, require_some_right
-from connectors.cassandra.tables import Table, TableColumn
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.errors import MissingRightError, TableGoneError
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.source.read_rights import missing_read_rights, require_some_right
 
 NO_RIGHT = MissingRightError("user reader may not read table ks.closed", "GRANT SELECT ON ks.closed TO reader;")
 

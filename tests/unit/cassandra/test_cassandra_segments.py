@@ -11,11 +11,16 @@ import pytest
 from cdc_fixtures import KINDS, Frame, all_frames, described, expected, frames_in, segment_bytes, tables, updates
 from segment_writer import segment
 
-from connectors.cassandra.cursor import Cursor, TruncatedError, signed
-from connectors.cassandra.log.decode import MutationDecoder
-from connectors.cassandra.log.index_file import Progress, parse_index
-from connectors.cassandra.log.segment import CorruptSegmentError, UnsupportedSegmentError, parse_header, read_section
-from connectors.cassandra.log.segment_file import SegmentFile
+from connectors.cassandra.cql.cursor import Cursor, TruncatedError, signed
+from connectors.cassandra.log.events.decode import MutationDecoder
+from connectors.cassandra.log.segments.index_file import Progress, parse_index
+from connectors.cassandra.log.segments.segment import (
+    CorruptSegmentError,
+    UnsupportedSegmentError,
+    parse_header,
+    read_section,
+)
+from connectors.cassandra.log.segments.segment_file import SegmentFile
 
 BODIES = [[b"first mutation", b"second mutation"], [b"third mutation" * 500]]
 WHOLE = Progress(0, completed=True)
@@ -146,7 +151,7 @@ def test_the_twin_finds_the_same_frames_as_native_code(monkeypatch: pytest.Monke
     for kind in KINDS:
         native = list(all_frames(segment_bytes(kind)))
         with monkeypatch.context() as without:
-            without.setattr("connectors.cassandra.log.segment.module", lambda: None)
+            without.setattr("connectors.cassandra.log.segments.segment.module", lambda: None)
             assert list(all_frames(segment_bytes(kind))) == native
 
 

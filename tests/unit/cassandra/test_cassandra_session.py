@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from connect.api.errors import RetriableError
-from connect.services.ports import free_ports
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.session import Database
+from connect.tools.services.process.ports import free_ports
+from connectors.cassandra.cql.session import Database
+from connectors.cassandra.source.config import CassandraSourceConfig
 
 
 def test_a_cluster_that_was_away_is_asked_again_by_the_next_call() -> None:

@@ -14,11 +14,11 @@ from cassandra.util import Date, Duration, Time
 from connect.api import schema as s
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Record
-from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.bound_values import bind_of
+from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.table_rows import TableRows
-from connectors.cassandra.sink.values import bind_of
-from connectors.cassandra.tables import Table, TableColumn
 
 INT, TEXT = CqlType("int"), CqlType("text")
 TABLE = Table(

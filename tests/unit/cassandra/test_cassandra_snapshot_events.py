@@ -9,14 +9,14 @@ from uuid import UUID
 import pytest
 
 from connect.api.errors import ConfigError
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.cql_types import CqlType, parse_type, user_types_of
-from connectors.cassandra.log.event_columns import Node
-from connectors.cassandra.pages import Page
-from connectors.cassandra.snapshot_events import SnapshotEvents
-from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Split
-from connectors.cassandra.sweeps import Sweep
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
+from connectors.cassandra.cql.pages import Page
+from connectors.cassandra.cql.splits import GREATEST_TOKEN, LEAST_TOKEN, Split
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.log.events.event_columns import Node
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.snapshot_events import SnapshotEvents
+from connectors.cassandra.source.sweeps import Sweep
 
 PLACE = user_types_of("ks", {"place": (("street", "number"), ("text", "int"))})
 INT, TEXT = CqlType("int"), CqlType("text")

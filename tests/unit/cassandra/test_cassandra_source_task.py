@@ -9,20 +9,20 @@ from uuid import UUID
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
-from connectors.cassandra import task as task_module
-from connectors.cassandra.config import CassandraTaskConfig
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.errors import TableGoneError
-from connectors.cassandra.owners import NO_NODES, OwnedPart
-from connectors.cassandra.pages import Page
-from connectors.cassandra.retries import AnotherNode
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.statements import as_long
-from connectors.cassandra.tables import Table, TableColumn
-from connectors.cassandra.task import CassandraSourceTask
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.errors import TableGoneError
+from connectors.cassandra.cql.owners import NO_NODES, OwnedPart
+from connectors.cassandra.cql.pages import Page
+from connectors.cassandra.cql.retries import AnotherNode
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.statements import as_long
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.source import task as task_module
+from connectors.cassandra.source.config import CassandraTaskConfig
+from connectors.cassandra.source.task import CassandraSourceTask
 
 TABLE = Table(UUID(int=1), "ks", "t", [TableColumn("k", CqlType("int"))])
 ROW = b"\x00\x00\x00\x08" + as_long(5) + b"\x00\x00\x00\x04" + (7).to_bytes(4, "big")

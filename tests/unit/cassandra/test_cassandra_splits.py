@@ -9,22 +9,22 @@ from uuid import UUID
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.errors import TombstonesError
-from connectors.cassandra.owners import NO_NODES, OwnedPart
-from connectors.cassandra.page_size import PageSize
-from connectors.cassandra.pages import Page
-from connectors.cassandra.source import CassandraSourceConnector
-from connectors.cassandra.split_reader import SplitReader
-from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Progress, count_in, cut, progress_of, share_of
-from connectors.cassandra.splits_at_once import Reading, SplitsAtOnce
-from connectors.cassandra.statements import Query, range_query, rest_of_partition
-from connectors.cassandra.sweeps import Sweep
-from connectors.cassandra.tables import Table, TableColumn
+from connect.lib.deadline import Deadline
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.errors import TombstonesError
+from connectors.cassandra.cql.owners import NO_NODES, OwnedPart
+from connectors.cassandra.cql.page_size import PageSize
+from connectors.cassandra.cql.pages import Page
+from connectors.cassandra.cql.splits import GREATEST_TOKEN, LEAST_TOKEN, Progress, count_in, cut, progress_of, share_of
+from connectors.cassandra.cql.statements import Query, range_query, rest_of_partition
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.connector import CassandraSourceConnector
+from connectors.cassandra.source.split_reader import SplitReader
+from connectors.cassandra.source.splits_at_once import Reading, SplitsAtOnce
+from connectors.cassandra.source.sweeps import Sweep
 
 TABLE = Table(
     UUID(int=1),

@@ -7,13 +7,13 @@ from uuid import UUID
 import pytest
 
 from connect.api.errors import ConfigError, ConnectError
-from connectors.cassandra.config import CassandraSourceConfig
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.pages import NO_MOMENT, Page, moments_ms, split_columns
-from connectors.cassandra.rows import TableRows
-from connectors.cassandra.splits import GREATEST_TOKEN, LEAST_TOKEN, Split
-from connectors.cassandra.sweeps import Once, Repeated, Sweep, Window, Windows, moment_ms, sweep_of
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import NO_MOMENT, Page, moments_ms, split_columns
+from connectors.cassandra.cql.splits import GREATEST_TOKEN, LEAST_TOKEN, Split
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.source.config import CassandraSourceConfig
+from connectors.cassandra.source.rows import TableRows
+from connectors.cassandra.source.sweeps import Once, Repeated, Sweep, Window, Windows, moment_ms, sweep_of
 
 TABLE = Table(
     UUID(int=1), "ks", "t", [TableColumn("k", CqlType("int"))], [], [],

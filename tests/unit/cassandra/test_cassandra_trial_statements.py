@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from connectors.cassandra.cql_types import CqlType
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.trial import TrialKeyspace, table_creation, type_creations
-from connectors.cassandra.tables import Table, TableColumn
 
 INT, TEXT = CqlType("int"), CqlType("text")
 

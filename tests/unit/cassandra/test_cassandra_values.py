@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from connect.api.errors import SchemaError
-from connectors.cassandra.cql_types import parse_type, user_types_of
-from connectors.cassandra.pages import Page, decode_column, split_columns
-from connectors.cassandra.values import decoder
+from connectors.cassandra.cql.cql_types import parse_type, user_types_of
+from connectors.cassandra.cql.pages import Page, decode_column, split_columns
+from connectors.cassandra.cql.values import decoder
 
 TYPES = user_types_of("ks", {"outer": (("i", "n"), ("frozen<inner>", "int")), "inner": (("a",), ("text",))})
 

@@ -10,9 +10,9 @@ import pytest
 from cdc_fixtures import all_frames, segment_bytes, table, tables
 
 from connect.api.errors import SchemaError
-from connectors.cassandra.log.watched import Watched
-from connectors.cassandra.schema_reader import Schemas, read_schemas
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.schema_reader import Schemas, read_schemas
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.watched_tables import Watched
 
 
 def watched(*versions: Iterable[Table], names: Iterable[str] = ()) -> Watched:

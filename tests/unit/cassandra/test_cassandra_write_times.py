@@ -11,12 +11,12 @@ import pytest
 
 from connect.api.errors import SchemaError
 from connect.api.records import Record
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.pages import Cells
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import Cells
+from connectors.cassandra.cql.statements import as_long
+from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.table_rows import TableRows
-from connectors.cassandra.statements import as_long
-from connectors.cassandra.tables import Table, TableColumn
-from connectors.cassandra.write_times import WriteTimes
+from connectors.cassandra.source.write_times import WriteTimes
 
 INT, TEXT = CqlType("int"), CqlType("text")
 TABLE = Table(

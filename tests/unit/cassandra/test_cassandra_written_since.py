@@ -6,11 +6,11 @@ from uuid import UUID
 
 import numpy as np
 
-from connectors.cassandra.cql_types import CqlType, parse_type
-from connectors.cassandra.pages import Cells
+from connectors.cassandra.cql.cql_types import CqlType, parse_type
+from connectors.cassandra.cql.pages import Cells
+from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.sink.writer import Writetimes
-from connectors.cassandra.tables import Table, TableColumn
-from connectors.cassandra.written_since import WrittenSince
+from connectors.cassandra.source.written_since import WrittenSince
 
 TABLE = Table(
     UUID(int=1), "ks", "t", [TableColumn("k", CqlType("int"))],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.cli.overrides import parse_overrides
+from connect.cli.shared.overrides import parse_overrides
 
 
 def test_a_value_may_hold_an_equals_sign_and_the_last_of_a_key_counts():

@@ -8,7 +8,7 @@ import pytest
 
 BUSY = """
 import ctypes, os, sys
-from connect.cli.stop_signals import StopSignals
+from connect.cli.shared.stop_signals import StopSignals
 StopSignals(lambda: {on_stop}).listen()
 print("ready", flush=True)
 mutex = ctypes.create_string_buffer(64)

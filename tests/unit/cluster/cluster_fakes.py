@@ -5,16 +5,16 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigProblem, RetriableError
-from connect.cluster.herder import Herder
-from connect.cluster.membership import Alone
-from connect.cluster.settling import Surroundings
-from connect.cluster.task_host import CrashReport
-from connect.kafka.errors import FencedError
-from connect.runtime.connector_answers import too_many_tasks
-from connect.runtime.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskBuilt, TaskState
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.herder.herder import Herder
+from connect.cluster.herder.reconcile import Surroundings
+from connect.cluster.hosts.task_host import CrashReport
+from connect.cluster.loop.membership import Alone
+from connect.kafka.client.errors import FencedError
+from connect.lib.deadline import Deadline
+from connect.runtime.calls.connector_answers import too_many_tasks
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskBuilt, TaskState
 
 WORKER = {
     "bootstrap.servers": "nowhere:1",

@@ -3,7 +3,7 @@
 import pytest
 from cluster_fakes import World
 
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 
 
 @pytest.fixture

@@ -15,14 +15,15 @@ from concurrent.futures import Future
 
 from cluster_fakes import WORKER, MemoryLog, MemoryTopic
 
-from connect.api.deadline import Deadline
-from connect.cluster.config_records import WorkerRecord
-from connect.cluster.event_loop import EventLoop
-from connect.cluster.membership import NOBODY, View
-from connect.cluster.requests import Requests
-from connect.cluster.settling import Settler, Surroundings
-from connect.cluster.task_host import CrashReport
-from connect.runtime.messages import (
+from connect.cluster.herder.reconcile import Settler, Surroundings
+from connect.cluster.herder.requests import Requests
+from connect.cluster.hosts.task_host import CrashReport
+from connect.cluster.loop.event_loop import EventLoop
+from connect.cluster.loop.membership import NOBODY, View
+from connect.cluster.model.config_records import WorkerRecord
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import (
     Call,
     CallResult,
     Figures,
@@ -34,7 +35,6 @@ from connect.runtime.messages import (
     TaskId,
     TaskState,
 )
-from connect.runtime.worker_config import WorkerConfig
 
 
 class Clock:

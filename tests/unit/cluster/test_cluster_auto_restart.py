@@ -1,6 +1,6 @@
 import pytest
 
-from connect.cluster.auto_restart import NextRestart, RestartHistory, RestartPolicy, next_restart
+from connect.cluster.model.auto_restart import NextRestart, RestartHistory, RestartPolicy, next_restart
 
 POLICY = RestartPolicy(enabled=True, initial_s=1, max_s=10, limit=5, reset_after_s=600)
 

@@ -2,10 +2,10 @@ import pytest
 
 from connect.api.config import ConnectorConfig
 from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.cluster.cluster_parts import with_placeholders
-from connect.cluster.connector_catalog import InstalledConnectors
-from connect.plugins import Catalog
-from connect.runtime.connector_answers import too_many_tasks
+from connect.cluster.loop.connector_catalog import InstalledConnectors
+from connect.cluster.loop.herder_parts import with_placeholders
+from connect.plugins.catalog import Catalog
+from connect.runtime.calls.connector_answers import too_many_tasks
 
 
 @pytest.fixture

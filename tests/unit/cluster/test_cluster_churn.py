@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 from stepped_cluster import SteppedCluster
 
-from connect.cluster.config_records import PlacementRecord, RestartRecord
-from connect.cluster.operations import NotFoundError, NotLeaderError, RequestError, TargetState
-from connect.cluster.placer import SETTLED_S
-from connect.cluster.task_statuses import TaskStatuses
-from connect.runtime.messages import State, TaskId
+from connect.cluster.herder.task_statuses import TaskStatuses
+from connect.cluster.leader.task_placement import SETTLED_S
+from connect.cluster.model.config_records import PlacementRecord, RestartRecord
+from connect.cluster.model.operations import NotFoundError, NotLeaderError, RequestError, TargetState
+from connect.runtime.task.messages import State, TaskId
 
 NAMES = ("c", "d")
 STEPS = 150

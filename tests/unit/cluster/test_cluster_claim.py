@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from connect.api.errors import ConnectError
-from connect.cluster.cluster_claim import ClusterClaim, conflict
-from connect.cluster.lease import Lease
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.hosts.lease import Lease
+from connect.cluster.model.cluster_claim import ClusterClaim, conflict
+from connect.runtime.settings.worker_config import WorkerConfig
 
 KEYS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from connect.api.errors import ConfigError, RetriableError
-from connect.cluster.claiming import STARTING_MS, Claiming, SeenClaim
-from connect.cluster.cluster_claim import ClusterClaim
+from connect.cluster.model.cluster_claim import ClusterClaim
+from connect.cluster.store.claiming import STARTING_MS, Claiming, SeenClaim
 
 KEYS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 

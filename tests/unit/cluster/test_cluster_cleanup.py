@@ -7,9 +7,9 @@ import pytest
 from cluster_fakes import eventually
 from structlog.testing import capture_logs
 
-from connect.api.deadline import Deadline
-from connect.cluster.cleanup import Cleanup
-from connect.runtime.messages import Call, CallResult, StopTask
+from connect.cluster.herder.cleanup import Cleanup
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import Call, CallResult, StopTask
 
 SOURCE = {"connector.class": "Source", "name": "c", "slot": "s"}
 AWAY = "The database is away. Run: DROP SLOT s"

@@ -20,7 +20,12 @@ def test_listing_commands_loads_nothing_heavy():
 
 
 def test_the_control_plane_loads_no_columns():
-    assert not loaded_after("import connect.app, connect.rest.server") & {"pyarrow", "polars", "pandas", "numpy"}
+    assert not loaded_after("import connect.worker.app, connect.rest.rest_server") & {
+        "pyarrow",
+        "polars",
+        "pandas",
+        "numpy",
+    }
 
 
 def test_help_names_the_worker_command():

@@ -3,12 +3,12 @@
 import pytest
 from cluster_fakes import World
 
-from connect.api.deadline import Deadline
-from connect.cluster.config_history import KEPT, added, orphans, removed, versions
-from connect.cluster.config_records import ConfigHistoryRecord, ConnectorRecord, decode, encode
-from connect.cluster.config_state import ConfigState
-from connect.cluster.operations import Author, ConfigVersion, NotFoundError
-from connect.cluster.record_json import RecordFormatError
+from connect.cluster.model.config_history import KEPT, added, orphans, removed, versions
+from connect.cluster.model.config_records import ConfigHistoryRecord, ConnectorRecord, decode, encode
+from connect.cluster.model.config_state import ConfigState
+from connect.cluster.model.operations import Author, ConfigVersion, NotFoundError
+from connect.cluster.model.record_json import RecordFormatError
+from connect.lib.deadline import Deadline
 
 AUTHOR = Author("me", 5)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from connect.cluster.config_records import (
+from connect.cluster.model.config_records import (
     CommitRecord,
     ConnectorRecord,
     FencingRecord,
@@ -14,9 +14,9 @@ from connect.cluster.config_records import (
     decode,
     encode,
 )
-from connect.cluster.operations import TargetState
-from connect.cluster.record_json import RecordFormatError
-from connect.runtime.messages import TaskId
+from connect.cluster.model.operations import TargetState
+from connect.cluster.model.record_json import RecordFormatError
+from connect.runtime.task.messages import TaskId
 
 EXACT = [
     (

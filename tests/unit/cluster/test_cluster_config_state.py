@@ -1,4 +1,4 @@
-from connect.cluster.config_records import (
+from connect.cluster.model.config_records import (
     CommitRecord,
     ConnectorRecord,
     FencingRecord,
@@ -8,9 +8,9 @@ from connect.cluster.config_records import (
     TaskRecord,
     WorkerRecord,
 )
-from connect.cluster.config_state import ConfigState
-from connect.cluster.operations import TargetState
-from connect.runtime.messages import TaskId
+from connect.cluster.model.config_state import ConfigState
+from connect.cluster.model.operations import TargetState
+from connect.runtime.task.messages import TaskId
 
 
 def fold(*records):

@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from connect.cluster import event_loop
-from connect.cluster.event_loop import EventLoop
+from connect.cluster.loop import event_loop
+from connect.cluster.loop.event_loop import EventLoop
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@ import pytest
 from cluster_fakes import MemoryLog, eventually
 
 from connect.api.errors import ConnectError
-from connect.cluster.config_records import CommitRecord, FencingRecord, decode, encode
-from connect.cluster.fencing import producers_to_fence
-from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
-from connect.runtime.messages import AsksToWrite, CallResult, MayWrite, StartTask, State, TaskState
+from connect.cluster.leader.fencing import producers_to_fence
+from connect.cluster.model.config_records import CommitRecord, FencingRecord, decode, encode
+from connect.cluster.model.operations import NotFoundError, PartitionOffset, RequestError, TargetState
+from connect.runtime.task.messages import AsksToWrite, CallResult, MayWrite, StartTask, State, TaskState
 
 SOURCE = {"connector.class": "Source", "tasks.max": "2", "name": "s", "exactly.once.support": "required"}
 

@@ -10,10 +10,10 @@ import psutil
 import pytest
 from cluster_fakes import eventually
 
-from connect.cluster.forked_host import SERVER_GONE, ForkedHosts
-from connect.cluster.lease import Lease
-from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import REPORT_BYTES
+from connect.cluster.hosts.forked_host import SERVER_GONE, ForkedHosts
+from connect.cluster.hosts.lease import Lease
+from connect.cluster.hosts.shared_memory import shared_memory
+from connect.runtime.host.crash_report import REPORT_BYTES
 
 pytestmark = [
     pytest.mark.thorough,

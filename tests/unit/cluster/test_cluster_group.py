@@ -8,13 +8,13 @@ import pytest
 from cluster_fakes import World, eventually
 from structlog.testing import capture_logs
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.cluster import requests
-from connect.cluster.group_membership import GroupMembership
-from connect.cluster.lease import LEASE_OVER, Lease
-from connect.cluster.operations import NotFoundError, NotLeaderError, PartitionOffset, TargetState
-from connect.runtime.messages import StartTask, State, StopTask, TaskState
+from connect.cluster.herder import requests
+from connect.cluster.hosts.lease import LEASE_OVER, Lease
+from connect.cluster.leader.group_membership import GroupMembership
+from connect.cluster.model.operations import NotFoundError, NotLeaderError, PartitionOffset, TargetState
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import StartTask, State, StopTask, TaskState
 
 SLOTS = 6
 

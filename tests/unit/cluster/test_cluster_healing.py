@@ -6,10 +6,10 @@ import pytest
 from cluster_fakes import eventually
 from cluster_herders import create, is_running, states
 
-from connect.cluster.operations import RequestError, TargetState
-from connect.rest.answers import task_status_json
-from connect.runtime.condition import Condition
-from connect.runtime.messages import (
+from connect.cluster.model.operations import RequestError, TargetState
+from connect.rest.server.answers import task_status_json
+from connect.runtime.task.condition import Condition
+from connect.runtime.task.messages import (
     CallResult,
     StartTask,
     State,

@@ -5,14 +5,14 @@ from cluster_fakes import eventually
 from cluster_herders import SOURCE, create, is_running, states
 from structlog.testing import capture_logs
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigProblem
-from connect.cluster import connector_runs
-from connect.cluster.config_records import ConnectorRecord, encode
-from connect.cluster.operations import Checked, NotFoundError, RequestError, Status, TargetState
-from connect.cluster.status_records import TaskStatusRecord
-from connect.cluster.status_records import encode as encode_status
-from connect.runtime.messages import (
+from connect.cluster.leader import connector_runs
+from connect.cluster.model.config_records import ConnectorRecord, encode
+from connect.cluster.model.operations import Checked, NotFoundError, RequestError, Status, TargetState
+from connect.cluster.model.status_records import TaskStatusRecord
+from connect.cluster.model.status_records import encode as encode_status
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import (
     Call,
     CallResult,
     SetPaused,

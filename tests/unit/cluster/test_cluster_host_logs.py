@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from connect.cluster.host_logs import at_worker_levels, name_java_loggers
-from connect.plugins import Catalog
-from connect.runtime.messages import HostReady, LoggersKnown, SetLogLevel
+from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
+from connect.plugins.catalog import Catalog
+from connect.runtime.task.messages import HostReady, LoggersKnown, SetLogLevel
 from connect.telemetry.log_levels import LogLevels
 
 

@@ -5,8 +5,8 @@ import time
 import pytest
 from cluster_fakes import eventually
 
-from connect.cluster import lease as leases
-from connect.cluster.lease import Lease
+from connect.cluster.hosts import lease as leases
+from connect.cluster.hosts.lease import Lease
 
 RESUME_S = 0.4
 

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from connect.cluster.lease import TIMER_GRACE_S, watch
-from connect.cluster.lease_timer import LeaseTimer
-from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import REPORT_BYTES, lease_over_in, say_lease_until
+from connect.cluster.hosts.lease import TIMER_GRACE_S, watch
+from connect.cluster.hosts.lease_timer import LeaseTimer
+from connect.cluster.hosts.shared_memory import shared_memory
+from connect.runtime.host.crash_report import REPORT_BYTES, lease_over_in, say_lease_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no timers that send signals")
 

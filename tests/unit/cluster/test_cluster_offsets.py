@@ -4,8 +4,8 @@ import pytest
 from cluster_fakes import eventually
 
 from connect.api.records import TopicPartition
-from connect.cluster.operations import NotFoundError, PartitionOffset, RequestError, TargetState
-from connect.runtime.messages import CallResult, StopTask, TaskState
+from connect.cluster.model.operations import NotFoundError, PartitionOffset, RequestError, TargetState
+from connect.runtime.task.messages import CallResult, StopTask, TaskState
 
 GROUP = "connect-c"
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

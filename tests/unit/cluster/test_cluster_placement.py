@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connect.cluster.placement import moves, place
-from connect.runtime.messages import TaskId
+from connect.cluster.model.placement import moves, place
+from connect.runtime.task.messages import TaskId
 
 tasks = st.sets(st.builds(TaskId, st.sampled_from("abc"), st.integers(0, 9)), max_size=20)
 owners = st.dictionaries(st.integers(0, 11), st.sampled_from(["w1", "w2", "w3"]), min_size=1)

@@ -2,13 +2,13 @@ import pytest
 from cluster_fakes import MemoryTopic
 from structlog.testing import capture_logs
 
-from connect.api.deadline import Deadline
-from connect.cluster.config_store import ConfigStore
-from connect.cluster.membership import View
-from connect.cluster.operations import Status
-from connect.cluster.placer import SETTLED_S, Placer
-from connect.cluster.status_store import StatusStore
-from connect.runtime.messages import State, TaskId
+from connect.cluster.leader.task_placement import SETTLED_S, Placer
+from connect.cluster.loop.membership import View
+from connect.cluster.model.operations import Status
+from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.status_store import StatusStore
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import State, TaskId
 
 
 class Deaf:

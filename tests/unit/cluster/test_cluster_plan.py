@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connect.cluster.plan import Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
-from connect.runtime.messages import TaskId
+from connect.cluster.model.plan import Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
+from connect.runtime.task.messages import TaskId
 
 T = TaskId("c", 0)
 SPEC = TaskSpec("source", {"a": "1"}, {"b": "1"})

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from connect.api.errors import ConnectError
-from connect.cluster.host_validation import validated
-from connect.cluster.operations import PartitionOffset, RequestError, TargetState
-from connect.cluster.sink_groups import needs_host
-from connect.cluster.validation_infos import ConfigInfos, Definition, Info, Value
-from connect.runtime.messages import CallResult
+from connect.cluster.hosts.host_validation import validated
+from connect.cluster.model.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.model.validation_infos import ConfigInfos, Definition, Info, Value
+from connect.cluster.offsets.sink_groups import needs_host
+from connect.runtime.task.messages import CallResult
 
 OVERRIDE = {"connector.class": "Sink", "topics": "t", "admin.override.sasl.jaas.config": "${file:/s:jaas}"}
 INFOS = ConfigInfos(

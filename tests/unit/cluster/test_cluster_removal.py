@@ -4,8 +4,8 @@ import pytest
 from cluster_fakes import eventually
 
 from connect.api.records import TopicPartition
-from connect.cluster.operations import NotFoundError, RequestError, TargetState
-from connect.runtime.messages import CallResult, StopTask
+from connect.cluster.model.operations import NotFoundError, RequestError, TargetState
+from connect.runtime.task.messages import CallResult, StopTask
 
 SOURCE = {"connector.class": "Source", "name": "c", "tasks.max": "2"}
 SINK = {"connector.class": "Sink", "name": "c"}

@@ -1,6 +1,6 @@
 import base64
 
-from connect.cluster.session_key import needs_rotation, new_session_key
+from connect.cluster.store.session_key import needs_rotation, new_session_key
 
 
 def test_a_key_is_random_and_long_enough():

@@ -3,13 +3,13 @@
 import pytest
 from cluster_fakes import MemoryTopic, World, eventually
 
-from connect.api.deadline import Deadline
-from connect.cluster.operations import NotFoundError, Rebalance, StateChange, Status
-from connect.cluster.record_json import RecordFormatError
-from connect.cluster.state_history import REBALANCES_KEPT, STATES_KEPT
-from connect.cluster.status_records import RebalanceRecord, StateHistoryRecord, decode, encode
-from connect.cluster.status_store import StatusStore
-from connect.runtime.messages import State, TaskId, TaskState
+from connect.cluster.model.operations import NotFoundError, Rebalance, StateChange, Status
+from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.model.state_history import REBALANCES_KEPT, STATES_KEPT
+from connect.cluster.model.status_records import RebalanceRecord, StateHistoryRecord, decode, encode
+from connect.cluster.store.status_store import StatusStore
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import State, TaskId, TaskState
 
 RUNNING = Status(State.RUNNING, "me:1", None, 3, "1.0")
 MEMBERS = b'"trace":null,"worker_id":"me:1","generation":3,"version":"1.0","number":12,"changed_ms":5}'

@@ -1,10 +1,9 @@
 import pytest
 from cluster_fakes import MemoryTopic
 
-from connect.api.deadline import Deadline
-from connect.cluster.operations import Status
-from connect.cluster.record_json import RecordFormatError
-from connect.cluster.status_records import (
+from connect.cluster.model.operations import Status
+from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.model.status_records import (
     ConnectorStatusRecord,
     TaskStatusRecord,
     TopicRecord,
@@ -12,8 +11,9 @@ from connect.cluster.status_records import (
     decode,
     encode,
 )
-from connect.cluster.status_store import StatusStore
-from connect.runtime.messages import State, TaskId
+from connect.cluster.store.status_store import StatusStore
+from connect.lib.deadline import Deadline
+from connect.runtime.task.messages import State, TaskId
 
 T = TaskId("s-1", 0)
 

@@ -2,12 +2,12 @@ import itertools
 
 import pytest
 
-from connect.cluster.connector_calls import ConnectorCalls
-from connect.cluster.lease import EXIT_CODE, LEASE_OVER
-from connect.cluster.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, SPARE_PAUSE_S, HostLimits, Supervisor
-from connect.cluster.suspects import FEW, PROBATION_S
-from connect.cluster.task_host import CrashReport
-from connect.runtime.messages import Call, CallResult, Figures, StartTask, State, StopTask, TaskId, TaskState
+from connect.cluster.hosts.lease import EXIT_CODE, LEASE_OVER
+from connect.cluster.hosts.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, SPARE_PAUSE_S, HostLimits, Supervisor
+from connect.cluster.hosts.suspects import FEW, PROBATION_S
+from connect.cluster.hosts.task_host import CrashReport
+from connect.cluster.loop.connector_calls import ConnectorCalls
+from connect.runtime.task.messages import Call, CallResult, Figures, StartTask, State, StopTask, TaskId, TaskState
 
 
 class Host:

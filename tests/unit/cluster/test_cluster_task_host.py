@@ -11,21 +11,21 @@ from functools import partial
 import pytest
 from cluster_fakes import eventually
 
-from connect.cluster.host_process import CommandProcess, exit_reason, python_host
-from connect.cluster.lease import EXIT_CODE, LEASE_OVER, Lease
-from connect.cluster.shared_memory import shared_memory
-from connect.cluster.task_host import TaskHost
-from connect.runtime.crash_report import REPORT_BYTES
-from connect.runtime.messages import HostReady, StopTask, TaskState
+from connect.cluster.hosts.host_process import CommandProcess, exit_reason, python_host
+from connect.cluster.hosts.lease import EXIT_CODE, LEASE_OVER, Lease
+from connect.cluster.hosts.shared_memory import shared_memory
+from connect.cluster.hosts.task_host import TaskHost
+from connect.runtime.host.crash_report import REPORT_BYTES
+from connect.runtime.task.messages import HostReady, StopTask, TaskState
 
 pytestmark = pytest.mark.thorough
 
 CHILD = """
 import json, os, socket, sys, threading
-from connect.runtime.messages import HostReady, TaskState, decode, encode
+from connect.runtime.task.messages import HostReady, TaskState, decode, encode
 channel = socket.socket(fileno=int(sys.argv[1]))
 if len(sys.argv) > 3:
-    from connect.cluster.lease import watch
+    from connect.cluster.hosts.lease import watch
     watch(int(sys.argv[3]), int(sys.argv[2]))
 lines = channel.makefile("rb")
 settings = json.loads(lines.readline())

@@ -4,8 +4,8 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connect.cluster.worker_file import read_worker_file, worker_config
-from connect.plugins import Catalog
-from connect.runtime.worker_config import WorkerConfig
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.worker_config import WorkerConfig
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 

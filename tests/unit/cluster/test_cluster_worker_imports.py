@@ -7,7 +7,7 @@ import pytest
 
 LOADED = """
 import importlib, sys
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
 for name in sys.argv[1:]:
     importlib.import_module(name)
 Catalog.installed()
@@ -18,7 +18,7 @@ print(*sorted({"pyarrow", "polars", "duckdb", "numpy", "pandas", "sqlalchemy", "
 @pytest.mark.thorough
 def test_a_worker_loads_nothing_that_only_task_hosts_need():
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, "connect.app", "connect.rest.server"],
+        [sys.executable, "-c", LOADED, "connect.worker.app", "connect.rest.rest_server"],
         capture_output=True,
         text=True,
         check=True,

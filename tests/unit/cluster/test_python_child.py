@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from connect import python_child
+from connect.lib import python_child
 
 LOADS = "import sys, json; print(json.__file__); print(*sys.path, sep='|'); print(sys.flags.safe_path)"
 

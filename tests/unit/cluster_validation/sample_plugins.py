@@ -25,8 +25,8 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.plugin import Capability, Plugin, PluginKind
-from connect.plugins import BrokenPlugin, Catalog
-from connect.runtime.worker_config import WorkerConfig
+from connect.plugins.catalog import BrokenPlugin, Catalog
+from connect.runtime.settings.worker_config import WorkerConfig
 
 KAFKA = "org.apache.kafka.connect."
 FILE_SOURCE = KAFKA + "file.FileStreamSourceConnector"

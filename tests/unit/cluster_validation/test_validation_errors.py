@@ -20,9 +20,9 @@ from sample_plugins import (
 )
 
 from connect.api.errors import ConfigError
-from connect.cluster.operations import RequestError
-from connect.cluster.validation import PROVIDED_VALUE, Validator
-from connect.cluster.validation_infos import ConfigInfos
+from connect.cluster.model.operations import RequestError
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.cluster.validation.check import PROVIDED_VALUE, Validator
 
 Keys = dict[str, str | None]
 INVALID = "Invalid value {} for configuration {}: {}"

@@ -21,10 +21,10 @@ from sample_plugins import (
 )
 
 from connect.api.plugin import PluginKind
-from connect.cluster.operations import RequestError
-from connect.cluster.validation import Validator
-from connect.cluster.validation_definitions import all_definitions, framework_definitions
-from connect.cluster.validation_infos import ConfigInfos, Value
+from connect.cluster.model.operations import RequestError
+from connect.cluster.model.validation_infos import ConfigInfos, Value
+from connect.cluster.validation.check import Validator
+from connect.cluster.validation.definitions import all_definitions, framework_definitions
 
 FRAMEWORK = [
     "name", "connector.class", "connector.plugin.version", "tasks.max", "tasks.max.enforce", "key.converter",

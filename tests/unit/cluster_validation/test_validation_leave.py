@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sample_plugins import worker_config
 
-from connect.cluster.validation import Validator
-from connect.plugins import Catalog
-from connect.runtime.build import build_chain, build_connector
-from connect.runtime.connector_config import SourceConnectorConfig
+from connect.cluster.validation.check import Validator
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_chain, build_connector
+from connect.runtime.settings.connector_config import SourceConnectorConfig
 
 SOURCE = {"connector.class": "FileStreamSource", "name": "k", "topic": "a", "file": "/data/rows.txt"}
 SHELL = {

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from sample_plugins import CAST, FILE_SINK, FILE_SOURCE, JSON, VAULT_SOURCE, FileSinkConfig, catalog, worker_config
 
 from connect.api.errors import ConfigProblem
-from connect.cluster.validation import Validator
-from connect.cluster.validation_infos import ConfigInfos
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.cluster.validation.check import Validator
 
 
 def validate(cls: str, **keys: str) -> ConfigInfos:

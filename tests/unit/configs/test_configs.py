@@ -11,11 +11,11 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import Config
 from connect.cli.agent import read_agent_file
-from connect.cluster.validation import Validator
+from connect.cluster.validation.check import Validator
 from connect.cluster.worker_file import read_worker_file
-from connect.plugins import Catalog
-from connect.runtime.agent import agent_plugin
-from connect.runtime.worker_config import WorkerConfig
+from connect.plugins.catalog import Catalog
+from connect.runtime.host.agent import agent_plugin
+from connect.runtime.settings.worker_config import WorkerConfig
 
 FOLDER = Path(__file__).parents[3] / "configs"
 WORKERS = sorted([*FOLDER.glob("worker-*.yaml"), *FOLDER.glob("*.properties")])

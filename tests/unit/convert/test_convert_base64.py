@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connect.convert.columns import NotColumnarError, base64_of, bytes_of
+from connect.convert.plain.columns import NotColumnarError, base64_of, bytes_of
 
 ROWS = st.lists(st.one_of(st.none(), st.binary(max_size=9)), max_size=20)
 

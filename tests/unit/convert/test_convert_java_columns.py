@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from connect.api import schema as s
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 UNTIMED = settings(deadline=None)
 EDGES = [1e7, 9999999.0, 1e-3, 9.99e-4, 1e16, 1e17, -1.2345e20, 1e-5, 1.5e-7, 123456789.125, 0.0, -0.0, 1e-299]

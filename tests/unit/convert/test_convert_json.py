@@ -13,8 +13,8 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import ConfigError, RejectedRowsError
 from connect.api.records import Column
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.api.schema import Field, Schema, Type
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 from connect.testing.equality import difference
 from connect.testing.strategies import TYPE_CASES
 

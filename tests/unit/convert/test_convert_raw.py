@@ -16,12 +16,12 @@ from connect.api import schema as s
 from connect.api.errors import ConfigError, RejectedRowsError, SchemaError
 from connect.api.plugin import PluginKind
 from connect.api.records import Column, Header
-from connect.convert.config import NoConfig, StringConfig
+from connect.convert.plain.config import NoConfig, StringConfig
+from connect.convert.plain.primitives import boolean as boolean_converter
+from connect.convert.plain.primitives import float32, float64, integer, long, short
+from connect.convert.plain.raw import ByteArrayConverter, StringConverter
+from connect.convert.plain.simple_header import SimpleHeaderConverter
 from connect.convert.plugin import connect_plugins
-from connect.convert.primitives import boolean as boolean_converter
-from connect.convert.primitives import float32, float64, integer, long, short
-from connect.convert.raw import ByteArrayConverter, StringConverter
-from connect.convert.simple_header import SimpleHeaderConverter
 
 
 def strings(**given: str) -> StringConverter:

@@ -17,18 +17,18 @@ from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.convert.avro.model import parse_avro
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
-from connect.convert.json_read import Reading
+from connect.convert.json.converter import JsonConverter
+from connect.convert.json.read import Reading
+from connect.convert.json.recursive import MAX_LEVELS
+from connect.convert.json.write import Writing
 from connect.convert.json_schema.from_connect import json_schema_of
 from connect.convert.json_schema.names import JsonSchemaSettings
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
-from connect.convert.json_write import Writing
+from connect.convert.plain.config import JsonConfig
 from connect.convert.protobuf.from_connect import proto_text
-from connect.convert.recursive import MAX_LEVELS
 from connect.convert.vectors.pieces import joined
-from connectors.s3.json_lines import json_lines
+from connectors.s3.formats.json_lines import json_lines
 from tests.unit.convert.avro import avro_codec
 from tests.unit.convert.protobuf import proto_codec
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from connect.api.records import Column
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 Row = dict[str, Any]
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from connect import native
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 pytestmark = pytest.mark.skipif(
     native.module() is None, reason="NOT CHECKED: connect.native was not built; it needs a C++17 compiler at install"

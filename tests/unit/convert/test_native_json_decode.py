@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from connect import native
 from connect.api.records import Column
-from connect.convert.columns import NotColumnarError
-from connect.convert.json_decode import read_values
-from connect.convert.json_infer import SchemalessReader
-from connect.convert.json_read import Reading
+from connect.convert.json.decode import read_values
+from connect.convert.json.infer import SchemalessReader
+from connect.convert.json.read import Reading
+from connect.convert.plain.columns import NotColumnarError
 
 pytestmark = pytest.mark.skipif(
     native.module() is None, reason="NOT CHECKED: connect.native was not built; it needs a C++17 compiler at install"
@@ -44,7 +44,7 @@ def by_native(data: pa.BinaryArray, monkeypatch: pytest.MonkeyPatch) -> pa.Array
         return None
     made.validate(full=True)
     with monkeypatch.context() as alone:
-        alone.setattr("connect.convert.json_infer.read_values", lambda *_: pytest.fail("Arrow's reader was asked"))
+        alone.setattr("connect.convert.json.infer.read_values", lambda *_: pytest.fail("Arrow's reader was asked"))
         array, is_whole, _ = SchemalessReader(Reading()).read(data)
     if is_whole:
         assert array.to_pylist() == [None if row is None else json.loads(row) for row in data.to_pylist()]

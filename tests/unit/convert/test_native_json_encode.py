@@ -14,9 +14,9 @@ import pytest
 from connect import native
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
-from connect.api.javatext.numbers import float32_text, float64_text
-from connect.convert.json_native import encode_native
-from connect.convert.json_write import Writing, writer
+from connect.convert.json.native import encode_native
+from connect.convert.json.write import Writing, writer
+from connect.lib.javatext.numbers import float32_text, float64_text
 
 pytestmark = pytest.mark.skipif(
     native.module() is None, reason="NOT CHECKED: connect.native was not built; it needs a C++17 compiler at install"

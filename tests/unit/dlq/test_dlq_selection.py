@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.cli.dlq import dlq
 from connect.dlq.current import LetterRefusedError, original_of
@@ -17,6 +16,7 @@ from connect.dlq.letters import LetterTopic
 from connect.dlq.selection import Selection, parse_error, parse_moment, parse_place, parse_span, parse_stage
 from connect.dlq.text import as_json, in_full
 from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 
 PREFIX = "__connect.errors."
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.evaluate.addresses import is_url, manifests_of, write_manifest
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
+from connect.poc.addresses import is_url, manifests_of, write_manifest
 
 CATALOG = Catalog.installed()
 SOURCE = "postgresql://me:pass%20word@db:5433/shop?sslmode=require"

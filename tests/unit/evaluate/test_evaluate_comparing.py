@@ -9,12 +9,12 @@ import yaml
 from click.testing import CliRunner
 
 from connect.api.errors import ConfigError
-from connect.backfill.spec_file import parse_spec
+from connect.backfill.job.spec_file import parse_spec
 from connect.cli import main
-from connect.evaluate.charts import HEIGHT, WIDTH, drawing_of
-from connect.evaluate.finished import finished_files
-from connect.evaluate.poc_comparison import as_text, compare_results
-from connect.evaluate.result import Chart, Check, Outcome, Result, Setting
+from connect.poc.report.charts import HEIGHT, WIDTH, drawing_of
+from connect.poc.report.finished import finished_files
+from connect.poc.report.result_comparison import as_text, compare_results
+from connect.poc.sandbox.result import Chart, Check, Outcome, Result, Setting
 
 
 def result(rate=10.0, outcome=Outcome.PASS, **config) -> Result:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from connect.api.records import TopicPartition
-from connect.evaluate.comparison import as_far_as, compare
-from connect.evaluate.topic_rows import PartitionRows, TopicRows
+from connect.poc.sandbox.comparison import as_far_as, compare
+from connect.poc.sandbox.topic_rows import PartitionRows, TopicRows
 
 
 def rows(*values: str, partition: int = 0, prefix: str = "a.") -> TopicRows:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from connect.api.findings import Aspect, Finding, Weight
-from connect.evaluate.examination import Examination
-from connect.evaluate.result import Check, Outcome, Table
+from connect.api.optional.findings import Aspect, Finding, Weight
+from connect.poc.sandbox.examination import Examination
+from connect.poc.sandbox.result import Check, Outcome, Table
 
 GRANT = 'GRANT SELECT ON "s"."t" TO "me";'
 REACHED = Check(2, "Reach", Outcome.PASS, "All is in reach.")

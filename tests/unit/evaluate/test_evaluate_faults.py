@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from connect.evaluate.faults import KILL, LIFE_S, PAUSE, PAUSE_S, Fault, Faults, in_words, plan_faults, table_of
-from connect.evaluate.options import Options
-from connect.evaluate.run_rows import SinkRunRows, SourceRunRows, rows_put
+from connect.poc.sandbox.faults import KILL, LIFE_S, PAUSE, PAUSE_S, Fault, Faults, in_words, plan_faults, table_of
+from connect.poc.sandbox.options import Options
+from connect.poc.sandbox.run_rows import SinkRunRows, SourceRunRows, rows_put
 
 
 class FakeSandbox:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from connect.evaluate.left_behind import left_targets, note_target, state_folder
+from connect.poc.sandbox.left_behind import left_targets, note_target, state_folder
 
 CONFIG = {
     "connector.class": "FileStreamSink",

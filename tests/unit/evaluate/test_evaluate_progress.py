@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from connect.api.errors import ConnectError
-from connect.evaluate.connector_runs import RunTime
-from connect.evaluate.progress import Progress
-from connect.evaluate.result import Check, Outcome
+from connect.poc.sandbox.connector_runs import RunTime
+from connect.poc.sandbox.progress import Progress
+from connect.poc.sandbox.result import Check, Outcome
 
 
 def test_an_error_that_ends_a_check_is_noted_under_its_name_and_the_next_one_is_done():

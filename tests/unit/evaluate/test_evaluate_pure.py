@@ -7,13 +7,13 @@ from operator import or_
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.evaluate.estimate import Load, judge_load
-from connect.evaluate.evaluation import worker_settings
-from connect.evaluate.page_check import missing_rows
-from connect.evaluate.prices import Prices, read_prices
-from connect.evaluate.result import Outcome
-from connect.evaluate.row_values import without_values
-from connect.evaluate.timeline import (
+from connect.plugins.catalog import Catalog
+from connect.poc.evaluation import worker_settings
+from connect.poc.report.estimate import Load, judge_load
+from connect.poc.sandbox.prices import Prices, read_prices
+from connect.poc.sandbox.result import Outcome
+from connect.poc.sandbox.row_values import without_values
+from connect.poc.sandbox.timeline import (
     Reading,
     growing_lag_s,
     has_caught_up,
@@ -23,7 +23,7 @@ from connect.evaluate.timeline import (
     rate_range,
     shares,
 )
-from connect.plugins import Catalog
+from connect.poc.source.page_check import missing_rows
 
 
 def readings(rows, lags=()):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from connect.evaluate.record_differences import Record, differences, records_of
 from connect.kafka.raw import RawBatch
+from connect.poc.sandbox.record_differences import Record, differences, records_of
 
 RECORD = Record(b"1", b'{"a": 1, "b": {"c": "x"}}', ())
 

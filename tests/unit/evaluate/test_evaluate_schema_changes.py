@@ -6,10 +6,10 @@ import pytest
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column
-from connect.evaluate.result import Outcome
-from connect.evaluate.source_schema_change import ChangeSeen, judge_source_change, tried
-from connect.evaluate.table_changes import ADDED, changed, changes_of, shown_in, table_of
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.poc.sandbox.result import Outcome
+from connect.poc.source.source_schema_change import ChangeSeen, judge_source_change, tried
+from connect.poc.source.table_changes import ADDED, changed, changes_of, shown_in, table_of
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TABLE = s.struct({"id": s.INT32, "text": s.STRING, "n": s.INT32.as_optional()}, name="t")

@@ -9,16 +9,16 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.evaluate.faults import KILL, Faults, Struck
-from connect.evaluate.made_records import VALUE, made_records, made_row
-from connect.evaluate.result import Outcome
-from connect.evaluate.sink_checks import expected_rows, judge_round_trip
-from connect.evaluate.sink_delivery import compare_targets, judge_sink_delivery
-from connect.evaluate.sink_records import newest_spans, wanted_topics
-from connect.evaluate.sink_run import SinkRun
-from connect.evaluate.sink_schema_change import FIELD, changed_records, has_registry, judge_schema_change
-from connect.evaluate.timeline import Reading
-from connect.runtime.connector_settings import ConnectorSettings
+from connect.poc.sandbox.faults import KILL, Faults, Struck
+from connect.poc.sandbox.result import Outcome
+from connect.poc.sandbox.timeline import Reading
+from connect.poc.sink.made_records import VALUE, made_records, made_row
+from connect.poc.sink.sink_checks import expected_rows, judge_round_trip
+from connect.poc.sink.sink_delivery import compare_targets, judge_sink_delivery
+from connect.poc.sink.sink_records import newest_spans, wanted_topics
+from connect.poc.sink.sink_run import SinkRun
+from connect.poc.sink.sink_schema_change import FIELD, changed_records, has_registry, judge_schema_change
+from connect.runtime.build.connector_settings import ConnectorSettings
 
 TP = TopicPartition("t", 0)
 KEPT = {"t-0": list(range(10))}

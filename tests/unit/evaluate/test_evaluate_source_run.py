@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from connect.api.records import TopicPartition
-from connect.evaluate import source_run
-from connect.evaluate.options import Options
-from connect.evaluate.source_run import SourceRunner
+from connect.poc.sandbox.options import Options
+from connect.poc.source import source_run
+from connect.poc.source.source_run import SourceRunner
 
 STATUS = {"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
 
@@ -56,7 +56,7 @@ def test_a_run_ends_at_its_bound_of_rows_once_they_are_committed(looks, monkeypa
     monkeypatch.setattr(source_run, "status_of", lambda *_: STATUS)
     monkeypatch.setattr(source_run, "scrape", lambda *_: {})
     monkeypatch.setattr(source_run, "stop", lambda *_: None)
-    monkeypatch.setattr("connect.evaluate.connector_runs.LOOK_S", 0.001)
+    monkeypatch.setattr("connect.poc.sandbox.connector_runs.LOOK_S", 0.001)
     cluster = Cluster(looks_until_committed=looks)
     run = SourceRunner(cluster, {}, Options(budget_rows=2000)).run("run")
     assert run.ends == {TopicPartition("run.t", 0): 2000}

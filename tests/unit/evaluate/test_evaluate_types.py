@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from connect.api import schema as s
-from connect.api.origins import Kept, OriginColumn
+from connect.api.optional.origins import Kept, OriginColumn
 from connect.api.time_types import TIME_TYPES
-from connect.evaluate.result import Check, Outcome
-from connect.evaluate.sample import FieldTypes, Sample, type_name
-from connect.evaluate.type_check import judge_types
-from connect.evaluate.type_forms import in_avro, in_json
+from connect.poc.sandbox.result import Check, Outcome
+from connect.poc.source.sample import FieldTypes, Sample, type_name
+from connect.poc.source.type_check import judge_types
+from connect.poc.source.type_forms import in_avro, in_json
 
 CUT = "digits of a second behind the third are cut off"
 ORIGINS = [

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.bulk import SplitSize
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, SchemaError
+from connect.api.optional.bulk import SplitSize
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.file.data_config import DataFilesSourceConfig
 from connectors.file.data_source import DataFilesSourceConnector, DataFilesSourceTask

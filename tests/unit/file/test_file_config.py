@@ -9,11 +9,11 @@ import pytest
 import connectors.file
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import Config
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import PluginKind
 from connect.api.records import SourcePosition
-from connect.plugins import Catalog
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
 from connectors.file.config import FileStreamSinkConfig, FileStreamSourceConfig
 from connectors.file.offsets import check_offsets, position_of
 from connectors.file.plugin import SINK, SOURCE, connect_plugins

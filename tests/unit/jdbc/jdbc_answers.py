@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.horizon import Observation
-from connectors.jdbc.zone import EPOCH, zone
+from connectors.jdbc.settled.settled_time import Observation
+from connectors.jdbc.values.zone import EPOCH, zone
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 HOUR_US = 3_600_000_000

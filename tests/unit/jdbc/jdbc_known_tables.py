@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from connectors.jdbc.log.binlog import Event, TableMap
-from connectors.jdbc.log.binlog_metadata import Told
-from connectors.jdbc.log.binlog_position import Place
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.packets import Event, TableMap
+from connectors.jdbc.log.binlog.position import Place
+from connectors.jdbc.settings.table_choice import TableName
 
 
 class Known:

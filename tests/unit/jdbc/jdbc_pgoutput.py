@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from connectors.jdbc.log.cells import NULL, UNCHANGED, Cells
-from connectors.jdbc.log.pgoutput import Changes, LogState, Messages, Truncation, decode
+from connectors.jdbc.log.postgres.pgoutput import Changes, LogState, Messages, Truncation, decode
+from connectors.jdbc.log.shared.cells import NULL, UNCHANGED, Cells
 
 Row = Sequence[Any]
 """A value per column: text, None, or `...` for a large value left as it was."""

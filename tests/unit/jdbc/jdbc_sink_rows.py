@@ -13,11 +13,11 @@ import pyarrow as pa
 from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.connector import SinkTask
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.sink import JdbcSinkConnector
 
 TOPIC = "orders"

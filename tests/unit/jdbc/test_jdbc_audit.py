@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from connect.api import schema as s
-from connectors.jdbc.audit import blind_spots
-from connectors.jdbc.catalog import TableShape
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.follow.audit import blind_spots
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values.types import ColumnPlan, Raw
 
 COLUMNS = (
     ColumnPlan("id", Raw.INTEGER, s.INT64),

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connect.api.errors import ConnectError, SchemaError
-from connectors.jdbc.log import binlog
-from connectors.jdbc.log.binlog import Event, Operation
-from connectors.jdbc.log.binlog_position import BinlogPosition, Row, read_binlog_offset
-from connectors.jdbc.log.binlog_rows import RowLayout, Width
-from connectors.jdbc.log.binlog_values import BINARY_SIZES, LoggedColumn, reader, width
+from connectors.jdbc.log.binlog import packets as binlog
+from connectors.jdbc.log.binlog.packets import Event, Operation
+from connectors.jdbc.log.binlog.position import BinlogPosition, Row, read_binlog_offset
+from connectors.jdbc.log.binlog.rows import RowLayout, Width
+from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader, width
 
 C = LoggedColumn("c")
 

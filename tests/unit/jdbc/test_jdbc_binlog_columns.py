@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql as m
 
 from connect.api.errors import SchemaError
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.log import binlog_columns
-from connectors.jdbc.log.binlog_columns import decoder, driver_columns
-from connectors.jdbc.log.binlog_values import BINARY_SIZES, LoggedColumn, reader
-from connectors.jdbc.mysql_arrow import text_column
-from connectors.jdbc.ragged import PADDING, Fields
-from connectors.jdbc.types import TypeRules, plan_column
-from connectors.jdbc.zone import zone
+from connectors.jdbc.connection.mysql_arrow import text_column
+from connectors.jdbc.log.binlog import columns as binlog_columns
+from connectors.jdbc.log.binlog.columns import decoder, driver_columns
+from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.ragged import PADDING, Fields
+from connectors.jdbc.values.types import TypeRules, plan_column
+from connectors.jdbc.values.zone import zone
 
 TIMES = TimeRules(zone("UTC"), "micros_long", "null")
 C = LoggedColumn("c")

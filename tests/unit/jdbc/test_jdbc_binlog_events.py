@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log.binlog import Event
-from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, read_binlog_offset
-from connectors.jdbc.log.binlog_values import LoggedColumn
-from connectors.jdbc.log.envelope import EventFormat
-from connectors.jdbc.log.gtid_set import GtidSet
-from connectors.jdbc.log.mysql_tables import BinlogTable, binlog_source
-from connectors.jdbc.log.segments import Fence, Segment
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import TypeRules, plan_column
-from connectors.jdbc.zone import zone
+from connectors.jdbc.log.binlog.gtid_set import GtidSet
+from connectors.jdbc.log.binlog.packets import Event
+from connectors.jdbc.log.binlog.position import BinlogPosition, Seen, read_binlog_offset
+from connectors.jdbc.log.binlog.values import LoggedColumn
+from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.tables import BinlogTable, binlog_source
+from connectors.jdbc.log.shared.envelope import EventFormat
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.types import TypeRules, plan_column
+from connectors.jdbc.values.zone import zone
 
 CONFIG = JdbcSourceConfig.parse(
     {"connection.url": "jdbc:mariadb://h/db", "mode": "log", "topic.prefix": "p", "table.whitelist": "a,b"}

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from connectors.jdbc.log.binlog import Gtid
-from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, ahead_of, read_binlog_offset
-from connectors.jdbc.log.segments import Fence, Segment
+from connectors.jdbc.log.binlog.packets import Gtid
+from connectors.jdbc.log.binlog.position import BinlogPosition, Seen, ahead_of, read_binlog_offset
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 
 SERVER = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.jdbc.log.binlog_values import JSON, LoggedColumn, reader
-from connectors.jdbc.temporal import Misfit
+from connectors.jdbc.log.binlog.values import JSON, LoggedColumn, reader
+from connectors.jdbc.values.temporal import Misfit
 
 _read = reader(JSON, b"\x04", LoggedColumn("c"))
 

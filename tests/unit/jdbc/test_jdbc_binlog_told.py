@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.log.binlog import TableMap
-from connectors.jdbc.log.binlog_metadata import Told, read_metadata
-from connectors.jdbc.log.binlog_values import LoggedColumn
-from connectors.jdbc.log.envelope import EventFormat
-from connectors.jdbc.log.mysql_tables import BinlogTable, binlog_source
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.binlog.metadata import Told, read_metadata
+from connectors.jdbc.log.binlog.packets import TableMap
+from connectors.jdbc.log.binlog.values import LoggedColumn
+from connectors.jdbc.log.mysql.tables import BinlogTable, binlog_source
+from connectors.jdbc.log.shared.envelope import EventFormat
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.columns import RowFormat, TimeRules
 
 _UNSIGNED, _NAMES = 1, 4
 _INT, _YEAR, _TINY = 3, 13, 1

@@ -7,9 +7,10 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
 from connect.api.plugin import PluginKind
-from connectors.jdbc import config_table, plugin
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc import plugin
+from connectors.jdbc.settings import config_table
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 GOOD = {"connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist": "a"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.tables import TableFilter
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableFilter
 
 # name | type | default | importance | group | width | display name. Theirs calls catalog.pattern "Schema pattern", too.
 CONFLUENT = """

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from connect.api.allowed_paths import EVERYWHERE
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settings.config import JdbcSourceConfig
 
 
 def test_a_connection_closed_at_the_moment_it_is_interrupted_is_no_error(tmp_path: Path, monkeypatch):

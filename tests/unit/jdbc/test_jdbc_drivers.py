@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.drivers import PARAMETERS
-from connectors.jdbc.engine import url_of
-from connectors.jdbc.url import OTHER_SERVERS, family, parse
-from connectors.jdbc.url_parameters import MARIADB, MYSQL, POSTGRES, SQLITE
+from connectors.jdbc.connection.engine import url_of
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.drivers import PARAMETERS
+from connectors.jdbc.settings.url import OTHER_SERVERS, family, parse
+from connectors.jdbc.settings.url_parameters import MARIADB, MYSQL, POSTGRES, SQLITE
 
 BASE = {"mode": "bulk", "table.whitelist": "a", "topic.prefix": "t"}
 

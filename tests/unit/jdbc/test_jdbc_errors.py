@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from pymysql.err import InternalError, OperationalError, ProgrammingError
 
 from connect.api.errors import ConfigError
-from connectors.jdbc.engine import engine_of
-from connectors.jdbc.errors import Border, passes
+from connectors.jdbc.connection.engine import engine_of
+from connectors.jdbc.connection.errors import Border, passes
 
 
 @pytest.mark.parametrize(

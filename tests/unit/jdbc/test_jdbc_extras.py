@@ -12,8 +12,8 @@ OF_POSTGRESQL = {"adbc_driver_manager", "adbc_driver_postgresql", "psycopg"}
 @pytest.mark.parametrize(
     ("missing", "modules"),
     [
-        (OF_POSTGRESQL | {"pymysql"}, "connectors.jdbc.source"),
-        (OF_POSTGRESQL, "connectors.jdbc.log.task, connectors.jdbc.log.mysql_reader"),
+        (OF_POSTGRESQL | {"pymysql"}, "connectors.jdbc.source.connector"),
+        (OF_POSTGRESQL, "connectors.jdbc.log.task, connectors.jdbc.log.mysql.reader"),
     ],
 )
 def test_it_can_be_imported_without_the_drivers_of_other_databases(missing, modules):
@@ -27,8 +27,8 @@ def test_a_task_over_postgresql_does_not_load_the_driver_that_native_code_stands
     pytest.importorskip("connectors.jdbc.native._rows", reason="native code was not built")
     program = (
         "import sys\n"
-        "from connectors.jdbc.config import JdbcSourceConfig\n"
-        "from connectors.jdbc.database import Database\n"
+        "from connectors.jdbc.settings.config import JdbcSourceConfig\n"
+        "from connectors.jdbc.connection.connection import Database\n"
         "config = JdbcSourceConfig.parse({'name': 'c', 'connector.class': 'JdbcSourceConnector', 'mode': 'bulk',"
         " 'connection.url': 'jdbc:postgresql://localhost:1/d', 'topic.prefix': 't-', 'table.whitelist': 'a'})\n"
         "database = Database(config)\n"

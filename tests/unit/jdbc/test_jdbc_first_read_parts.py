@@ -8,10 +8,10 @@ import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
-from connectors.jdbc import offsets
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.first_read import LEAST_KEYS, FirstRead, NotSplit, bounds
-from connectors.jdbc.tables import Part, TableName, parts_from_text, parts_to_text, share_out
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.first_read import LEAST_KEYS, FirstRead, NotSplit, bounds
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import Part, TableName, parts_from_text, parts_to_text, share_out
 
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", 'it"ems#1/2,')
 MARK = offsets.timestamp_incrementing(1_700_000_000_000_000, -1)

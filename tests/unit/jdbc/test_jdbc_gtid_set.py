@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.jdbc.log.binlog_position import gtids_of
-from connectors.jdbc.log.gtid_set import GtidSet, previous_gtids
+from connectors.jdbc.log.binlog.gtid_set import GtidSet, previous_gtids
+from connectors.jdbc.log.binlog.position import gtids_of
 
 SERVERS = ("24716d4e-e63e-11f1-859d-02fc00000001", "00000000-0000-0000-0000-0000000000ff")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
-from connectors.jdbc import task as task_module
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.source import JdbcSourceConnector
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source import task as task_module
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 
 def test_a_writer_gets_its_lock_while_a_pass_waits_for_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import types as t
 from sqlalchemy.dialects import mysql, postgresql
 
-from connect.api.origins import Kept
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.origins import kept_of
-from connectors.jdbc.types import TypeRules, plan_column
+from connect.api.optional.origins import Kept
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source.origins import kept_of
+from connectors.jdbc.values.types import TypeRules, plan_column
 
 PG = "postgresql"
 CUT = "digits of a second behind the third are cut off"

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from connect.api.bulk import ReadSplit, SplitSize
 from connect.api.errors import ConnectError
+from connect.api.optional.bulk import ReadSplit, SplitSize
 from connect.api.records import SourcePosition
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log.bulk import SPLITS_AT_MOST, Keyed, LogBulk, LogBulkReader, split_size
-from connectors.jdbc.log.fences import Seen
-from connectors.jdbc.log.position import LogPosition, SnapshotPlace, partition_of, read_offset
-from connectors.jdbc.log.segments import Fence, Segment
-from connectors.jdbc.splits import TableSize, split_at
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.follow.splits import TableSize, split_at
+from connectors.jdbc.log.bulk.log_bulk import SPLITS_AT_MOST, Keyed, LogBulk, LogBulkReader, split_size
+from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.position import LogPosition, SnapshotPlace, partition_of, read_offset
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
 
 TABLES = [TableName("public", name) for name in ("a", "b")]
 CONFIG = JdbcSourceConfig.parse(
@@ -81,7 +81,7 @@ class Server:
 
 def test_a_held_snapshot_is_in_the_bounds_of_splits_and_in_none_of_their_pieces(monkeypatch: pytest.MonkeyPatch):
     server = Server()
-    monkeypatch.setattr("connectors.jdbc.log.bulk.server_of", lambda _: server)
+    monkeypatch.setattr("connectors.jdbc.log.bulk.log_bulk.server_of", lambda _: server)
     held = LogBulk(CONFIG).hold()
     (planned,) = (one.as_split for one in split_at(TABLES[0], {}, [100])[:1])
     placed = held.placed(planned)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.jdbc.log.binlog import TableMap
+from connectors.jdbc.log.binlog.packets import TableMap
 from connectors.jdbc.log.ddl.columns import PastColumn
 from connectors.jdbc.log.ddl.statements import Known, Untold, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Statement
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.settings.table_choice import TableName
 
 T, OTHER, NEW = TableName("db", "t"), TableName("db", "other"), TableName("db", "new")
 ID, N = PastColumn("id", "int"), PastColumn("n", "int", unsigned=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.jdbc.log.log_end import LogEnd
+from connectors.jdbc.log.shared.log_end import LogEnd
 
 
 def test_the_end_is_reached_as_of_the_time_it_was_asked_for():

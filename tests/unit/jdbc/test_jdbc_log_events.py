@@ -13,11 +13,12 @@ from sqlalchemy.dialects import postgresql as pg
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log import envelope, mysql_tables, pg_tables
-from connectors.jdbc.log.fences import Seen
-from connectors.jdbc.log.pg_text import driver_array, unhexed
-from connectors.jdbc.log.position import (
+from connectors.jdbc.log.mysql import tables as mysql_tables
+from connectors.jdbc.log.postgres import tables as pg_tables
+from connectors.jdbc.log.postgres.text import driver_array, unhexed
+from connectors.jdbc.log.shared import envelope
+from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.position import (
     Coordinate,
     LogPosition,
     SnapshotPlace,
@@ -25,9 +26,10 @@ from connectors.jdbc.log.position import (
     read_offset,
     text_of_lsn,
 )
-from connectors.jdbc.log.segments import Fence, Segment
-from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
-from connectors.jdbc.types import TypeRules, plan_column
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
+from connectors.jdbc.values.types import TypeRules, plan_column
 
 GIVEN = {
     "connection.url": "jdbc:postgresql://h/d", "mode": "log", "topic.prefix": "shop", "table.whitelist": "orders",

@@ -10,14 +10,14 @@ from jdbc_answers import Answers
 from jdbc_pgoutput import Log, rows_of
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.log.envelope import EventFormat
-from connectors.jdbc.log.fences import Seen, ahead_of, hidden, is_passed, restored, stored
-from connectors.jdbc.log.pg_segments import shown
-from connectors.jdbc.log.pg_tables import SOURCE, LogTable
-from connectors.jdbc.log.pgoutput import Changes, LogState, Messages, Relation, decode
-from connectors.jdbc.log.segments import Fence, Segment
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.postgres.pgoutput import Changes, LogState, Messages, Relation, decode
+from connectors.jdbc.log.postgres.segments import shown
+from connectors.jdbc.log.postgres.tables import SOURCE, LogTable
+from connectors.jdbc.log.shared.envelope import EventFormat
+from connectors.jdbc.log.shared.fences import Seen, ahead_of, hidden, is_passed, restored, stored
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.columns import RowFormat, TimeRules
 
 EARLY, LATE = Seen("5:5:", 10_000), Seen("9:9:", 20_000)
 BY = ("id",)

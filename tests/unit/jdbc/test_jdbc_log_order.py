@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from connectors.jdbc.log.fences import Seen
-from connectors.jdbc.log.pg_reader import PostgresLog
-from connectors.jdbc.log.position import LogPosition, SnapshotPlace
-from connectors.jdbc.log.segments import Fence, Segment
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.postgres.reader import PostgresLog
+from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.position import LogPosition, SnapshotPlace
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.settings.table_choice import TableName
 
 TABLE = TableName("public", "orders")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.jdbc.log.mysql_order import OrderColumn, RowOrder
-from connectors.jdbc.log.repeats import of_key, of_order
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Raw
+from connectors.jdbc.log.mysql.repeats import of_key, of_order
+from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import Raw
 
 TABLE = TableName("db", "t")
 ID, KIND = OrderColumn("id", "int", Raw.INTEGER), OrderColumn("kind", "enum", Raw.TEXT)

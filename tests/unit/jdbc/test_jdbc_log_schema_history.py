@@ -8,8 +8,8 @@ from connectors.jdbc.log.ddl.columns import PastColumn
 from connectors.jdbc.log.ddl.statements import Untold
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import Statement
-from connectors.jdbc.log.schema_history import SchemaHistory
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.mysql.schema_history import SchemaHistory
+from connectors.jdbc.settings.table_choice import TableName
 
 T, OTHER = TableName("db", "t"), TableName("db", "other")
 FIRST = PastTable((PastColumn("id", "int"), PastColumn("e", "enum", "latin1", members=("a",))), ("id",), "utf8mb4")

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSourceContext
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.misfits import BadCells, text_of, without_bad, without_misfits
-from connectors.jdbc.ragged import Fields
-from connectors.jdbc.source import JdbcSourceConnector
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source.connector import JdbcSourceConnector
+from connectors.jdbc.values.ragged import Fields
+from connectors.jdbc.values.unconvertible_rows import BadCells, text_of, without_bad, without_misfits
 
 
 class Strict(FakeSourceContext):

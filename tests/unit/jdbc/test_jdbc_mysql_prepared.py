@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.mysql_arrow import _columns, _native_columns
-from connectors.jdbc.mysql_prepared import prepared, wires_of
+from connectors.jdbc.connection.mysql_arrow import _columns, _native_columns
+from connectors.jdbc.connection.mysql_prepared import prepared, wires_of
 from connectors.jdbc.native import module
-from connectors.jdbc.ragged import PADDING
-from connectors.jdbc.types import ColumnPlan, Raw
-from connectors.jdbc.zone import zone
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.ragged import PADDING
+from connectors.jdbc.values.types import ColumnPlan, Raw
+from connectors.jdbc.values.zone import zone
 
 SCHEMAS = {
     Raw.INTEGER: s.INT64, Raw.BOOLEAN: s.BOOLEAN, Raw.FLOAT: s.FLOAT64, Raw.DECIMAL: s.decimal(0), Raw.TEXT: s.STRING,

@@ -13,23 +13,23 @@ from jdbc_answers import Answers
 from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log.binlog import Event
-from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, Seen
-from connectors.jdbc.log.binlog_values import LoggedColumn
-from connectors.jdbc.log.envelope import EventFormat
-from connectors.jdbc.log.mysql_order import OrderColumn, RowOrder, texts
-from connectors.jdbc.log.mysql_segments import SegmentFilter
-from connectors.jdbc.log.mysql_snapshot import fence_of, snapshot_pages
-from connectors.jdbc.log.mysql_tables import BinlogTable, binlog_source
-from connectors.jdbc.log.segments import Fence, Segment
-from connectors.jdbc.pages import Page
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US
-from connectors.jdbc.types import Raw, TypeRules, plan_column
-from connectors.jdbc.zone import zone
+from connectors.jdbc.connection.pages import Page
+from connectors.jdbc.log.binlog.packets import Event
+from connectors.jdbc.log.binlog.position import BinlogPosition, Seen
+from connectors.jdbc.log.binlog.values import LoggedColumn
+from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder, texts
+from connectors.jdbc.log.mysql.segments import SegmentFilter
+from connectors.jdbc.log.mysql.snapshot import fence_of, snapshot_pages
+from connectors.jdbc.log.mysql.tables import BinlogTable, binlog_source
+from connectors.jdbc.log.shared.envelope import EventFormat
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US
+from connectors.jdbc.values.types import Raw, TypeRules, plan_column
+from connectors.jdbc.values.zone import zone
 
 CONFIG = JdbcSourceConfig.parse(
     {"connection.url": "jdbc:mariadb://h/db", "mode": "log", "topic.prefix": "p", "table.whitelist": "a"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from connect.api import schema as s
-from connectors.jdbc.mysql_types import column_type
-from connectors.jdbc.types import TypeRules, plan_column
+from connectors.jdbc.values.mysql_types import column_type
+from connectors.jdbc.values.types import TypeRules, plan_column
 
 # code, length, scale, flags, character set
 DEFINITIONS = {

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.jdbc import offsets
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.settings.table_choice import TableName
 
 
 def text(value: object) -> str:

@@ -9,10 +9,10 @@ import pytest
 import sqlalchemy as sa
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.source import JdbcSourceConnector
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 
 class Context:

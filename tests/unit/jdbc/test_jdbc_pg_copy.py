@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.jdbc.log.pg_copy import NotPlainError, SocketCopy
+from connectors.jdbc.log.postgres.copy import NotPlainError, SocketCopy
 
 BEGUN = b"W" + struct.pack(">I", 7) + b"\0\0\0"
 

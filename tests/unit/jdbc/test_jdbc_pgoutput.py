@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from jdbc_pgoutput import EPOCH_US, Log, read_back, rows_of
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.pgoutput import LogState, Messages, decode
+from connectors.jdbc.log.postgres.pgoutput import LogState, Messages, decode
 
 COLUMNS = [("id", 23), ("name", 25), ("note", 25)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connect.api.records import SourcePosition
-from connectors.jdbc.progress import Progress
+from connectors.jdbc.settled.progress import Progress
 
 
 def at(table: str, id_: int) -> SourcePosition:

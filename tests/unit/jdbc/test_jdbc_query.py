@@ -7,11 +7,11 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
 
 from connect.api import schema as s
-from connectors.jdbc.forms import clock_of
-from connectors.jdbc.query import Edge, Source, first_value, probe, query_source, select, table_source
-from connectors.jdbc.safe import NOTHING
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import ColumnPlan, Projection, Raw
+from connectors.jdbc.database.cursor_comparison import clock_of
+from connectors.jdbc.database.query import Edge, Source, first_value, probe, query_source, select, table_source
+from connectors.jdbc.follow.late_commits import NOTHING
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
 
 COLUMNS = [ColumnPlan("id", Raw.INTEGER, s.INT64), ColumnPlan("ts", Raw.INSTANT, s.TIMESTAMP_SCHEMA)]
 T = table_source(TableName("shop", "or ders"), COLUMNS, quote=True)

@@ -10,13 +10,13 @@ import sqlalchemy as sa
 
 from connect.api import schema as s
 from connect.api.errors import RetriableError
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.modes import Incrementing, Ordering
-from connectors.jdbc.pages import Page, PageRules
-from connectors.jdbc.query import table_source
-from connectors.jdbc.reading import Connections, ReadingPlan, TableReader
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import ColumnPlan, Raw
+from connectors.jdbc.connection.pages import Page, PageRules
+from connectors.jdbc.database.query import table_source
+from connectors.jdbc.follow.modes import Incrementing, Ordering
+from connectors.jdbc.follow.reading import Connections, ReadingPlan, TableReader
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.types import ColumnPlan, Raw
 
 COLUMNS = [ColumnPlan("id", Raw.INTEGER, s.INT64)]
 SOURCE = table_source(TableName(None, "t"), COLUMNS, quote=False)

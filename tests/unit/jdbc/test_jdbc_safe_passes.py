@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from connect.api.errors import ConnectError
-from connectors.jdbc import offsets
-from connectors.jdbc.horizon import Observation
-from connectors.jdbc.lineage import Lineage, Lineages
-from connectors.jdbc.pages import Page
-from connectors.jdbc.safe import IdMarks, SnapshotPasses, TimestampMarks
-from connectors.jdbc.snapshots import Snapshot, ended_after, ended_by, pin
-from connectors.jdbc.zone import instant_us, unrepeated_us, wall_clock
+from connectors.jdbc.connection.pages import Page
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.late_commits import IdMarks, SnapshotPasses, TimestampMarks
+from connectors.jdbc.settled.server_lineage import Lineage, Lineages
+from connectors.jdbc.settled.settled_time import Observation
+from connectors.jdbc.settled.snapshots import Snapshot, ended_after, ended_by, pin
+from connectors.jdbc.values.zone import instant_us, unrepeated_us, wall_clock
 from tests.unit.jdbc.jdbc_answers import BERLIN, HOUR_US, Answers, at, seen, us
 
 

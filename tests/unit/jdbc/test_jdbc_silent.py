@@ -13,11 +13,11 @@ from connectors.jdbc.native import libpq_module
 
 READER = """
 import sys, threading
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.errors import Border
-from connectors.jdbc.pages import PageRules
-from connectors.jdbc.postgres_copy import PostgresCopy
-from connectors.jdbc.zone import zone
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.pages import PageRules
+from connectors.jdbc.connection.postgres_copy import PostgresCopy
+from connectors.jdbc.values.zone import zone
 form = RowFormat("t", "t", [], TimeRules(zone("UTC"), "connect_logical"))
 copy = PostgresCopy({"host": "127.0.0.1", "port": sys.argv[1], "user": "u", "sslmode": "disable"}, ())
 read = lambda: copy.pages("SELECT 1", PageRules(1, form), Border("db", ()), "reading")

@@ -12,7 +12,7 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connect.testing.fakes import FakeSinkContext
-from connectors.jdbc.sink.config import JdbcSinkConfig
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.sink import JdbcSinkConnector, JdbcSinkTask
 
 PLACE = TopicPartition(TOPIC, 0)

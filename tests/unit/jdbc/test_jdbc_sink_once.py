@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jdbc_sink_rows import TOPIC, SqliteTable, batch, opened, put
 
-from connect.api.bulk import BulkChunk
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
+from connect.api.optional.bulk import BulkChunk
 from connect.api.records import Batch
+from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.bulk import JdbcBulkWriter
-from connectors.jdbc.sink.config import JdbcSinkConfig
 from connectors.jdbc.sink.own_tables import runs_of
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 CHECKED = f"CREATE TABLE {TOPIC} (id INTEGER, name TEXT CHECK (name <> 'refused'))"
 

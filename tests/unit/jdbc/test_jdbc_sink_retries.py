@@ -8,10 +8,10 @@ import pytest
 from jdbc_sink_rows import batch
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.jdbc.sink.config import JdbcSinkConfig
-from connectors.jdbc.sink.retries import WITHOUT_END, Retries
+from connect.lib.deadline import Deadline
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
+from connectors.jdbc.sink.settings.retries import WITHOUT_END, Retries
 from connectors.jdbc.sink.sink import JdbcSinkTask
 
 AWAY = RetriableError("The database is away.")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connectors.jdbc import sqlite_writers
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.horizon import SqliteHorizon
-from connectors.jdbc.sqlite_writers import is_writing
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settled import sqlite_writers
+from connectors.jdbc.settled.settled_time import SqliteHorizon
+from connectors.jdbc.settled.sqlite_writers import is_writing
 
 HOUR_US = 3_600_000_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.jdbc import offsets
-from connectors.jdbc.stored import StoredOffsets, broken_members
+from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow.stored_offsets import StoredOffsets, broken_members
 
 MARK = {"timestamp_nanos": 123_456_000, "incrementing": 42, "timestamp": 1_700_000_000_123}
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.tables import (
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import (
     TableFilter,
     TableName,
     from_text,

@@ -14,9 +14,9 @@ from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.time_types import TIME_TYPES, TimePrecision
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.types import ColumnPlan, TypeRules, plan_column
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.types import ColumnPlan, TypeRules, plan_column
 
 UTC = ZoneInfo("UTC")
 MOMENT = datetime(2024, 2, 29, 12, 34, 56, 123456)  # noqa: DTZ001 - as drivers give a wall clock

@@ -11,9 +11,9 @@ from sqlalchemy.dialects import mysql, postgresql
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.modes import whole_id
-from connectors.jdbc.types import ColumnPlan, Projection, Raw, TypeRules, plan_column
+from connectors.jdbc.follow.modes import whole_id
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, TypeRules, plan_column
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "jdbc_sqlite_types.json"
 TIMES = TimeRules(ZoneInfo("UTC"), "connect_logical")

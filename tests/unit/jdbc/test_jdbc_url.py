@@ -6,9 +6,9 @@ import pytest
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigError
-from connect.api.secrets import masked
-from connectors.jdbc.engine import engine_of
-from connectors.jdbc.url import DatabaseUrl, family, translate
+from connect.lib.secrets import masked
+from connectors.jdbc.connection.engine import engine_of
+from connectors.jdbc.settings.url import DatabaseUrl, family, translate
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connectors.jdbc.zone import instant_us, wall_clock
-from connectors.jdbc.zone_columns import DAY_US, floor_divided, instants_of, walls_of
+from connectors.jdbc.values.zone import instant_us, wall_clock
+from connectors.jdbc.values.zone_columns import DAY_US, floor_divided, instants_of, walls_of
 
 # An hour, half an hour, changes at midnight, a day left out (Samoa), a zone of whole minutes until 1972.
 ZONES = [

@@ -6,8 +6,8 @@ import pytest
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
-from connect.kafka.client_reaches import override_problems
-from connect.kafka.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.client.client_reaches import override_problems
+from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 
 WORKER = {"bootstrap.servers": "b:9092", "ssl.truststore.location": "/etc/own.pem", "allowed.paths": "/data"}
 KEYTAB = 'com.sun.security.auth.module.Krb5LoginModule required keyTab="{}" principal="{}";'

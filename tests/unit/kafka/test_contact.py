@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.kafka.contact import NOT_KAFKA, explained
-from connect.kafka.topics import TopicAdmin
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.connection_diagnosis import NOT_KAFKA, explained
+from connect.lib.deadline import Deadline
 
 
 class RefusesAll(socketserver.BaseRequestHandler):

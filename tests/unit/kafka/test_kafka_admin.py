@@ -4,8 +4,8 @@ from concurrent.futures import Future
 
 from confluent_kafka import KafkaError, KafkaException
 
-from connect.api.deadline import Deadline
-from connect.kafka.admin import PatientAdmin
+from connect.kafka.admin.calls import PatientAdmin
+from connect.lib.deadline import Deadline
 
 
 def test_a_request_that_gets_lost_is_made_again_with_more_patience_each_time():

@@ -2,7 +2,14 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from connect.api.errors import ConnectError, RetriableError
-from connect.kafka.errors import AbortableError, FatalProducerError, FencedError, translate, translated, undelivered
+from connect.kafka.client.errors import (
+    AbortableError,
+    FatalProducerError,
+    FencedError,
+    translate,
+    translated,
+    undelivered,
+)
 
 
 @pytest.mark.parametrize(

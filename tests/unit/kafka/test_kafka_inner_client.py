@@ -7,18 +7,18 @@ import confluent_kafka
 import pytest
 from confluent_kafka import Producer
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.kafka import inner_client
-from connect.kafka.commits import commit
-from connect.kafka.consumer import BatchConsumer
-from connect.kafka.group_offsets import alter_offsets
-from connect.kafka.inner_client import client_of, is_library_known
-from connect.kafka.librdkafka import library
-from connect.kafka.plain_path import PlainPath
-from connect.kafka.producer import BatchProducer
-from connect.kafka.reads import PlainReads
+from connect.kafka.admin.group_offsets import alter_offsets
+from connect.kafka.client import inner_client
+from connect.kafka.client.inner_client import client_of, is_library_known
+from connect.kafka.client.librdkafka import library
+from connect.kafka.consume.commits import commit
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.consume.reads import PlainReads
+from connect.kafka.produce.plain_path import PlainPath
+from connect.kafka.produce.producer import BatchProducer
+from connect.lib.deadline import Deadline
 
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 

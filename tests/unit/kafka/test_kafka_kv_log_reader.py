@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
-from connect.kafka.kv_log import KeyValueLog
+from connect.kafka.log.kv_log import KeyValueLog
 
 
 class Read:

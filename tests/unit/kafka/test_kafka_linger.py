@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from connect import native
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
-from connect.kafka import native_producer
-from connect.kafka.producer import BatchProducer
+from connect.kafka.produce import native_producer
+from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.thorough
 MOCK = {"test.mock.num.brokers": 1, "acks": "all", "enable.idempotence": True, "partitioner": "murmur2_random"}

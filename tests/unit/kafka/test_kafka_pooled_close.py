@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.kafka.pooled_producer import PooledProducer
+from connect.kafka.produce.pooled_producer import PooledProducer
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
-from connect.kafka.receipt import Receipt
+from connect.lib.deadline import Deadline
 
 
 class Sent(NamedTuple):

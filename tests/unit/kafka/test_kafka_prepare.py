@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from connect.kafka.producer import BatchProducer
-from connect.kafka.settings import producer_settings
+from connect.kafka.client.settings import producer_settings
+from connect.kafka.produce.producer import BatchProducer
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 

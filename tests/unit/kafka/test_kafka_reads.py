@@ -5,11 +5,11 @@ from typing import NamedTuple
 import pytest
 
 from connect import native
-from connect.api.deadline import Deadline
 from connect.api.records import TopicPartition
-from connect.kafka.columnar_reads import ColumnarReads
-from connect.kafka.consumer import BatchConsumer
-from connect.kafka.reads import PlainReads
+from connect.kafka.consume.columnar_reads import ColumnarReads
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.consume.reads import PlainReads
+from connect.lib.deadline import Deadline
 
 SETTINGS = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"}
 
@@ -86,10 +86,10 @@ def test_what_was_read_before_a_partition_went_and_came_back_is_read_from_the_co
             reads.assigned([TopicPartition("t", 0)])
             return [Read(0, 5), Read(1, 4)]
 
-    monkeypatch.setattr("connect.kafka.columns._topic", Read.topic)
-    monkeypatch.setattr("connect.kafka.columns._partition", Read.partition)
-    monkeypatch.setattr("connect.kafka.columns._offset", Read.offset)
-    monkeypatch.setattr("connect.kafka.columns.Message", Read)
+    monkeypatch.setattr("connect.kafka.consume.columns._topic", Read.topic)
+    monkeypatch.setattr("connect.kafka.consume.columns._partition", Read.partition)
+    monkeypatch.setattr("connect.kafka.consume.columns._offset", Read.offset)
+    monkeypatch.setattr("connect.kafka.consume.columns.Message", Read)
     reads = PlainReads(Rebalanced())
     batches = reads.take(10, 0.0, 0.1).batches
     assert {batch.partition: batch.offsets.to_pylist() for batch in batches} == {0: [5], 1: [3, 4]}

@@ -7,14 +7,14 @@ import pytest
 from confluent_kafka import KafkaError
 
 from connect import native
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connect.kafka.inner_client import client_of
-from connect.kafka.librdkafka import library
-from connect.kafka.pooled_producer import PooledProducer, ProducerPool
-from connect.kafka.producer import BatchProducer
+from connect.kafka.client.inner_client import client_of
+from connect.kafka.client.librdkafka import library
+from connect.kafka.produce.pooled_producer import PooledProducer, ProducerPool
+from connect.kafka.produce.producer import BatchProducer
+from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch, SharedHeaders
-from connect.kafka.receipt import Receipt
+from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.thorough
 MOCK = {"test.mock.num.brokers": 1, "acks": "all", "enable.idempotence": True, "linger.ms": 0}

@@ -1,8 +1,8 @@
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.kafka.consumer import BatchConsumer
-from connect.kafka.settings import admin_settings, consumer_settings, is_secret, producer_settings, shares_client
+from connect.kafka.client.settings import admin_settings, consumer_settings, is_secret, producer_settings, shares_client
+from connect.kafka.consume.consumer import BatchConsumer
 
 WORKER = {"bootstrap.servers": "broker:9092", "group.id": "workers", "key.converter": "x"}
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from connect.kafka.shared_producer import SharedProducer
+from connect.kafka.produce.shared_producer import SharedProducer
 
 SENDERS, REPLACEMENTS = 3, 300
 

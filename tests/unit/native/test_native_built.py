@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from connect import native
-from connect.api.native_build import is_stale, sources_id
+from connect.lib.native_build import is_stale, sources_id
 from connectors.cassandra import native as cassandra_native
 from connectors.jdbc import native as jdbc_native
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from connect import native
-from connect.backfill.markers import checksum
+from connect.backfill.job.markers import checksum
 from connect.kafka.raw import RawBatch
 
 pytestmark = pytest.mark.skipif(native.module() is None, reason="NOT CHECKED: the native code is not there")

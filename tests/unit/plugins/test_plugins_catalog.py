@@ -12,8 +12,8 @@ import pytest
 from connect.api.config import Config
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP, Plugin, PluginKind
-from connect.extras import pip_line
-from connect.plugins import Catalog, version_key
+from connect.plugins.catalog import Catalog, version_key
+from connect.plugins.extras import pip_line
 
 
 class Empty(Config):
@@ -156,7 +156,7 @@ def test_load_says_what_is_missing(factory: str) -> None:
 
 def test_listing_the_installed_plugins_imports_no_driver() -> None:
     code = (
-        "import sys; from connect.plugins import Catalog; Catalog.installed().plugins();"
+        "import sys; from connect.plugins.catalog import Catalog; Catalog.installed().plugins();"
         "heavy = {'pyarrow', 'polars', 'sqlalchemy', 'obstore', 'pyspark', 'confluent_kafka', 'aiohttp'};"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.api.plugin import PluginKind
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
 
 pytestmark = pytest.mark.thorough
 

@@ -10,10 +10,10 @@ import pytest
 
 from connect.api.plugin import Plugin, PluginKind
 from connect.api.reach import Reach
-from connect.cluster.operations import RequestError
-from connect.cluster.validation import Validator
-from connect.plugins import CONNECTORS, Catalog
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.operations import RequestError
+from connect.cluster.validation.check import Validator
+from connect.plugins.catalog import CONNECTORS, Catalog
+from connect.runtime.settings.worker_config import WorkerConfig
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 BASE = {"connector.class": "FileStreamSource", "topic": "t"}

@@ -14,14 +14,14 @@ import connect
 from connect.api.config import Config, Double, Int, Password, String, at_least, between, key, one_of
 from connect.api.plugin import Plugin, PluginKind
 from connect.cli import main
-from connect.plugins import Catalog
-from connect.reference.commands import command_lines
-from connect.reference.keys import key_table
-from connect.reference.markdown import code, escaped
-from connect.reference.page import reference
-from connect.runtime.config_providers import BUILT_IN
-from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
-from connect.runtime.worker_config import WorkerConfig
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.config_providers import BUILT_IN
+from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.tools.reference.commands import command_lines
+from connect.tools.reference.keys import key_table
+from connect.tools.reference.markdown import code, escaped
+from connect.tools.reference.page import reference
 
 WRITTEN = Path(connect.__file__).parent / "REFERENCE.md"
 PAGE = reference(Catalog.installed(), main)

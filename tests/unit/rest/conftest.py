@@ -15,11 +15,11 @@ from memory_cluster import Cluster, MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import catalog, worker_config
 
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
 from connect.rest.app import admin_app, rest_app
-from connect.rest.context import RestContext
-from connect.rest.listeners import bind
-from connect.rest.server import HttpThread
+from connect.rest.rest_server import HttpThread
+from connect.rest.server.context import RestContext
+from connect.rest.server.listeners import bind
 
 
 @pytest.fixture

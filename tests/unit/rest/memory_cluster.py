@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from sample_plugins import catalog, worker_config
 
-from connect.cluster.operations import (
+from connect.cluster.model.operations import (
     Author,
     Checked,
     ConfigVersion,
@@ -30,9 +30,9 @@ from connect.cluster.operations import (
     TargetState,
     TaskPlan,
 )
-from connect.cluster.validation import Resolve, Validator
-from connect.cluster.validation_infos import ConfigInfos
-from connect.runtime.messages import State, TaskId
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.cluster.validation.check import Resolve, Validator
+from connect.runtime.task.messages import State, TaskId
 
 T = TypeVar("T")
 

@@ -11,11 +11,11 @@ from rest_client import Rest, ServerMaker, refused
 from sample_plugins import FILE_SOURCE, worker_config
 
 from connect.api.errors import ConfigError
-from connect.cluster.operations import OverdueTask
-from connect.rest.basic_auth import basic_auth
-from connect.rest.cross_origin import cross_origin
-from connect.rest.response_headers import header_rules
-from connect.runtime.messages import TaskId
+from connect.cluster.model.operations import OverdueTask
+from connect.rest.server.basic_auth import basic_auth
+from connect.rest.server.cross_origin import cross_origin
+from connect.rest.server.response_headers import header_rules
+from connect.runtime.task.messages import TaskId
 
 PAGE = "https://console.example"
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}

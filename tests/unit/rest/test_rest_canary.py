@@ -11,7 +11,7 @@ from rest_client import ServerMaker
 
 from connect.api.config import ConfigType
 from connect.api.plugin import Plugin, PluginKind
-from connect.plugins import CONNECTORS, Catalog
+from connect.plugins.catalog import CONNECTORS, Catalog
 
 CANARY = "c4n4ry-s3cr3t-v4lue"
 PEM = "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----"

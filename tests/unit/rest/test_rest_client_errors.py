@@ -11,9 +11,9 @@ from memory_cluster import MemoryOperations
 from sample_plugins import catalog, worker_config
 
 from connect.rest.app import rest_app
-from connect.rest.context import RestContext
-from connect.rest.listeners import bind
-from connect.rest.server import HttpThread
+from connect.rest.rest_server import HttpThread
+from connect.rest.server.context import RestContext
+from connect.rest.server.listeners import bind
 
 
 @pytest.fixture

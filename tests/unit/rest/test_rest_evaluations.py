@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rest_client import Rest, ServerMaker
 
-from connect.rest import evaluation_jobs
-from connect.services.polling import poll_until
+from connect.rest.jobs import evaluation_jobs
+from connect.tools.services.process.polling import poll_until
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def test_one_that_fails_says_why_and_has_no_report(rest: Rest, wanted: str, said
 
 
 def test_there_is_one_at_a_time_and_it_ends_with_the_worker(serve: ServerMaker, tmp_path: Path) -> None:
-    from connect.rest.evaluation_jobs import EvaluationJobs
+    from connect.rest.jobs.evaluation_jobs import EvaluationJobs
 
     jobs = EvaluationJobs({})
     mark = tmp_path / "ended"

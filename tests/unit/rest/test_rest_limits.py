@@ -20,13 +20,13 @@ from memory_cluster import MemoryOperations
 from rest_client import FILE_SOURCE, Rest, ServerMaker, refused
 from sample_plugins import catalog, worker_config
 
-from connect.plugins import Catalog
-from connect.rest import request_body
+from connect.plugins.catalog import Catalog
 from connect.rest.app import rest_app
-from connect.rest.connections import Patience
-from connect.rest.context import RestContext
-from connect.rest.listeners import BACKLOG, bind
-from connect.rest.server import HttpThread
+from connect.rest.rest_server import HttpThread
+from connect.rest.server import request_body
+from connect.rest.server.connections import Patience
+from connect.rest.server.context import RestContext
+from connect.rest.server.listeners import BACKLOG, bind
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 JSON = {"Content-Type": "application/json"}

@@ -10,8 +10,8 @@ from memory_cluster import MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
-from connect.api.deadline import Deadline
-from connect.rest import notes
+from connect.lib.deadline import Deadline
+from connect.rest.resources import notes
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 NOTE = "batch.sise: nobody knows this key, so it has no effect. Is batch.size meant?"

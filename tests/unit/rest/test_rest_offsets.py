@@ -8,9 +8,9 @@ import pytest
 from rest_client import Rest, refused
 from sample_plugins import FILE_SINK, FILE_SOURCE
 
-from connect.cluster.operations import PartitionOffset, RequestError
-from connect.rest.json_body import GivenOffset
-from connect.rest.offsets import sink_offsets
+from connect.cluster.model.operations import PartitionOffset, RequestError
+from connect.rest.resources.offsets import sink_offsets
+from connect.rest.server.json_body import GivenOffset
 
 PATH = "/connectors/a/offsets"
 ENTRY = {"partition": {"filename": "f"}, "offset": {"position": 4, "exact": 1.5, "nothing": None}}

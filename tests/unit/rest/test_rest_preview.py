@@ -6,7 +6,7 @@ import pytest
 from rest_client import Rest, refused
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
-from connect.cluster.operations import RequestError
+from connect.cluster.model.operations import RequestError
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 from rest_client import Rest, ServerMaker, at, refused
 
-from connect.cluster.operations import OverdueTask, Stage
-from connect.runtime.messages import TaskId
+from connect.cluster.model.operations import OverdueTask, Stage
+from connect.runtime.task.messages import TaskId
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 

@@ -6,7 +6,7 @@ import pytest
 from rest_client import Rest
 from sample_plugins import FILE_SOURCE, JSON, VAULT_SOURCE, catalog
 
-from connect.rest.secrets import Secrets
+from connect.rest.server.secrets import Secrets
 
 SECRETS = Secrets(catalog(), ("file", "env"))
 

@@ -14,9 +14,9 @@ from sample_plugins import catalog, worker_config
 
 from connect.api.errors import ConfigError
 from connect.rest.app import rest_app
-from connect.rest.context import RestContext
-from connect.rest.listeners import bind
-from connect.rest.server import HttpThread, RestServer
+from connect.rest.rest_server import HttpThread, RestServer
+from connect.rest.server.context import RestContext
+from connect.rest.server.listeners import bind
 
 
 def test_a_free_port_is_advertised() -> None:

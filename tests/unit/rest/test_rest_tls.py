@@ -13,7 +13,7 @@ from rest_client import ServerMaker
 from sample_plugins import FILE_SOURCE, worker_config
 
 from connect.api.errors import ConfigError
-from connect.rest.listeners import bind
+from connect.rest.server.listeners import bind
 
 P = "listeners.https."
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}

@@ -13,10 +13,10 @@ from connect.api.config import ConnectorConfig, String, key
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
 from connect.cli.agent import read_agent_file
-from connect.plugins import CONNECTORS, Catalog
-from connect.runtime.agent import Agent, agent_plugin
-from connect.runtime.agent_metrics import AgentFigures, AgentMetrics, MetricsAddress
-from connect.runtime.worker_config import WorkerConfig
+from connect.plugins.catalog import CONNECTORS, Catalog
+from connect.runtime.host.agent import Agent, agent_plugin
+from connect.runtime.host.agent_metrics import AgentFigures, AgentMetrics, MetricsAddress
+from connect.runtime.settings.worker_config import WorkerConfig
 
 
 class NodeConfig(ConnectorConfig):

@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from connect.runtime.backoff import delays_s
+from connect.runtime.settings.backoff import delays_s
 
 
 def test_delays_double_up_to_the_limit_with_jitter_taken_off():

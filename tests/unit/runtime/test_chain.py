@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 
 from connect.api.records import Batch, Column
 from connect.api.schema import INT64
-from connect.runtime.chain import Link, apply_chain
+from connect.runtime.records.chain import Link, apply_chain
 
 
 class AddOne:

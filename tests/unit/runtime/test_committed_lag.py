@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
-from connect.runtime.committed_lag import CommittedLag
+from connect.runtime.task.committed_lag import CommittedLag
 
 TP = TopicPartition("t", 0)
 

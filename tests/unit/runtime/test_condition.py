@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from connect.api.errors import RetriableError
-from connect.runtime.condition import Condition, Conditions, Step
-from connect.runtime.messages import State, TaskCondition, decode, encode
-from connect.runtime.traces import trace_of
+from connect.runtime.task.condition import Condition, Conditions, Step
+from connect.runtime.task.messages import State, TaskCondition, decode, encode
+from connect.runtime.task.traces import trace_of
 
 
 class Clock:

@@ -13,9 +13,9 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.config import Config
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
-from connect.api.secrets import HIDDEN
-from connect.plugins import Catalog
-from connect.runtime.config_providers import (
+from connect.lib.secrets import HIDDEN
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.config_providers import (
     ConfigProviders,
     EnvConfig,
     EnvVarConfigProvider,
@@ -192,7 +192,7 @@ def test_a_value_given_is_hidden_in_texts_and_never_logged(
     secrets: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = SecretTexts()
-    monkeypatch.setattr("connect.runtime.config_providers.SECRET_TEXTS", known)
+    monkeypatch.setattr("connect.runtime.settings.config_providers.SECRET_TEXTS", known)
     caplog.set_level(logging.DEBUG)
     providers().resolve({"a": f"${{file:{secrets}:word}}", "b": f"${{file:{secrets}:user}}"})
     assert known.hide("password=tïger s3cret , user scott!") == f"password={HIDDEN}, user {HIDDEN}!"
@@ -242,7 +242,7 @@ def test_a_poor_password_that_stands_where_passwords_do_rewrites_no_other_word(
     key: str, text: str, secrets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = SecretTexts()
-    monkeypatch.setattr("connect.runtime.config_providers.SECRET_TEXTS", known)
+    monkeypatch.setattr("connect.runtime.settings.config_providers.SECRET_TEXTS", known)
     providers().resolve({key: text.replace("{}", str(secrets), 1)})
     assert known.hide("the connector scott of io.scott; password=scott") == (
         f"the connector scott of io.scott; password={HIDDEN}"

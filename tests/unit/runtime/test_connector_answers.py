@@ -4,8 +4,8 @@ import pytest
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.runtime.connector_answers import answer_connector_call
-from connect.runtime.messages import Call
+from connect.runtime.calls.connector_answers import answer_connector_call
+from connect.runtime.task.messages import Call
 
 
 def nothing_stored(deadline):

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from connect.cluster.shared_memory import shared_memory
-from connect.runtime.crash_report import REPORT_BYTES, Stages, stacks_in, stages_in
-from connect.runtime.figures import TaskFigures
+from connect.cluster.hosts.shared_memory import shared_memory
+from connect.runtime.host.crash_report import REPORT_BYTES, Stages, stacks_in, stages_in
+from connect.runtime.task.task_metrics import TaskFigures
 
 DIES = """
 import os, sys
-from connect.runtime.crash_report import begin
+from connect.runtime.host.crash_report import begin
 stages = begin(int(sys.argv[1]))
 stages.take(7).set("put")
 done = stages.take(8)

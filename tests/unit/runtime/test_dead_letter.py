@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.kafka.pooled_producer import PooledProducer
+from connect.kafka.produce.pooled_producer import PooledProducer
 from connect.kafka.raw import RawBatch
-from connect.runtime.dead_letter import DeadLetters
-from connect.runtime.messages import TaskId
-from connect.runtime.tolerance import BadRow, Stage
+from connect.lib.deadline import Deadline
+from connect.runtime.records.dead_letter import DeadLetters
+from connect.runtime.records.tolerance import BadRow, Stage
+from connect.runtime.task.messages import TaskId
 
 
 class Sent:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from connect.runtime.connector_config import SinkConnectorConfig
-from connect.runtime.dead_letter_topic import make_dead_letter_topic
-from connect.runtime.internal_topics import ReservedTopicError
-from connect.runtime.messages import TaskId
-from connect.runtime.worker_config import WorkerConfig
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.settings.internal_topics import ReservedTopicError
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import TaskId
+from connect.runtime.topics.dead_letter_topic import make_dead_letter_topic
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = WorkerConfig.parse({

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 from fake_kafka import FakeKafka, FakeOffsets, FakeProducer
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition
 from connect.kafka.raw import RawBatch
-from connect.runtime.delivery import AtLeastOnceDelivery
+from connect.lib.deadline import Deadline
+from connect.runtime.source.delivery import AtLeastOnceDelivery
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import pytest
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.error_limits import ErrorLimits
-from connect.runtime.figures import TaskFigures
-from connect.runtime.retry import RetriesOverError, RetryBudget
-from connect.runtime.tolerance import BadRow, LimitExceededError, Stage, Tolerance, ToleranceExceededError
+from connect.runtime.records.error_limits import ErrorLimits
+from connect.runtime.records.retry import RetriesOverError, RetryBudget
+from connect.runtime.records.tolerance import BadRow, LimitExceededError, Stage, Tolerance, ToleranceExceededError
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.task.task_metrics import TaskFigures
 
 
 class Clock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connect.runtime.figures import TaskFigures
+from connect.runtime.task.task_metrics import TaskFigures
 
 
 def test_the_lag_of_a_source_grows_until_it_has_caught_up_further():

@@ -8,7 +8,7 @@ import threading
 import psutil
 import pytest
 
-from connect.runtime.freed_memory import give_back_freed_memory
+from connect.runtime.host.freed_memory import give_back_freed_memory
 
 BLOCKS, BLOCK_BYTES = 2_000, 50_000
 

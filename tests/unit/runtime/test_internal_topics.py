@@ -7,8 +7,8 @@ import json
 import pytest
 
 from connect.api.errors import RejectedRowsError
-from connect.cluster.cluster_claim import KEY, ClusterClaim
-from connect.cluster.config_records import (
+from connect.cluster.model.cluster_claim import KEY, ClusterClaim
+from connect.cluster.model.config_records import (
     CommitRecord,
     ConfigHistoryRecord,
     ConnectorRecord,
@@ -22,10 +22,16 @@ from connect.cluster.config_records import (
     WorkerRecord,
     encode,
 )
-from connect.cluster.operations import ConfigVersion, TargetState
-from connect.runtime.internal_topics import Holds, ReservedTopicError, ReservedTopics, held_by_name, held_by_record
-from connect.runtime.messages import TaskId
-from connect.runtime.worker_config import WorkerConfig
+from connect.cluster.model.operations import ConfigVersion, TargetState
+from connect.runtime.settings.internal_topics import (
+    Holds,
+    ReservedTopicError,
+    ReservedTopics,
+    held_by_name,
+    held_by_record,
+)
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import TaskId
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 KEYS = {

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connect.api.errors import RejectedRowsError, RetriableError
-from connect.runtime.isolate import isolate
+from connect.runtime.records.bad_row_search import isolate
 
 
 class Numbers(list):

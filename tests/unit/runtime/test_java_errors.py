@@ -3,10 +3,10 @@
 import pytest
 
 from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError, SchemaError
-from connect.runtime.dead_letter import context
-from connect.runtime.messages import TaskId
-from connect.runtime.record_sizes import RecordTooLargeError
-from connect.runtime.tolerance import BadRow, Stage
+from connect.runtime.records.dead_letter import context
+from connect.runtime.records.record_sizes import RecordTooLargeError
+from connect.runtime.records.tolerance import BadRow, Stage
+from connect.runtime.task.messages import TaskId
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connect.api.records import SourcePosition
-from connect.kafka.receipt import Receipt
-from connect.runtime.ledger import OffsetLedger, partition_key
+from connect.kafka.produce.receipt import Receipt
+from connect.runtime.source.ledger import OffsetLedger, partition_key
 
 
 def track(ledger, position) -> Receipt:

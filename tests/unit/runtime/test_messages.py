@@ -3,7 +3,7 @@
 import pytest
 
 from connect.api.errors import ConfigProblem
-from connect.runtime.messages import (
+from connect.runtime.task.messages import (
     Call,
     CallResult,
     Figures,

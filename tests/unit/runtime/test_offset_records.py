@@ -6,7 +6,7 @@ import pytest
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.runtime.offset_records import OffsetTable, decode_key, encode_key, encode_value
+from connect.runtime.source.offset_records import OffsetTable, decode_key, encode_key, encode_value
 
 
 def test_keys_are_compact_json_in_the_order_given():

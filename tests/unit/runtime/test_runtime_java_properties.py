@@ -1,6 +1,6 @@
 import pytest
 
-from connect.runtime.java_properties import parse_properties
+from connect.runtime.settings.java_properties import parse_properties
 
 
 @pytest.mark.parametrize(

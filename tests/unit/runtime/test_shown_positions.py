@@ -2,7 +2,7 @@
 
 import pytest
 
-from connect.runtime.shown_positions import has_mask, meant, shown
+from connect.runtime.source.shown_positions import has_mask, meant, shown
 
 STORED = [({"file": "/s3cr3t/a", "n": 1}, {"at": 7, "in": ["s3cr3t", None]}), ({"s3cr3t": "b"}, None)]
 

@@ -10,19 +10,19 @@ from fake_kafka import FakeConsumer, FakeKafka, FakeProducer, KilledError
 
 from connect.api.errors import RejectedRowsError
 from connect.api.records import TopicPartition
-from connect.plugins import Catalog
-from connect.runtime.build import build_converters
-from connect.runtime.chain import Link
-from connect.runtime.connector_config import SinkConnectorConfig
-from connect.runtime.control import Control
-from connect.runtime.dead_letter import DeadLetters
-from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import TaskId
-from connect.runtime.pipeline import SinkPipeline
-from connect.runtime.retry import RetryBudget
-from connect.runtime.sink_loop import SinkLoop
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.used_topics import UsedTopics
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_converters
+from connect.runtime.records.chain import Link
+from connect.runtime.records.dead_letter import DeadLetters
+from connect.runtime.records.pipeline import SinkPipeline
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.task.control import Control
+from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.used_topics import UsedTopics
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 CONFIG = {

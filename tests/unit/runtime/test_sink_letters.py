@@ -6,18 +6,18 @@ import pytest
 from fake_kafka import FakeConsumer, FakeKafka, FakeProducer, KilledError
 
 from connect.api.records import TopicPartition
-from connect.plugins import Catalog
-from connect.runtime.build import build_converters
-from connect.runtime.connector_config import SinkConnectorConfig
-from connect.runtime.control import Control
-from connect.runtime.dead_letter import DeadLetters
-from connect.runtime.figures import TaskFigures
-from connect.runtime.messages import TaskId
-from connect.runtime.pipeline import SinkPipeline
-from connect.runtime.retry import RetryBudget
-from connect.runtime.sink_loop import SinkLoop
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.used_topics import UsedTopics
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_converters
+from connect.runtime.records.dead_letter import DeadLetters
+from connect.runtime.records.pipeline import SinkPipeline
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.task.control import Control
+from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.used_topics import UsedTopics
 
 TP = TopicPartition("orders", 0)
 LOG = {TP: [b'{"a":1}', b"no json", b'{"a":3}']}

@@ -6,16 +6,16 @@ from fake_kafka import FakeConsumer, FakeKafka
 
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
-from connect.plugins import Catalog
-from connect.runtime.build import build_converters
-from connect.runtime.connector_config import SinkConnectorConfig
-from connect.runtime.control import Control
-from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import SinkPipeline
-from connect.runtime.retry import RetryBudget
-from connect.runtime.sink_loop import SinkLoop
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.used_topics import UsedTopics
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_converters
+from connect.runtime.records.pipeline import SinkPipeline
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.used_topics import UsedTopics
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 CONFIG = {

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from connect.kafka.raw import RawBatch
-from connect.plugins import Catalog
-from connect.runtime.build import build_converters
-from connect.runtime.chain import Link
-from connect.runtime.pipeline import SinkPipeline
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_converters
+from connect.runtime.records.chain import Link
+from connect.runtime.records.pipeline import SinkPipeline
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 

@@ -11,18 +11,18 @@ from fake_kafka import FakeKafka, FakeOffsets, FakeProducer, KilledError
 from connect.api import schema as s
 from connect.api.records import Batch, Column, SourcePosition
 from connect.kafka.raw import RawBatch
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.control import Control
-from connect.runtime.delivery import AtLeastOnceDelivery
-from connect.runtime.exactly_once import Boundary
-from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import Encoded
-from connect.runtime.retry import RetryBudget
-from connect.runtime.source_loop import SourceLoop
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.topic_creation import BrokersTopics
-from connect.runtime.transactional_delivery import ExactlyOnceDelivery
-from connect.runtime.used_topics import UsedTopics
+from connect.runtime.records.pipeline import Encoded
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.source.delivery import AtLeastOnceDelivery
+from connect.runtime.source.exactly_once import Boundary
+from connect.runtime.source.source_loop import SourceLoop
+from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
+from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.topics.topic_creation import BrokersTopics
 
 ROWS = {"a": 5, "b": 4}
 """Rows of each source partition; those of partition a go to the topic a."""

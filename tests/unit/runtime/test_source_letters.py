@@ -8,17 +8,17 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Header, SourcePosition
-from connect.plugins import Catalog
-from connect.runtime.build import build_chain, build_converters
-from connect.runtime.chain import Link
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.figures import TaskFigures
-from connect.runtime.internal_topics import ReservedTopics
-from connect.runtime.messages import TaskId
-from connect.runtime.pipeline import SourcePipeline
-from connect.runtime.source_letters import SourceDeadLetters
-from connect.runtime.tolerance import Tolerance, ToleranceExceededError
-from connect.runtime.worker_config import WorkerConfig
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_chain, build_converters
+from connect.runtime.records.chain import Link
+from connect.runtime.records.pipeline import SourcePipeline
+from connect.runtime.records.source_letters import SourceDeadLetters
+from connect.runtime.records.tolerance import Tolerance, ToleranceExceededError
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.internal_topics import ReservedTopics
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_metrics import TaskFigures
 
 JSON = {"key.converter": "JsonConverter", "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 CHAIN = {

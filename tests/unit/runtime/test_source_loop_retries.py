@@ -12,16 +12,16 @@ from connect.api import schema as s
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connect.kafka.raw import RawBatch
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.control import Control
-from connect.runtime.delivery import AtLeastOnceDelivery
-from connect.runtime.exactly_once import Boundary, ConnectorTransactions
-from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import Encoded
-from connect.runtime.retry import RetryBudget
-from connect.runtime.source_loop import SourceLoop
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.transactional_delivery import ExactlyOnceDelivery
+from connect.runtime.records.pipeline import Encoded
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.source.delivery import AtLeastOnceDelivery
+from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions
+from connect.runtime.source.source_loop import SourceLoop
+from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
+from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
 
 
 class Task:

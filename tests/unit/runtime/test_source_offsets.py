@@ -2,14 +2,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.offset_records import OffsetTable
-from connect.runtime.offset_store import OffsetStore, SourceOffsets
-from connect.runtime.offset_topics import connectors_topic, own_topic
-from connect.runtime.worker_config import WorkerConfig
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.offset_records import OffsetTable
+from connect.runtime.source.offset_store import OffsetStore, SourceOffsets
+from connect.runtime.source.offset_topics import connectors_topic, own_topic
 
 WORKER = WorkerConfig.parse(
     {

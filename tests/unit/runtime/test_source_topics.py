@@ -10,24 +10,24 @@ import pytest
 from fake_kafka import FakeKafka, FakeOffsets, FakeProducer, KilledError
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import Batch, Column, SourcePosition
 from connect.api.state import StateEntries, StateEntry
+from connect.kafka.client.settings import admin_settings, consumer_settings
 from connect.kafka.raw import RawBatch
-from connect.kafka.settings import admin_settings, consumer_settings
-from connect.plugins import Catalog
-from connect.runtime.build import build_converters
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.control import Control
-from connect.runtime.exactly_once import Boundary
-from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import Encoded
-from connect.runtime.retry import RetryBudget
-from connect.runtime.source_loop import SourceLoop
-from connect.runtime.source_topics import KafkaTopics
-from connect.runtime.tolerance import Tolerance
-from connect.runtime.transactional_delivery import ExactlyOnceDelivery
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_converters
+from connect.runtime.records.pipeline import Encoded
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.source.exactly_once import Boundary
+from connect.runtime.source.source_loop import SourceLoop
+from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
+from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.topics.source_topics import KafkaTopics
 
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
 JSON = {"key.converter": "JsonConverter", "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}

@@ -1,10 +1,10 @@
 import pytest
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.runtime.connector_config import SourceConnectorConfig
-from connect.runtime.topic_creation import CreatedTopics
-from connect.runtime.topic_groups import group_of, topic_groups
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.topic_groups import group_of, topic_groups
+from connect.runtime.topics.topic_creation import CreatedTopics
 
 DEFAULTS = {"default.partitions": "5", "default.replication.factor": "2"}
 

@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from connect.api.errors import ConfigError
 from connect.kafka.raw import RawBatch
-from connect.runtime.figures import TaskFigures
-from connect.runtime.traced_figures import TracedFigures
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.traced_metrics import TracedFigures
 from connect.telemetry.tracing import check_installed, is_switched_on
 
 ROW = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -99,7 +99,7 @@ def test_switched_off_it_costs_nothing():
 
 
 def test_switched_off_nothing_is_imported():
-    code = "import sys, connect.runtime.host, connect.runtime.task_run; print('opentelemetry' in sys.modules)"
+    code = "import sys, connect.runtime.host.host, connect.runtime.host.task_run; print('opentelemetry' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

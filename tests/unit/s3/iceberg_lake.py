@@ -14,15 +14,15 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.classes import LOCAL_STORAGE, PARQUET_FORMAT
-from connectors.s3.config import S3SinkConfig
 from connectors.s3.iceberg.sink import IcebergSinkTask
 from connectors.s3.iceberg.snapshots import write_rows
 from connectors.s3.iceberg.witnesses import told_by
+from connectors.s3.settings.classes import LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.settings.config import S3SinkConfig
 
 SCHEMA = s.struct({"n": s.INT64, "p": s.INT32})
 

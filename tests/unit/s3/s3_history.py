@@ -13,15 +13,15 @@ from s3_history_log import Log, drawn_log
 from s3_history_objects import check_object, stored_rows
 from s3_http_store import Store, config
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.records import Batch, Consumed, TopicPartition
 from connect.convert.avro.values import avro_values
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3 import sink
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import AVRO_FORMAT, CSV_FORMAT, FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
-from connectors.s3.store import Bucket
+from connectors.s3.settings.classes import AVRO_FORMAT, CSV_FORMAT, FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.sink import sink
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.stores.store import Bucket
 
 ROTATIONS: list[dict[str, str]] = [
     {"flush_size": "7"},

@@ -14,8 +14,8 @@ import pyarrow as pa
 from connect.api import schema as s
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.schema import Schema
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 TOPIC: Final = "t"
 TEXTS: Final = ("", "x", "03", "a,b", 'say "it"', "two\nlines", "ü", " ", "true", "null")

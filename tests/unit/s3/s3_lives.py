@@ -10,18 +10,18 @@ import pyarrow.parquet as pq
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connectors.s3.compression import Compression
-from connectors.s3.each_path import EachPath
-from connectors.s3.files import PartitionFiles
-from connectors.s3.intake import Intake
-from connectors.s3.layout import Extent, Layout
-from connectors.s3.parquet import ParquetFormat
-from connectors.s3.partitioners import FieldPartitioner
-from connectors.s3.rotation import Rules
-from connectors.s3.schedule import Schedule
-from connectors.s3.text import JsonFormat
-from connectors.s3.timestamps import RecordTime
-from connectors.s3.together import Together
+from connectors.s3.files.commit_together import Together
+from connectors.s3.files.each_path import EachPath
+from connectors.s3.files.intake import Intake
+from connectors.s3.files.partition_files import PartitionFiles
+from connectors.s3.files.rotation import Rules
+from connectors.s3.files.schedule import Schedule
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.parquet import ParquetFormat
+from connectors.s3.formats.text import JsonFormat
+from connectors.s3.paths.layout import Extent, Layout
+from connectors.s3.paths.partitioners import FieldPartitioner
+from connectors.s3.paths.timestamps import RecordTime
 
 TP = TopicPartition("t", 3)
 SCHEMA = s.struct({"p": s.STRING, "n": s.INT64})

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from s3_http_store import TP, Store, config
 
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.api.schema import Schema
 from connect.convert.avro.values import avro_values
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.sink import S3SinkTask
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkTask
 
 
 def batch(

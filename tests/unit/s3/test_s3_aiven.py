@@ -15,14 +15,14 @@ from s3_http_store import TP, Store
 from s3_task_runs import batch
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import Batch, Column, Header
 from connect.convert.avro.values import avro_values
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.aiven.sink import AivenS3SinkConnector
-from connectors.s3.compression import Compression
+from connectors.s3.formats.compression import Compression
 
 ROW = s.struct({"n": s.INT64, "t": s.STRING.as_optional()})
 VALUES = [{"n": 1, "t": "a"}, {"n": 2, "t": None}]

@@ -12,16 +12,16 @@ import pytest
 from s3_http_store import TP, config
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed
 from connect.convert.avro.values import avro_values
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.avro import AvroFormat
-from connectors.s3.avro_codecs import CODECS
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import AVRO_FORMAT
-from connectors.s3.sink import S3SinkTask
+from connectors.s3.formats.avro import AvroFormat
+from connectors.s3.formats.avro_codecs import CODECS
+from connectors.s3.settings.classes import AVRO_FORMAT
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkTask
 
 DEFAULTS = {"enhanced.avro.schema.support": "true", "connect.meta.data": "true"}
 ALL_TYPES = s.struct({

@@ -14,15 +14,21 @@ import pytest
 from s3_http_store import TP, Store, config
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import BYTES_FORMAT, DAILY_PARTITIONER, FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
-from connectors.s3.sink import S3SinkTask
+from connectors.s3.settings.classes import (
+    BYTES_FORMAT,
+    DAILY_PARTITIONER,
+    FIELD_PARTITIONER,
+    JSON_FORMAT,
+    PARQUET_FORMAT,
+)
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkTask
 
 pytestmark = pytest.mark.thorough
 

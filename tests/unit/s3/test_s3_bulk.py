@@ -10,13 +10,13 @@ import pytest
 from s3_http_store import Store
 
 from connect.api import schema as s
-from connect.api.bulk import BulkChunk
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.bulk import BulkChunk
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.bulk import S3BulkWriter
-from connectors.s3.config import S3SinkConfig
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.bulk import S3BulkWriter
 
 JSON = "io.confluent.connect.s3.format.json.JsonFormat"
 PARQUET = "io.confluent.connect.s3.format.parquet.ParquetFormat"

@@ -23,14 +23,13 @@ from s3_http_store import TP
 from s3_task_runs import batch
 
 from connect.api import schema as s
-from connect.api.compaction import CompactedFiles, Compaction
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.optional.compaction import CompactedFiles, Compaction
 from connect.cli import main
 from connect.convert.avro.values import avro_values
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import (
+from connectors.s3.settings.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
     CSV_FORMAT,
@@ -40,9 +39,10 @@ from connectors.s3.classes import (
     LOCAL_STORAGE,
     PARQUET_FORMAT,
 )
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.sink import S3SinkConnector, S3SinkTask
-from connectors.s3.store import Bucket
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
+from connectors.s3.stores.store import Bucket
 
 TYPES = {"n": s.INT64, "p": s.STRING, "new": s.INT64}
 WISH = Compaction(target_bytes=2**20)

@@ -13,8 +13,8 @@ from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.aiven.config import AivenS3SinkConfig
-from connectors.s3.build import ConfluentPlan, intake_of, rules_of, schedule_of
-from connectors.s3.classes import (
+from connectors.s3.plugin import connect_plugins
+from connectors.s3.settings.classes import (
     AVRO_FORMAT,
     BYTES_FORMAT,
     DAILY_PARTITIONER,
@@ -24,10 +24,10 @@ from connectors.s3.classes import (
     PARQUET_FORMAT,
     TIME_PARTITIONER,
 )
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.limits import WITHOUT_EFFECT
-from connectors.s3.plugin import connect_plugins
-from connectors.s3.sink import S3SinkTask
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.settings.limits import WITHOUT_EFFECT
+from connectors.s3.sink.build import ConfluentPlan, intake_of, rules_of, schedule_of
+from connectors.s3.sink.sink import S3SinkTask
 
 README = Path(connectors.s3.__file__).parent / "README.md"
 SMALL = {"s3.bucket.name": "b", "format.class": PARQUET_FORMAT, "flush.size": "10"}

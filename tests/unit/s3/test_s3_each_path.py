@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from s3_lives import Bucket, Life, Row, rows
 
-from connectors.s3.rotation import Rules
+from connectors.s3.files.rotation import Rules
 
 
 def life(bucket: Bucket | None = None, committed: int = 0, **rules: object) -> Life:

@@ -17,13 +17,12 @@ import pytest
 from s3_http_store import TP, Store, config
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, Consumed, Header
 from connect.convert.avro.values import avro_values
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import (
+from connectors.s3.settings.classes import (
     AVRO_FORMAT,
     CSV_FORMAT,
     FIELD_PARTITIONER,
@@ -31,7 +30,8 @@ from connectors.s3.classes import (
     JSON_FORMAT,
     PARQUET_FORMAT,
 )
-from connectors.s3.sink import S3SinkTask
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkTask
 
 pytestmark = pytest.mark.thorough
 

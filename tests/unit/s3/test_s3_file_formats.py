@@ -18,7 +18,7 @@ from s3_task_runs import TaskRun, batch, written
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Column, Header
-from connectors.s3.classes import (
+from connectors.s3.settings.classes import (
     AVRO_FORMAT,
     CSV_FORMAT,
     FIELD_PARTITIONER,

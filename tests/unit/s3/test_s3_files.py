@@ -12,10 +12,10 @@ from s3_lives import TP, Bucket, Life, Row, batch, rows
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, Consumed
-from connectors.s3.compression import Compression
-from connectors.s3.parquet import ParquetFormat
-from connectors.s3.rotation import Rules
-from connectors.s3.text import JsonFormat
+from connectors.s3.files.rotation import Rules
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.parquet import ParquetFormat
+from connectors.s3.formats.text import JsonFormat
 
 pytestmark = pytest.mark.thorough
 

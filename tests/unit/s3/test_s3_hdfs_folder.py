@@ -12,15 +12,15 @@ from s3_http_store import TP, served
 from s3_task_runs import batch
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import HDFS_STORAGE, JSON_FORMAT, PARQUET_FORMAT
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.refusal import RefusedAccessError
-from connectors.s3.sink import S3SinkConnector, S3SinkTask
-from connectors.s3.store import Bucket, Upload
+from connectors.s3.settings.classes import HDFS_STORAGE, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
+from connectors.s3.stores.refusal import RefusedAccessError
+from connectors.s3.stores.store import Bucket, Upload
 
 NUMBERS = s.struct({"n": s.INT64})
 TOKEN = "a-token-that-nobody-may-read"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from s3_lives import Bucket, Life, Row
 
-from connectors.s3.rotation import Rules
+from connectors.s3.files.rotation import Rules
 
 
 def log(rows: int, paths: int) -> list[Row]:

@@ -7,7 +7,7 @@ from histories import run_histories
 from s3_history import MortalBucket, S3History
 from s3_http_store import Store, served
 
-from connectors.s3 import sink
+from connectors.s3.sink import sink
 
 ROWS = {True: 150, False: 500}
 """Of a partition: of the first seeds, which `make test` runs, and of drawn ones."""

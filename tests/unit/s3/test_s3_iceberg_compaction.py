@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from command_files import sink_file, worker_file
 from iceberg_lake import DiedError, Lake, Run, rows, soon, values
 
-from connect.api.compaction import CompactedFiles, Compaction
 from connect.api.errors import RetriableError
+from connect.api.optional.compaction import CompactedFiles, Compaction
 from connect.cli import main
 from connectors.s3.iceberg.connector import IcebergSinkConnector
 from connectors.s3.iceberg.progress import OFFSETS

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hostile_catalog import HostileCatalog, served
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
-from connectors.s3.classes import LOCAL_STORAGE, PARQUET_FORMAT
-from connectors.s3.config import S3SinkConfig
+from connect.lib.deadline import Deadline
 from connectors.s3.iceberg.catalog import load, require_reachable
 from connectors.s3.iceberg.connector import IcebergSinkConnector
+from connectors.s3.settings.classes import LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.settings.config import S3SinkConfig
 
 KEYS = {"aws.access.key.id": "own-id", "aws.secret.access.key": "own-secret"}
 VENDED = {"s3.access-key-id": "theirs", "s3.secret-access-key": "their-secret", "s3.session-token": "their-token"}
@@ -221,7 +221,8 @@ def test_what_pyiceberg_finds_on_the_worker_does_not_go_to_a_catalogue(catalog, 
     )
     (home / ".netrc").write_text("default login a password s3cr3t-of-netrc\n")
     code = (
-        "import sys; from connectors.s3.config import S3SinkConfig; from connectors.s3.iceberg.catalog import load\n"
+        "import sys; from connectors.s3.settings.config import S3SinkConfig\n"
+        "from connectors.s3.iceberg.catalog import load\n"
         "given = dict(zip(sys.argv[1::2], sys.argv[2::2]))\n"
         "assert load(S3SinkConfig.parse(given)).list_namespaces() == []\n"
     )

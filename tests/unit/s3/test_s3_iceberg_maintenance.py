@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from iceberg_lake import Lake, rows, soon
 
-from connect.api.compaction import Compaction
 from connect.api.errors import ConnectError
+from connect.api.optional.compaction import Compaction
 from connect.api.records import TopicPartition
 from connectors.s3.iceberg.connector import IcebergSinkConnector
 from connectors.s3.iceberg.progress import OFFSETS

@@ -17,15 +17,15 @@ from s3_task_runs import batch
 
 from connect.api import schema as s
 from connect.api.allowed_paths import AllowedPaths
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Column
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import FIELD_PARTITIONER, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.local_folder import LocalFolder
-from connectors.s3.sink import S3SinkConnector, S3SinkTask
+from connectors.s3.settings.classes import FIELD_PARTITIONER, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
+from connectors.s3.stores.local_folder import LocalFolder
 
 ROW = s.struct({"n": s.INT64, "p": s.STRING})
 
@@ -105,7 +105,7 @@ def test_of_ten_that_create_an_object_one_wins(root: Path):
 
 def test_a_process_that_is_killed_while_it_writes_leaves_whole_objects_alone(root: Path):
     code = (
-        "import asyncio, sys; from pathlib import Path; from connectors.s3.local_folder import LocalFolder\n"
+        "import asyncio, sys; from pathlib import Path; from connectors.s3.stores.local_folder import LocalFolder\n"
         "from connect.api.allowed_paths import AllowedPaths\n"
         "f = LocalFolder(Path(sys.argv[1]), AllowedPaths([sys.argv[1]])); print('go', flush=True)\n"
         "async def main():\n"

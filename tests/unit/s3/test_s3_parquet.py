@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from connectors.s3.parquet import ROW_GROUP_BYTES, ParquetEncoder
+from connectors.s3.formats.parquet import ROW_GROUP_BYTES, ParquetEncoder
 
 
 def file_of(*batches: pa.RecordBatch) -> pq.ParquetFile:

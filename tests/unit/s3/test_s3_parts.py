@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
-from connectors.s3.compression import Compression
-from connectors.s3.formats import merged_schema
-from connectors.s3.json_lines import json_lines
-from connectors.s3.layout import Extent, Layout, Place, directory
-from connectors.s3.parquet import ParquetFormat
-from connectors.s3.partitioners import FieldAndTimePartitioner, FieldPartitioner, Paths, TimePartitioner
-from connectors.s3.path_format import PathFormat
-from connectors.s3.rotation import Facts, Group, Rules, group_end
-from connectors.s3.schedule import Schedule
-from connectors.s3.sizes import row_sizes
-from connectors.s3.text import BytesFormat, JsonFormat
-from connectors.s3.timestamps import FieldTime, RecordTime, Wallclock
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
+from connectors.s3.files.rotation import Facts, Group, Rules, group_end
+from connectors.s3.files.schedule import Schedule
+from connectors.s3.files.sizes import row_sizes
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.file_format import merged_schema
+from connectors.s3.formats.json_lines import json_lines
+from connectors.s3.formats.parquet import ParquetFormat
+from connectors.s3.formats.text import BytesFormat, JsonFormat
+from connectors.s3.paths.layout import Extent, Layout, Place, directory
+from connectors.s3.paths.partitioners import FieldAndTimePartitioner, FieldPartitioner, Paths, TimePartitioner
+from connectors.s3.paths.path_format import PathFormat
+from connectors.s3.paths.timestamps import FieldTime, RecordTime, Wallclock
 
 TP = TopicPartition("t", 0)
 

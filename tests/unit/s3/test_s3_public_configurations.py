@@ -7,15 +7,15 @@ from s3_http_store import TP, Store
 from s3_task_runs import batch
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
 from connect.api.records import Column, Header
 from connect.convert.avro.values import avro_values
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.aiven.sink import AivenS3SinkConnector
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.sink import S3SinkConnector
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.sink import S3SinkConnector
 
 AVRO = "format.class=io.confluent.connect.s3.format.avro.AvroFormat"
 JSON = "format.class=io.confluent.connect.s3.format.json.JsonFormat"

@@ -6,7 +6,7 @@ import pytest
 from s3_http_store import Store
 from s3_task_runs import TaskRun, batch
 
-from connectors.s3.classes import FIELD_PARTITIONER, JSON_FORMAT
+from connectors.s3.settings.classes import FIELD_PARTITIONER, JSON_FORMAT
 
 PATHS = 100
 SETTINGS = {"format_class": JSON_FORMAT, "partitioner_class": FIELD_PARTITIONER, "partition_field_name": "p"}
@@ -18,7 +18,7 @@ def rows(first: int, stop: int) -> list[dict]:
 
 @pytest.mark.parametrize(("keys_per_chain", "lists"), [(16, 2), (1, 1 + PATHS)])
 def test_rows_that_are_in_objects_are_not_written_again(store: Store, monkeypatch, keys_per_chain: int, lists: int):
-    monkeypatch.setattr("connectors.s3.reaches._KEYS_PER_CHAIN", keys_per_chain)
+    monkeypatch.setattr("connectors.s3.files.last_object._KEYS_PER_CHAIN", keys_per_chain)
     former = TaskRun(store, **SETTINGS)
     for first in range(0, 1100, PATHS):
         former.put(batch(rows(first, first + PATHS), first=first))

@@ -6,19 +6,19 @@ import pytest
 from fake_kafka import FakeConsumer, FakeKafka
 from s3_http_store import TP, config
 
-from connect.plugins import Catalog
-from connect.runtime.build import build_converters
-from connect.runtime.connector_config import SinkConnectorConfig
-from connect.runtime.control import Control
-from connect.runtime.figures import TaskFigures
-from connect.runtime.pipeline import SinkPipeline
-from connect.runtime.retry import RetryBudget
-from connect.runtime.sink_loop import SinkLoop
-from connect.runtime.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
-from connect.runtime.used_topics import UsedTopics
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_converters
+from connect.runtime.records.pipeline import SinkPipeline
+from connect.runtime.records.retry import RetryBudget
+from connect.runtime.records.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.task.control import Control
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.used_topics import UsedTopics
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.sink import S3SinkTask
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkTask
 
 pytestmark = pytest.mark.thorough
 

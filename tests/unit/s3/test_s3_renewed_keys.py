@@ -13,7 +13,7 @@ from s3_http_store import Store, served
 from s3_task_runs import TaskRun, batch
 
 from connect.api.errors import RetriableError
-from connectors.s3.classes import JSON_FORMAT
+from connectors.s3.settings.classes import JSON_FORMAT
 
 pytestmark = pytest.mark.usefixtures("keyless_machine")
 
@@ -72,7 +72,7 @@ def metadata() -> Iterator[Metadata]:
 @pytest.fixture(autouse=True)
 def _keys_are_asked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     # The store's client would ask again in a minute.
-    monkeypatch.setattr("connectors.s3.credentials._GOOD_FOR", timedelta(0))
+    monkeypatch.setattr("connectors.s3.settings.credentials._GOOD_FOR", timedelta(0))
 
 
 def container(metadata: Metadata, monkeypatch: pytest.MonkeyPatch) -> str:

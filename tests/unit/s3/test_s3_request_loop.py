@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from connect.api.deadline import Deadline
-from connectors.s3.request_loop import RequestLoop
-from connectors.s3.store_errors import StoreErrors
+from connect.lib.deadline import Deadline
+from connectors.s3.stores.request_loop import RequestLoop
+from connectors.s3.stores.store_errors import StoreErrors
 
 
 def test_a_loop_is_closed_once_the_thread_that_told_the_last_answer_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from s3_task_runs import TaskRun, batch, written
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
-from connectors.s3.classes import AVRO_FORMAT, PARQUET_FORMAT
-from connectors.s3.compatibility import projected
+from connectors.s3.formats.compatibility import projected
+from connectors.s3.settings.classes import AVRO_FORMAT, PARQUET_FORMAT
 
 
 def version(number: int, **fields: s.Schema) -> s.Schema:

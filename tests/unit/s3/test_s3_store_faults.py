@@ -16,13 +16,13 @@ import pytest
 from s3_http_store import TP, Store, config
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.api.findings import Aspect, Weight
+from connect.api.optional.findings import Aspect, Weight
 from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.sink import S3SinkConnector, S3SinkTask
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
 
 pytestmark = pytest.mark.thorough
 

@@ -9,10 +9,10 @@ from s3_http_store import Store, config
 from s3_task_runs import TaskRun, batch
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError
-from connectors.s3.classes import AZURE_STORAGE, GCS_STORAGE, JSON_FORMAT
-from connectors.s3.sink import S3SinkConnector
+from connect.lib.deadline import Deadline
+from connectors.s3.settings.classes import AZURE_STORAGE, GCS_STORAGE, JSON_FORMAT
+from connectors.s3.sink.sink import S3SinkConnector
 
 GCS = {"storage_class": GCS_STORAGE, "format_class": JSON_FORMAT}
 NUMBERS = s.struct({"n": s.INT64})

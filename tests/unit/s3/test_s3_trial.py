@@ -12,13 +12,13 @@ from s3_http_store import Store, config
 from s3_task_runs import batch
 
 from connect.api import schema as s
-from connect.api.deadline import Deadline
+from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.build import ConfluentPlan
-from connectors.s3.classes import GCS_STORAGE, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
-from connectors.s3.config import S3SinkConfig
-from connectors.s3.sink import S3SinkConnector, S3SinkTask
-from connectors.s3.store import Bucket
+from connectors.s3.settings.classes import GCS_STORAGE, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import ConfluentPlan
+from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
+from connectors.s3.stores.store import Bucket
 
 ROW = s.struct({"n": s.INT64})
 

@@ -17,8 +17,8 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP
 from connect.cli import main
-from connect.plugins import Catalog
-from connect.scaffold.project import ConnectorKind, check_name, make_project, project_files
+from connect.plugins.catalog import Catalog
+from connect.tools.scaffold.project import ConnectorKind, check_name, make_project, project_files
 
 ROOT = Path(__file__).parents[3]
 KINDS = pytest.mark.parametrize("kind", ConnectorKind)
@@ -76,7 +76,7 @@ def test_the_wheel_has_every_template() -> None:
     globs = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["connect"]
     # As setuptools packs: unlike Path.glob, this passes over names with a leading dot.
     packed = {path for one in globs for path in glob.glob(one, root_dir=ROOT / "connect", recursive=True)}  # noqa: PTH207
-    templates = [path for path in (ROOT / "connect/scaffold/templates").rglob("*") if path.is_file()]
+    templates = [path for path in (ROOT / "connect/tools/scaffold/templates").rglob("*") if path.is_file()]
     assert len(templates) > 10
     assert [path.name for path in templates if str(path.relative_to(ROOT / "connect")) not in packed] == []
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from connect.services.class_archive import archived_classes
-from connect.services.errors import ServiceStartError
-from connect.services.java import Java
+from connect.tools.services.class_archive import archived_classes
+from connect.tools.services.java import Java
+from connect.tools.services.process.errors import ServiceStartError
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from connect.services import registry
-from connect.services.cache import cache_folder, ensure_folder
-from connect.services.ivy import Artifact, fetch, ivy_module, unresolved
+from connect.tools.services import registry
+from connect.tools.services.ivy import Artifact, fetch, ivy_module, unresolved
+from connect.tools.services.process.cache import cache_folder, ensure_folder
 
 KAFKA = Artifact("org.apache.kafka", "kafka_2.13", "4.1.0")
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from connect.services.errors import JavaNotFoundError
-from connect.services.java import find_java, parse_major_version
+from connect.tools.services.java import find_java, parse_major_version
+from connect.tools.services.process.errors import JavaNotFoundError
 
 
 @pytest.mark.parametrize(

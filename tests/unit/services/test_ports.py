@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 
-from connect.services.errors import PortTakenError
-from connect.services.ports import accepts_connections, free_ports, listener_of, require_free
+from connect.tools.services.process.errors import PortTakenError
+from connect.tools.services.process.ports import accepts_connections, free_ports, listener_of, require_free
 
 
 def test_free_ports_differ_and_can_be_bound() -> None:

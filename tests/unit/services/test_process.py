@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from connect.services.errors import ServiceStartError, ServiceTimeoutError
-from connect.services.polling import poll_until
-from connect.services.process import Command, SupervisedProcess, log_tail, run_to_end
+from connect.tools.services.process.errors import ServiceStartError, ServiceTimeoutError
+from connect.tools.services.process.polling import poll_until
+from connect.tools.services.process.process import Command, SupervisedProcess, log_tail, run_to_end
 
 pytestmark = pytest.mark.thorough
 
@@ -128,7 +128,7 @@ def start_owner(folder: Path, leftover: Path, owner_also: str) -> "tuple[subproc
     program = f"""
 import os, signal, sys
 from pathlib import Path
-from connect.services.process import Command, SupervisedProcess
+from connect.tools.services.process.process import Command, SupervisedProcess
 folder, leftover = Path(sys.argv[1]), Path(sys.argv[2])
 argv = [sys.executable, "-c", {WAITS_FOREVER!r}]
 process = SupervisedProcess(Command(argv, folder=folder, log_path=folder / "log", leftovers=[leftover]))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from connect.services import PythonNotFoundError
-from connect.services.python import find_python
+from connect.tools.services import PythonNotFoundError
+from connect.tools.services.process.python import find_python
 
 OTHER = (2, 9)
 """A version that no machine has."""

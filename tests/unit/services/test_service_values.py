@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from connect.services import KafkaService, S3Endpoint, SeaweedS3Service, Service, ServiceError, kafka, kafka_storage
+from connect.tools.services import (
+    KafkaService,
+    S3Endpoint,
+    SeaweedS3Service,
+    Service,
+    ServiceError,
+    kafka,
+    kafka_storage,
+)
 
 
 @pytest.mark.parametrize("service", [KafkaService(), SeaweedS3Service()], ids=lambda service: service.name)
@@ -23,7 +31,7 @@ def test_the_secret_is_not_in_the_repr() -> None:
 
 
 def test_importing_the_services_imports_no_client_and_no_spark() -> None:
-    program = "import json, sys, connect.services; print(json.dumps(sorted(sys.modules)))"
+    program = "import json, sys, connect.tools.services; print(json.dumps(sorted(sys.modules)))"
     modules = json.loads(subprocess.check_output([sys.executable, "-c", program]))
     assert not {"confluent_kafka", "pyarrow", "pyspark", "boto3"} & set(modules)
 

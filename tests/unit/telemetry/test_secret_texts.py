@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from connect.plugins import Catalog
-from connect.runtime.config_secrets import secret_texts
-from connect.runtime.dead_letter import context
-from connect.runtime.messages import TaskId
-from connect.runtime.tolerance import BadRow, Stage
+from connect.plugins.catalog import Catalog
+from connect.runtime.records.dead_letter import context
+from connect.runtime.records.tolerance import BadRow, Stage
+from connect.runtime.settings.config_secrets import secret_texts
+from connect.runtime.task.messages import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS, SecretTexts
 
 LINES = """
@@ -79,7 +79,7 @@ def test_a_secret_is_hidden_without_the_newline_that_its_file_ends_with() -> Non
 
 def test_a_long_secret_is_not_decoded_as_one_of_a_url(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[str] = []
-    monkeypatch.setattr("connect.runtime.config_secrets.unquote", lambda text: decoded.append(text) or text)
+    monkeypatch.setattr("connect.runtime.settings.config_secrets.unquote", lambda text: decoded.append(text) or text)
     found = secret_texts(Catalog.installed(), {"x.token": "%" * 250_000, "y.token": "p%40ss"})
     assert {"%" * 250_000, "p@ss"} <= found
     assert decoded == ["p%40ss"]

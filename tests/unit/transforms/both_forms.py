@@ -10,7 +10,7 @@ from connect.api import schema as s
 from connect.api.errors import ConnectError, RejectedRowsError
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.api.schema import Schema
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
 from connect.transforms.plugin import connect_plugins
 
 LEAVE = {"python.function.modules": "extra_functions, no_such_module"}

@@ -11,11 +11,11 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Batch, Column
-from connect.plugins import Catalog
-from connect.transforms.extra_config import PythonFunctionConfig, SqlConfig
-from connect.transforms.function_modules import function_problem, is_allowed, load_function
-from connect.transforms.python_function import value
-from connect.transforms.sql import value as sql
+from connect.plugins.catalog import Catalog
+from connect.transforms.code.python_function import value
+from connect.transforms.code.sql import value as sql
+from connect.transforms.settings.extra_config import PythonFunctionConfig, SqlConfig
+from connect.transforms.settings.function_modules import function_problem, is_allowed, load_function
 
 
 @pytest.fixture
@@ -126,4 +126,4 @@ def test_sql_reaches_no_file_no_library_and_no_variable(
 
 def test_plug_ins_of_a_configuration_are_found_by_entry_points_alone() -> None:
     assert Catalog.installed().find("os.path.Converter") is None
-    assert Catalog.installed().find("connect.transforms.sql:value") is None
+    assert Catalog.installed().find("connect.transforms.code.sql:value") is None

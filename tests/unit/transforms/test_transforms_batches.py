@@ -14,8 +14,8 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Consumed, Header, SourcePosition, TopicPartition
-from connect.plugins import Catalog
-from connect.runtime.chain import Link, apply_chain
+from connect.plugins.catalog import Catalog
+from connect.runtime.records.chain import Link, apply_chain
 from connect.transforms.plugin import connect_plugins
 
 PLUGINS = {p.name.rpartition(".")[2]: p for p in connect_plugins()}

@@ -17,9 +17,9 @@ from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Schema
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
 from connect.testing.equality import same_value
-from connect.transforms.extra_config import ThrottleConfig
+from connect.transforms.settings.extra_config import ThrottleConfig
 from connect.transforms.throttle import Throttle
 
 ORDER = s.struct({"id": s.INT64, "tags": s.array(s.STRING).as_optional(), "note": s.STRING.as_optional()}, name="order")

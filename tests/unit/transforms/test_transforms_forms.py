@@ -13,12 +13,12 @@ from connect.api import schema as s
 from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.api.schema import Schema, Type
-from connect.plugins import Catalog
+from connect.plugins.catalog import Catalog
 from connect.testing.equality import same_value
 from connect.testing.strategies import scalar_schemas, struct_schemas, values
-from connect.transforms.cast_spec import TARGETS
-from connect.transforms.moments import Form
 from connect.transforms.plugin import connect_plugins
+from connect.transforms.settings.cast_spec import TARGETS
+from connect.transforms.time.moments import Form
 
 pytestmark = pytest.mark.thorough
 

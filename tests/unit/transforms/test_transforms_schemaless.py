@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from connect import native
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
-from connect.plugins import Catalog
-from connect.runtime.build import build_chain
-from connect.runtime.chain import apply_chain
-from connect.runtime.connector_config import SinkConnectorConfig
-from connectors.s3.json_lines import json_lines
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
+from connect.plugins.catalog import Catalog
+from connect.runtime.build.task_parts import build_chain
+from connect.runtime.records.chain import apply_chain
+from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connectors.s3.formats.json_lines import json_lines
 
 ROWS = [{"id": 1, "name": "a", "inner": {"x": None}}, None, {"name": "", "inner": {"x": [1, 2]}}]
 KINDS = "org.apache.kafka.connect.transforms."

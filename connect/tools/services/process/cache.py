@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Final
 
-from connect.services.polling import poll_until
+from connect.tools.services.process.polling import poll_until
 
 CACHE_KEY: Final = "CONNECT_SERVICES_CACHE"
 FETCH_DEADLINE_S: Final = 900.0

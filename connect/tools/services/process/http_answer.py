@@ -3,7 +3,7 @@
 import http.client
 from urllib.parse import urlsplit
 
-from connect.services.ports import accepts_connections
+from connect.tools.services.process.ports import accepts_connections
 
 
 def answers_ok(url: str, path: str, timeout_s: float) -> bool:

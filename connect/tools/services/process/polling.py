@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from connect.services.errors import ServiceTimeoutError
+from connect.tools.services.process.errors import ServiceTimeoutError
 
 POLL_INTERVAL_S: Final = 0.05
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-from connect.api.deadline import Deadline
-from connect.services.errors import PortTakenError, ServiceError
+from connect.lib.deadline import Deadline
+from connect.tools.services.process.errors import PortTakenError, ServiceError
 
 LOOPBACK: Final = "127.0.0.1"
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from connect import python_child
-from connect.services import guard
-from connect.services.errors import ServiceStartError
-from connect.services.polling import poll_until
+from connect.lib import python_child
+from connect.tools.services.process import guard
+from connect.tools.services.process.errors import ServiceStartError
+from connect.tools.services.process.polling import poll_until
 
 _KILL_DEADLINE_S: Final = 10.0
 _TAIL_BYTES: Final = 16_000

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from connect import python_child
-from connect.services.errors import PythonNotFoundError
+from connect.lib import python_child
+from connect.tools.services.process.errors import PythonNotFoundError
 
 _ASK_TIMEOUT_S: Final = 20.0
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self, TypeVar
 
-from connect.services.cache import remove_folder
-from connect.services.errors import ServiceError, ServiceStartError, ServiceTimeoutError
-from connect.services.polling import poll_until
-from connect.services.ports import free_ports, require_free
-from connect.services.process import Command, SupervisedProcess
-from connect.services.service import START_DEADLINE_S, Service
+from connect.tools.services.process.cache import remove_folder
+from connect.tools.services.process.errors import ServiceError, ServiceStartError, ServiceTimeoutError
+from connect.tools.services.process.polling import poll_until
+from connect.tools.services.process.ports import free_ports, require_free
+from connect.tools.services.process.process import Command, SupervisedProcess
+from connect.tools.services.process.service import START_DEADLINE_S, Service
 
 EndpointT = TypeVar("EndpointT")
 

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from connect.api.errors import SchemaError
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.log.event_arrays import NO_TTL, NONE, ColumnChanges, Marks, Times
-from connectors.cassandra.log.segment import Ints
-from connectors.cassandra.pages import Cells, decode_column
-from connectors.cassandra.values import UnknownFieldError
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.pages import Cells, decode_column
+from connectors.cassandra.cql.values import UnknownFieldError
+from connectors.cassandra.log.events.event_arrays import NO_TTL, NONE, ColumnChanges, Marks, Times
+from connectors.cassandra.log.segments.segment import Ints
 
 _TIMEUUID: Final = CqlType("timeuuid")
 _FIELD_NUMBER: Final = CqlType("smallint")

@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from connect.api.errors import ConnectError, SchemaError
-from connectors.cassandra.cursor import Cursor, TruncatedError, signed
-from connectors.cassandra.log.layout import Layout
-from connectors.cassandra.log.mutation import (
+from connectors.cassandra.cql.cursor import Cursor, TruncatedError, signed
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.layout import Layout
+from connectors.cassandra.log.events.mutation import (
     Bound,
     Cell,
     Clustering,
@@ -26,7 +27,6 @@ from connectors.cassandra.log.mutation import (
     PartitionUpdate,
     Row,
 )
-from connectors.cassandra.tables import Table
 
 Sizes = Sequence[int | None]
 """The sizes of the values of clustering columns; None where each value tells its own."""

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from connectors.cassandra.log.segment import Ints
-from connectors.cassandra.pages import Cells
+from connectors.cassandra.cql.pages import Cells
+from connectors.cassandra.log.segments.segment import Ints
 
 OPERATIONS: Final = ("insert", "update", "delete", "static", "partition_delete", "range_delete", "snapshot")
 """What events are, by number; native code has the same order (change_gatherer.cpp)."""

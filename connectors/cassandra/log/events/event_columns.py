@@ -11,10 +11,10 @@ import pyarrow as pa
 from connect.api.arrow import arrow_type
 from connect.api.records import Column
 from connect.api.schema import Schema
-from connectors.cassandra.log.change_columns import change_column, mark_column, spread, struct_of
-from connectors.cassandra.log.event_arrays import OF_NO_ROW, OPERATIONS, EventArrays
-from connectors.cassandra.pages import decode_column
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.pages import decode_column
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.change_columns import change_column, mark_column, spread, struct_of
+from connectors.cassandra.log.events.event_arrays import OF_NO_ROW, OPERATIONS, EventArrays
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
-from connectors.cassandra.log.mutation import Cell, Clustering, ComplexColumn, Deletion, Marker, Row
+from connectors.cassandra.log.events.mutation import Cell, Clustering, ComplexColumn, Deletion, Marker, Row
 
 SIZE_BYTES: Final = 16
 _CELL = struct.Struct(">qi")

@@ -20,9 +20,9 @@ each with its own writetime. A user-defined type that is not frozen: `cleared_us
 from __future__ import annotations
 
 from connect.api import schema as s
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.schemas import columns_schema, connect_schema
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.schemas import columns_schema, connect_schema
+from connectors.cassandra.cql.tables import Table
 
 _TIMES = {
     "writetime_us": s.INT64, "ttl_s": s.INT32.as_optional(), "local_deletion_s": s.INT64.as_optional(),

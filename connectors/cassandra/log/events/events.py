@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from connect.api.errors import SchemaError
 from connect.api.records import Column
-from connectors.cassandra.log.event_arrays import (
+from connectors.cassandra.cql.pages import Cells
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.event_arrays import (
     NONE,
     OPERATIONS,
     ColumnChanges,
@@ -20,9 +22,9 @@ from connectors.cassandra.log.event_arrays import (
     cells_of,
     times_of,
 )
-from connectors.cassandra.log.event_columns import EventShape, Node, event_columns
-from connectors.cassandra.log.event_id import EventId
-from connectors.cassandra.log.mutation import (
+from connectors.cassandra.log.events.event_columns import EventShape, Node, event_columns
+from connectors.cassandra.log.events.event_id import EventId
+from connectors.cassandra.log.events.mutation import (
     Cell,
     Clustering,
     ComplexColumn,
@@ -32,8 +34,6 @@ from connectors.cassandra.log.mutation import (
     PartitionUpdate,
     Row,
 )
-from connectors.cassandra.pages import Cells
-from connectors.cassandra.tables import Table
 
 
 class Changes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
-from connectors.cassandra.cql_types import CqlType
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.cql_types import CqlType
+from connectors.cassandra.cql.tables import Table
 
 _COUNTED, _MULTICELL = -1, -2
 """In a stored layout: each value tells its length; each element is a cell of its own."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

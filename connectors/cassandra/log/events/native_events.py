@@ -12,10 +12,10 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from connectors.cassandra.log.event_arrays import NONE, ColumnChanges, EventArrays, Marks, Ranges, Times
-from connectors.cassandra.log.segment import Frames, Ints
-from connectors.cassandra.pages import Cells
-from connectors.cassandra.tables import Table, TableColumn
+from connectors.cassandra.cql.pages import Cells
+from connectors.cassandra.cql.tables import Table, TableColumn
+from connectors.cassandra.log.events.event_arrays import NONE, ColumnChanges, EventArrays, Marks, Ranges, Times
+from connectors.cassandra.log.segments.segment import Frames, Ints
 
 _ID_SIZE = 32
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from connectors.cassandra.log.layout import Layout
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.layout import Layout
 
 log = logging.getLogger(__name__)
 

@@ -9,14 +9,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.cassandra.log.decode import Decoded, MutationDecoder
-from connectors.cassandra.log.event_columns import EventShape
-from connectors.cassandra.log.event_schema import event_schema, partition_key_schema
-from connectors.cassandra.log.mutation import PartitionUpdate
-from connectors.cassandra.log.native_events import Plan
-from connectors.cassandra.log.table_history import TableHistory
-from connectors.cassandra.schema_reader import Schemas
-from connectors.cassandra.tables import Table
+from connectors.cassandra.cql.schema_reader import Schemas
+from connectors.cassandra.cql.tables import Table
+from connectors.cassandra.log.events.decode import Decoded, MutationDecoder
+from connectors.cassandra.log.events.event_columns import EventShape
+from connectors.cassandra.log.events.event_schema import event_schema, partition_key_schema
+from connectors.cassandra.log.events.mutation import PartitionUpdate
+from connectors.cassandra.log.events.native_events import Plan
+from connectors.cassandra.log.events.table_history import TableHistory
 
 log = logging.getLogger(__name__)
 _SCHEMA_KEYSPACE: Final = "system_schema"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
-from connectors.cassandra.queries import Queries
+from connectors.cassandra.cql.queries import Queries
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connectors.cassandra.log.index_file import Progress, parse_index
+from connectors.cassandra.log.segments.index_file import Progress, parse_index
 
 _NAME: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)(?P<kind>\.log|_cdc\.idx)")
 

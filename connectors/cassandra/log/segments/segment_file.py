@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.cassandra.log.index_file import Progress
-from connectors.cassandra.log.segment import (
+from connectors.cassandra.log.segments.index_file import Progress
+from connectors.cassandra.log.segments.segment import (
     CorruptSegmentError,
     Frames,
     Header,

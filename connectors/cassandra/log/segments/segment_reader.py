@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from connectors.cassandra.log.folder import CdcFolder, SegmentFiles
-from connectors.cassandra.log.index_file import Progress
-from connectors.cassandra.log.place import Place
-from connectors.cassandra.log.segment import CorruptSegmentError, Frames, UnsupportedSegmentError
-from connectors.cassandra.log.segment_file import SegmentFile
+from connectors.cassandra.log.segments.folder import CdcFolder, SegmentFiles
+from connectors.cassandra.log.segments.index_file import Progress
+from connectors.cassandra.log.segments.place import Place
+from connectors.cassandra.log.segments.segment import CorruptSegmentError, Frames, UnsupportedSegmentError
+from connectors.cassandra.log.segments.segment_file import SegmentFile
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Final
 import sqlalchemy as sa
 
 from connect.api.errors import SchemaError
-from connectors.jdbc.database import Database
-from connectors.jdbc.temporal import Misfit
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.values.temporal import Misfit
 
 _AS_IS: Final = frozenset({"utf8mb4", "utf8mb3", "utf8", "ascii", "binary"})
 _CODECS: Final = {

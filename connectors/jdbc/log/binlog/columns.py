@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from connectors.jdbc.columns import RowFormat
-from connectors.jdbc.log.binlog_rows import Places, numbers
-from connectors.jdbc.log.binlog_values import ENUM, SET, STRING, LoggedColumn, Read, digit_groups, fraction_bytes
-from connectors.jdbc.mysql_arrow import text_column
-from connectors.jdbc.ragged import PADDING, Fields
-from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
-from connectors.jdbc.types import ColumnPlan, Raw
-from connectors.jdbc.zone_columns import DAY_US
+from connectors.jdbc.connection.mysql_arrow import text_column
+from connectors.jdbc.log.binlog.rows import Places, numbers
+from connectors.jdbc.log.binlog.values import ENUM, SET, STRING, LoggedColumn, Read, digit_groups, fraction_bytes
+from connectors.jdbc.values.columns import RowFormat
+from connectors.jdbc.values.ragged import PADDING, Fields
+from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
+from connectors.jdbc.values.types import ColumnPlan, Raw
+from connectors.jdbc.values.zone_columns import DAY_US
 
 Mask = npt.NDArray[np.bool_]
 Decode = Callable[[Fields], pa.Array]

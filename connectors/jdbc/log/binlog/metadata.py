@@ -14,7 +14,7 @@ from sqlalchemy.dialects import mysql as m
 from sqlalchemy.types import LargeBinary, TypeEngine
 
 from connect.api.errors import SchemaError
-from connectors.jdbc.log.binlog_values import BLOB, ENUM, JSON, SET, STRING
+from connectors.jdbc.log.binlog.values import BLOB, ENUM, JSON, SET, STRING
 
 _UNSIGNED, _DEFAULT_COLLATION, _COLLATIONS, _NAMES, _SETS, _ENUMS = range(1, 7)
 _KEY, _KEY_OF_PREFIXES, _MEMBERS_DEFAULT_COLLATION, _MEMBERS_COLLATIONS = 8, 9, 10, 11

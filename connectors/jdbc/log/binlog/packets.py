@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.binlog_metadata import Told, number_at, read_metadata
-from connectors.jdbc.log.binlog_values import meta_size
+from connectors.jdbc.log.binlog.metadata import Told, number_at, read_metadata
+from connectors.jdbc.log.binlog.values import meta_size
 
 HEAD = 19
 QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 16, 19, 27, 162, 33, 38

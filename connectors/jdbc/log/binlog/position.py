@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from connectors.jdbc.log import segments
-from connectors.jdbc.log.binlog import Gtid
-from connectors.jdbc.log.gtid_set import GtidSet, gtid_parts
-from connectors.jdbc.log.segments import Fence, Key, Segment
+from connectors.jdbc.log.binlog.gtid_set import GtidSet, gtid_parts
+from connectors.jdbc.log.binlog.packets import Gtid
+from connectors.jdbc.log.shared import snapshot_segments as segments
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Iterable
 
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.settings.table_choice import TableName
 
 _log = logging.getLogger(__name__)
 _LOGGED_AS_TEXT = re.compile(r"(?i)\s*(INSERT|UPDATE|DELETE|REPLACE|LOAD DATA)\b")

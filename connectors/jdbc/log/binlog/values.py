@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from connect.api.errors import SchemaError
-from connectors.jdbc.log.binlog_json import json_text
-from connectors.jdbc.log.binlog_rows import Width
+from connectors.jdbc.log.binlog.json_values import json_text
+from connectors.jdbc.log.binlog.rows import Width
 
 Read = Callable[[bytes], bytes]
 """The text of a stored value."""

@@ -19,7 +19,7 @@ from connectors.jdbc.log.ddl.tokens import (
     parts,
     tokens,
 )
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.settings.table_choice import TableName
 
 _OPENED: Final = Token(Kind.MARK, "(")
 

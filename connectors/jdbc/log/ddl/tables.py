@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from connectors.jdbc.log.binlog import TableMap
-from connectors.jdbc.log.binlog_metadata import Told
-from connectors.jdbc.log.binlog_values import BLOB, ENUM, JSON, SET, STRING
+from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.packets import TableMap
+from connectors.jdbc.log.binlog.values import BLOB, ENUM, JSON, SET, STRING
 from connectors.jdbc.log.ddl.columns import INTEGERS, OF_TABLE, Definition, PastColumn
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from connectors.jdbc.log.binlog import Operation
-from connectors.jdbc.log.binlog_rows import Images
-from connectors.jdbc.log.mysql_tables import LoggedRows
+from connectors.jdbc.log.binlog.packets import Operation
+from connectors.jdbc.log.binlog.rows import Images
+from connectors.jdbc.log.mysql.tables import LoggedRows
 
 NONE = -1
 Indices = npt.NDArray[np.int64]

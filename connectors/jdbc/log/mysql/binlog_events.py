@@ -15,21 +15,22 @@ import pyarrow as pa
 from connect import __version__
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.catalog import NoTableError
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log import binlog, envelope
-from connectors.jdbc.log.binlog import Event, Operation
-from connectors.jdbc.log.binlog_changes import Changes, Collected, EventTold, Mask, numbered
-from connectors.jdbc.log.binlog_position import BinlogPosition, Place, Row, Seen, ahead_of
-from connectors.jdbc.log.binlog_statements import tell
-from connectors.jdbc.log.cells import BYTES_AT_MOST
-from connectors.jdbc.log.gtid_set import GtidSet, previous_gtids
-from connectors.jdbc.log.mysql_tables import BinlogTable, LoggedRows
-from connectors.jdbc.log.position import partition_of
-from connectors.jdbc.log.schema_history import History, NoHistory
-from connectors.jdbc.log.segments import Fence
-from connectors.jdbc.misfits import BadRow, BadRows, text_of, without_bad
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.database.catalog import NoTableError
+from connectors.jdbc.log.binlog import packets as binlog
+from connectors.jdbc.log.binlog.gtid_set import GtidSet, previous_gtids
+from connectors.jdbc.log.binlog.packets import Event, Operation
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, Seen, ahead_of
+from connectors.jdbc.log.binlog.statements import tell
+from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventTold, Mask, numbered
+from connectors.jdbc.log.mysql.schema_history import History, NoHistory
+from connectors.jdbc.log.mysql.tables import BinlogTable, LoggedRows
+from connectors.jdbc.log.shared import envelope
+from connectors.jdbc.log.shared.cells import BYTES_AT_MOST
+from connectors.jdbc.log.shared.position import partition_of
+from connectors.jdbc.log.shared.snapshot_segments import Fence
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
 
 _log = logging.getLogger(__name__)
 _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")

@@ -6,10 +6,10 @@ import re
 
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
+from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.ddl.columns import catalog_column, charset_named, charset_of_collation
 from connectors.jdbc.log.ddl.tables import PastTable
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.settings.table_choice import TableName
 
 _ESCAPED = {"n": "\n", "r": "\r", "0": "\0"}
 _COLUMNS = (

@@ -15,20 +15,20 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from connect.api.errors import RetriableError
-from connectors.jdbc.database import Database
-from connectors.jdbc.log import binlog
-from connectors.jdbc.log.binlog import Event, TableMap
-from connectors.jdbc.log.binlog_charset import charset_of, decoding
-from connectors.jdbc.log.binlog_metadata import Told
-from connectors.jdbc.log.binlog_position import BinlogPosition, Place
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.binlog import packets as binlog
+from connectors.jdbc.log.binlog.charset import charset_of, decoding
+from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.packets import Event, TableMap
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place
 from connectors.jdbc.log.ddl.statements import Known, Untold, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Statement
-from connectors.jdbc.log.mysql_catalog import catalog_table, schema_charsets
-from connectors.jdbc.log.mysql_snapshot import log_end
-from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
-from connectors.jdbc.log.schema_history import SchemaHistory
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.mysql.catalog import catalog_table, schema_charsets
+from connectors.jdbc.log.mysql.schema_history import SchemaHistory
+from connectors.jdbc.log.mysql.snapshot import log_end
+from connectors.jdbc.log.mysql.stream import BinlogStream, PlaceLostError
+from connectors.jdbc.settings.table_choice import TableName
 
 _log = logging.getLogger(__name__)
 _NEAR_BYTES: Final = 1 << 22

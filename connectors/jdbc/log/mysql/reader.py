@@ -14,22 +14,22 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConfigProblem
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.audit import CutOffs
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, Place, Seen, ahead_of, read_binlog_offset
-from connectors.jdbc.log.log_end import LogEnd
-from connectors.jdbc.log.mysql_history import MySqlHistory, metadata_note, metadata_of
-from connectors.jdbc.log.mysql_segments import SegmentFilter
-from connectors.jdbc.log.mysql_snapshot import begin_snapshot, fence_of, log_end, planned_pages
-from connectors.jdbc.log.mysql_stream import BinlogStream, PlaceLostError
-from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table, plan_told
-from connectors.jdbc.log.position import partition_of
-from connectors.jdbc.log.repeats import of_order
-from connectors.jdbc.log.schema_history import history_partition
-from connectors.jdbc.log.session import COLLECT_S, LogSession, Stored, resumed
-from connectors.jdbc.misfits import BadRows
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.follow.audit import CutOffs
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Seen, ahead_of, read_binlog_offset
+from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
+from connectors.jdbc.log.mysql.repeats import of_order
+from connectors.jdbc.log.mysql.schema_history import history_partition
+from connectors.jdbc.log.mysql.segments import SegmentFilter
+from connectors.jdbc.log.mysql.snapshot import begin_snapshot, fence_of, log_end, planned_pages
+from connectors.jdbc.log.mysql.stream import BinlogStream, PlaceLostError
+from connectors.jdbc.log.mysql.tables import BinlogTable, plan_table, plan_told
+from connectors.jdbc.log.shared.log_end import LogEnd
+from connectors.jdbc.log.shared.position import partition_of
+from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from connectors.jdbc.catalog import TableShape
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.mysql_order import RowOrder
-from connectors.jdbc.log.mysql_tables import row_order
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.log.mysql.row_order import RowOrder
+from connectors.jdbc.log.mysql.tables import row_order
+from connectors.jdbc.log.shared.repeated_rows import of_key, of_likes
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
 
 
 def notes(database: Database, config: JdbcSourceConfig, tables: Mapping[TableName, TableShape]) -> Iterator[str]:
@@ -36,18 +37,4 @@ def of_order(table: TableName, key: Sequence[str], order: RowOrder, page_rows: i
             f"The rows of table {table.full} come again where its first read is broken off, as it has neither a key "
             "nor columns that tell them apart: add a primary key, or leave its rows out with snapshot.mode=no_data."
         )
-    return _of_likes(table, f"its columns {', '.join(compared)} alone tell rows apart", page_rows)
-
-
-def of_key(table: TableName, key: Sequence[str], page_rows: int) -> str | None:
-    """Of a table of PostgreSQL, likewise."""
-    return None if key else _of_likes(table, "it has no key", page_rows)
-
-
-def _of_likes(table: TableName, why: str, page_rows: int) -> str:
-    return (
-        f"Where the first read of table {table.full} is broken off among more than max.batch.size={page_rows} rows "
-        f"that are alike, they come again, as {why}: add a primary key, or raise max.batch.size. Wherever it is broken "
-        "off, an update made until it goes on may come as a delete and a create apart from each other, and an older "
-        "version of a row behind a newer one, with its delete behind that: taken together the events are right."
-    )
+    return of_likes(table, f"its columns {', '.join(compared)} alone tell rows apart", page_rows)

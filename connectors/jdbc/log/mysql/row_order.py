@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from connectors.jdbc.log.segments import EVERY_KEY, Key, KeyRange
-from connectors.jdbc.query import Edge, Source, select
-from connectors.jdbc.types import Raw
-from connectors.jdbc.zone_columns import DAY_US
+from connectors.jdbc.database.query import Edge, Source, select
+from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, Key, KeyRange
+from connectors.jdbc.values.types import Raw
+from connectors.jdbc.values.zone_columns import DAY_US
 
 _WHOLE: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year"})
 _TEXT: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})

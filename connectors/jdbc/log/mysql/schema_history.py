@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from connectors.jdbc.log.binlog import Event, TableMap
-from connectors.jdbc.log.binlog_metadata import Told
-from connectors.jdbc.log.binlog_position import Place
+from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.packets import Event, TableMap
+from connectors.jdbc.log.binlog.position import Place
 from connectors.jdbc.log.ddl.columns import PastColumn
 from connectors.jdbc.log.ddl.statements import Effects, Known, Then, Untold, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import Statement
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.settings.table_choice import TableName
 
 _MEMBER: Final = "schema_history"
 _OTHERS: Final = 1000

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.binlog import Operation
-from connectors.jdbc.log.binlog_changes import NONE, Changes, Indices, Mask
-from connectors.jdbc.log.binlog_position import Seen
-from connectors.jdbc.log.mysql_order import OrderColumn, RowOrder
-from connectors.jdbc.log.segments import Fence, Key
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.binlog.packets import Operation
+from connectors.jdbc.log.binlog.position import Seen
+from connectors.jdbc.log.mysql.binlog_changes import NONE, Changes, Indices, Mask
+from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
 
 _DOING = "asking for the order of keys"
 _AT_ONCE = 500

@@ -14,15 +14,15 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.catalog import NoTableError, describe
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.binlog_position import BinlogPosition, Seen, gtids_of
-from connectors.jdbc.log.mysql_tables import BinlogTable
-from connectors.jdbc.log.segments import EVERY_KEY, Fence, Key, KeyRange
-from connectors.jdbc.misfits import BadRow
-from connectors.jdbc.pages import Page, PageRules, Pages
-from connectors.jdbc.query import table_source
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.pages import Page, PageRules, Pages
+from connectors.jdbc.database.catalog import NoTableError, describe
+from connectors.jdbc.database.query import table_source
+from connectors.jdbc.log.binlog.position import BinlogPosition, Seen, gtids_of
+from connectors.jdbc.log.mysql.tables import BinlogTable
+from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, Fence, Key, KeyRange
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values.unconvertible_rows import BadRow
 
 _log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.errors import Border
-from connectors.jdbc.log.binlog import TRANSACTION, Event, unpacked
-from connectors.jdbc.log.binlog_position import BinlogPosition
-from connectors.jdbc.log.gtid_set import GtidSet
-from connectors.jdbc.tls import connect
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.tls import connect
+from connectors.jdbc.log.binlog.gtid_set import GtidSet
+from connectors.jdbc.log.binlog.packets import TRANSACTION, Event, unpacked
+from connectors.jdbc.log.binlog.position import BinlogPosition
 
 _LONGEST = 0xFFFFFF
 _READ_BYTES = 1 << 18

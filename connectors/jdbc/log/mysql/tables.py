@@ -12,21 +12,21 @@ from sqlalchemy.dialects import mysql as m
 
 from connect.api import schema as s
 from connect.api.errors import RetriableError
-from connectors.jdbc.catalog import TableShape, describe, type_rules
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.binlog import TableMap
-from connectors.jdbc.log.binlog_charset import charset_of, decoding
-from connectors.jdbc.log.binlog_columns import Decode, decoder, driver_column, driver_columns
-from connectors.jdbc.log.binlog_metadata import column_type
-from connectors.jdbc.log.binlog_rows import RowLayout
-from connectors.jdbc.log.binlog_values import BINARY_SIZES, STRING, LoggedColumn, reader, string_bytes, width
-from connectors.jdbc.log.envelope import EventFormat, source_schema
-from connectors.jdbc.log.mysql_order import OrderColumn, RowOrder
-from connectors.jdbc.ragged import Fields
-from connectors.jdbc.tables import TableName, topic_of
-from connectors.jdbc.types import ColumnPlan, Projection, Raw, plan_column
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import TableShape, describe, type_rules
+from connectors.jdbc.log.binlog.charset import charset_of, decoding
+from connectors.jdbc.log.binlog.columns import Decode, decoder, driver_column, driver_columns
+from connectors.jdbc.log.binlog.metadata import column_type
+from connectors.jdbc.log.binlog.packets import TableMap
+from connectors.jdbc.log.binlog.rows import RowLayout
+from connectors.jdbc.log.binlog.values import BINARY_SIZES, STRING, LoggedColumn, reader, string_bytes, width
+from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
+from connectors.jdbc.log.shared.envelope import EventFormat, source_schema
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, topic_of
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.ragged import Fields
+from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, plan_column
 
 _TEXT_SIZE = 45
 """The longest text of an address."""

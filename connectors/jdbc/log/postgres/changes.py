@@ -14,14 +14,7 @@ import pyarrow.compute as pc
 from connect import __version__
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.log import envelope
-from connectors.jdbc.log.cells import NULL, UNCHANGED, Buffer, Cells, Mask
-from connectors.jdbc.log.fences import ahead_of, hidden
-from connectors.jdbc.log.pg_segments import only, shown
-from connectors.jdbc.log.pg_snapshot import SnapshotRows
-from connectors.jdbc.log.pg_tables import LogTable, LogTables
-from connectors.jdbc.log.pgoutput import (
+from connectors.jdbc.log.postgres.pgoutput import (
     DELETE,
     UPDATE,
     Changes,
@@ -32,9 +25,16 @@ from connectors.jdbc.log.pgoutput import (
     Truncation,
     decode,
 )
-from connectors.jdbc.log.position import Coordinate, LogPosition, partition_of
-from connectors.jdbc.misfits import BadRow, BadRows, text_of, without_bad
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.log.postgres.segments import only, shown
+from connectors.jdbc.log.postgres.snapshot import SnapshotRows
+from connectors.jdbc.log.postgres.tables import LogTable, LogTables
+from connectors.jdbc.log.shared import envelope
+from connectors.jdbc.log.shared.cells import NULL, UNCHANGED, Buffer, Cells, Mask
+from connectors.jdbc.log.shared.fences import ahead_of, hidden
+from connectors.jdbc.log.shared.position import Coordinate, LogPosition, partition_of
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
 
 _log = logging.getLogger(__name__)
 

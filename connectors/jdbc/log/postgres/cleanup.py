@@ -5,11 +5,11 @@ The publication stays: other connectors may read it, and it keeps nothing of the
 
 from __future__ import annotations
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log import pg_slot
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.settings.config import JdbcSourceConfig
 
 _CONNECT_S = 10
 

@@ -17,10 +17,10 @@ import numpy as np
 import psycopg
 from psycopg import pq
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.cells import BYTES_AT_MOST
-from connectors.jdbc.log.pgoutput import Messages
+from connect.lib.deadline import Deadline
+from connectors.jdbc.log.postgres.pgoutput import Messages
+from connectors.jdbc.log.shared.cells import BYTES_AT_MOST
 
 _DATA, _KEEPALIVE = ord("w"), ord("k")
 _COPY_DATA, _COPY_BOTH, _ERROR = ord("d"), ord("W"), ord("E")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.cells import Buffer, Bytes, Cells, Mask, Places
+from connectors.jdbc.log.shared.cells import Buffer, Bytes, Cells, Mask, Places
 
 XLOG_HEADER = 25
 """Bytes of XLogData before its message: w, start, end, clock."""

@@ -11,18 +11,18 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.log import pg_slot
-from connectors.jdbc.log.fences import ahead_of
-from connectors.jdbc.log.log_end import LogEnd
-from connectors.jdbc.log.pg_changes import ChangeEvents
-from connectors.jdbc.log.pg_segments import order_of
-from connectors.jdbc.log.pg_snapshot import TableSnapshot
-from connectors.jdbc.log.pg_stream import ReplicationStream
-from connectors.jdbc.log.pg_tables import LogTables
-from connectors.jdbc.log.pg_text import SESSION
-from connectors.jdbc.log.pg_unlogged import without_log
-from connectors.jdbc.log.pgoutput import LogState
-from connectors.jdbc.log.position import (
+from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.log.postgres.changes import ChangeEvents
+from connectors.jdbc.log.postgres.pgoutput import LogState
+from connectors.jdbc.log.postgres.segments import order_of
+from connectors.jdbc.log.postgres.snapshot import TableSnapshot
+from connectors.jdbc.log.postgres.stream import ReplicationStream
+from connectors.jdbc.log.postgres.tables import LogTables
+from connectors.jdbc.log.postgres.text import SESSION
+from connectors.jdbc.log.postgres.unlogged import without_log
+from connectors.jdbc.log.shared.fences import ahead_of
+from connectors.jdbc.log.shared.log_end import LogEnd
+from connectors.jdbc.log.shared.position import (
     LogPosition,
     SnapshotPlace,
     lsn_of_text,
@@ -30,9 +30,9 @@ from connectors.jdbc.log.position import (
     read_offset,
     text_of_lsn,
 )
-from connectors.jdbc.log.repeats import of_key
-from connectors.jdbc.log.session import COLLECT_S, LogSession, Stored, resumed
-from connectors.jdbc.misfits import BadRows
+from connectors.jdbc.log.shared.repeated_rows import of_key
+from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.cells import Buffer, Cells, Mask
-from connectors.jdbc.log.fences import Seen, hidden
-from connectors.jdbc.log.pg_tables import LogTable
-from connectors.jdbc.log.pgoutput import DELETE, INSERT, UPDATE, Changes
-from connectors.jdbc.log.segments import Fence, Key
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.postgres.pgoutput import DELETE, INSERT, UPDATE, Changes
+from connectors.jdbc.log.postgres.tables import LogTable
+from connectors.jdbc.log.shared.cells import Buffer, Cells, Mask
+from connectors.jdbc.log.shared.fences import Seen, hidden
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
+from connectors.jdbc.settings.table_choice import TableName
 
 _DOING = "asking for the order of keys"
 _OF_DIGESTS = (

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigProblem, ConnectError
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.position import lsn_of_text
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.shared.position import lsn_of_text
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
 
 _log = logging.getLogger(__name__)
 _OLDEST, _LOG_OF_STANDBYS, _SLOTS_OF_STANDBYS = 100_000, 160_000, 170_000

@@ -14,15 +14,15 @@ import psycopg
 from psycopg import sql
 
 from connect.api.errors import RetriableError
-from connectors.jdbc.errors import Border
-from connectors.jdbc.log.cells import BYTES_AT_MOST, Buffer, Cells, Mask
-from connectors.jdbc.log.fences import Seen
-from connectors.jdbc.log.pg_tables import LogTable
-from connectors.jdbc.log.position import lsn_of_text
-from connectors.jdbc.log.segments import EVERY_KEY, KeyRange
-from connectors.jdbc.postgres_types import BPCHAR, INET
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.unchecked_text import as_stored
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.postgres_types import BPCHAR, INET
+from connectors.jdbc.connection.unchecked_text import as_stored
+from connectors.jdbc.log.postgres.tables import LogTable
+from connectors.jdbc.log.shared.cells import BYTES_AT_MOST, Buffer, Cells, Mask
+from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.position import lsn_of_text
+from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, KeyRange
+from connectors.jdbc.settings.table_choice import TableName
 
 _SIGNATURE = 19
 """Bytes before the first row of COPY in binary form: signature, flags, no extension (PostgreSQL's manual, COPY)."""

@@ -16,10 +16,10 @@ from typing import Any
 import psycopg
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.errors import Border
-from connectors.jdbc.log.pg_copy import CopyStream, NotPlainError, copy_stream, run_command
-from connectors.jdbc.log.pgoutput import Messages
-from connectors.jdbc.unchecked_text import AS_STORED, is_unchecked
+from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.unchecked_text import AS_STORED, is_unchecked
+from connectors.jdbc.log.postgres.copy import CopyStream, NotPlainError, copy_stream, run_command
+from connectors.jdbc.log.postgres.pgoutput import Messages
 
 _POSTGRES_EPOCH_S = 946_684_800
 

@@ -12,19 +12,19 @@ import sqlalchemy as sa
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.audit import CutOffs
-from connectors.jdbc.catalog import type_rules
-from connectors.jdbc.columns import RowFormat, TimeRules
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.cells import UNCHANGED, Buffer, Cells, Mask
-from connectors.jdbc.log.envelope import EventFormat, source_schema
-from connectors.jdbc.log.pg_text import driver_array, stand_in, zero
-from connectors.jdbc.log.pgoutput import Relation, RelationColumn
-from connectors.jdbc.postgres_types import bases, type_of
-from connectors.jdbc.tables import TableName, topic_of
-from connectors.jdbc.temporal import Misfit
-from connectors.jdbc.types import ColumnPlan, TypeRules, plan_column
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.postgres_types import bases, type_of
+from connectors.jdbc.database.catalog import type_rules
+from connectors.jdbc.follow.audit import CutOffs
+from connectors.jdbc.log.postgres.pgoutput import Relation, RelationColumn
+from connectors.jdbc.log.postgres.text import driver_array, stand_in, zero
+from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Cells, Mask
+from connectors.jdbc.log.shared.envelope import EventFormat, source_schema
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, topic_of
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.temporal import Misfit
+from connectors.jdbc.values.types import ColumnPlan, TypeRules, plan_column
 
 SOURCE: Final = source_schema(
     "postgresql",

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
-from connectors.jdbc.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
-from connectors.jdbc.types import ColumnPlan, Projection, Raw
-from connectors.jdbc.zone_columns import DAY_US
+from connectors.jdbc.values.temporal import NO_DATE_DAYS, NO_TIMESTAMP_US, Misfit
+from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
+from connectors.jdbc.values.zone_columns import DAY_US
 
 SESSION = {
     "client_encoding": "UTF8",

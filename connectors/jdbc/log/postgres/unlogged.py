@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
-from connectors.jdbc.database import Database
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.settings.table_choice import TableName
 
 _TABLES = sa.text(
     "SELECT n.nspname, c.relname, c.relpersistence = 'p' FROM pg_catalog.pg_class c "

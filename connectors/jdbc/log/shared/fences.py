@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from connectors.jdbc.log import segments
-from connectors.jdbc.log.cells import Mask, Places
-from connectors.jdbc.log.segments import Fence
+from connectors.jdbc.log.shared import snapshot_segments as segments
+from connectors.jdbc.log.shared.cells import Mask, Places
+from connectors.jdbc.log.shared.snapshot_segments import Fence
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column
-from connectors.jdbc.config import JdbcSourceConfig
+from connectors.jdbc.settings.config import JdbcSourceConfig
 
 _KEY = s.struct({"serverName": s.STRING}, name="io.debezium.connector.common.ServerNameKey")
 _VALUE = s.struct({"ts_ms": s.INT64}, name="io.debezium.connector.common.Heartbeat")

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from connectors.jdbc.log import fences
-from connectors.jdbc.log.fences import Fences, Seen
-from connectors.jdbc.log.segments import Fence, Segment
+from connectors.jdbc.log.shared import fences
+from connectors.jdbc.log.shared.fences import Fences, Seen
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 
 Offset = Mapping[str, Any]
 

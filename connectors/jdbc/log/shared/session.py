@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.catalog import list_tables
-from connectors.jdbc.config import JdbcTaskConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.heartbeat import Heartbeat
-from connectors.jdbc.log.unreadable import without_right
-from connectors.jdbc.tables import TableFilter, TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import list_tables
+from connectors.jdbc.log.shared.heartbeat import Heartbeat
+from connectors.jdbc.log.shared.unreadable import without_right
+from connectors.jdbc.settings.config import JdbcTaskConfig
+from connectors.jdbc.settings.table_choice import TableFilter, TableName
 
 _log = logging.getLogger(__name__)
 P = TypeVar("P")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.query import every_column
-from connectors.jdbc.tables import TableName
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.query import every_column
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
 
 FIX = (
     "Grant SELECT on it. A first read that is over does not come to it then: reset the connector's offsets where the "

@@ -13,12 +13,12 @@ from pydantic import AfterValidator
 
 from connect.api.config import Boolean, Int, ListOf, String, at_least, key, non_empty, one_of
 from connect.api.errors import ConfigProblem
-from connect.api.key_role import KeyRole
 from connect.api.url import Url, UrlText
-from connectors.jdbc.connection_keys import DATABASE, DIALECTS, URL_BOUNDS, URL_REACH, ConnectionKeys
-from connectors.jdbc.sink import config_rules
-from connectors.jdbc.sink.retries import WITHOUT_END
-from connectors.jdbc.zone import zone
+from connect.lib.key_role import KeyRole
+from connectors.jdbc.settings.connection_keys import DATABASE, DIALECTS, URL_BOUNDS, URL_REACH, ConnectionKeys
+from connectors.jdbc.sink.settings import config_rules
+from connectors.jdbc.sink.settings.retries import WITHOUT_END
+from connectors.jdbc.values.zone import zone
 
 WRITES, MAPPING, DDL = "Writes", "Data Mapping", "DDL Support"
 KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")

@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigProblem
-from connectors.jdbc.connection_rules import connection_problems, dialect_problems
-from connectors.jdbc.url import family
+from connectors.jdbc.settings.connection_rules import connection_problems, dialect_problems
+from connectors.jdbc.settings.url import family
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.config import JdbcSinkConfig
+    from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 _FAMILIES: Final = ("postgresql", "mariadb", "mysql", "sqlite")
 WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
+from connect.lib.deadline import Deadline
 
 WITHOUT_END: Final = -1
 

@@ -15,11 +15,11 @@ from kit_table import START, TableConnector, TableSource, source
 
 from connect.api import schema as s
 from connect.api.config import Config
-from connect.api.findings import Aspect, Finding, Weight
+from connect.api.optional.findings import Aspect, Finding, Weight
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.api.records import Batch, Column, SourcePosition
-from connect.convert.config import JsonConfig
-from connect.convert.json_converter import JsonConverter
+from connect.convert.json.converter import JsonConverter
+from connect.convert.plain.config import JsonConfig
 
 AMOUNT = s.struct({"id": s.INT64, "amount": s.decimal(2)})
 

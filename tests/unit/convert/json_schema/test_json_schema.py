@@ -16,12 +16,12 @@ from jsonschema.validators import validator_for
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
-from connect.convert.json_read import Reading
+from connect.convert.json.read import Reading
+from connect.convert.json.write import Writing
 from connect.convert.json_schema.from_connect import json_schema_of
 from connect.convert.json_schema.names import JsonSchemaSettings
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
-from connect.convert.json_write import Writing
 from connect.convert.registry.fitting import check_fits
 from connect.convert.vectors.pieces import joined
 from connect.testing.equality import difference

@@ -12,16 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.api.schema import Type
-from connect.evaluate.reading import read_batches
-from connect.evaluate.result import Check, Outcome, Table
-from connect.evaluate.sink_schema_change import SCHEMA_CHANGE
-from connect.evaluate.table_changes import Change, changed, changes_of, shown_in, table_of
-from connect.runtime.connector_settings import ConnectorParts
-from connect.runtime.tolerance import BadRow
+from connect.lib.deadline import Deadline
+from connect.poc.sandbox.reading import read_batches
+from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome, Table
+from connect.poc.source.table_changes import Change, changed, changes_of, shown_in, table_of
+from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.records.tolerance import BadRow
 
 ROWS: Final = 1000
 """At most so many rows are read to find a few of each topic."""

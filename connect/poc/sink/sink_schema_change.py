@@ -9,12 +9,11 @@ from typing import Any, Final
 from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import Column
-from connect.evaluate.result import Check, Outcome
-from connect.evaluate.sink_run import SinkRun
 from connect.kafka.raw import RawBatch
-from connect.runtime.connector_settings import ConnectorParts
+from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome
+from connect.poc.sink.sink_run import SinkRun
+from connect.runtime.build.connector_settings import ConnectorParts
 
-SCHEMA_CHANGE: Final = (9, "Schema change")
 FIELD: Final = "connect_poc_added"
 RECORDS: Final = 100
 

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from connect.api.deadline import Deadline
 from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 

@@ -12,26 +12,26 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log import pg_slot
-from connectors.jdbc.log.bulk import Keyed, Rows, Shared, behind
-from connectors.jdbc.log.heartbeat import Heartbeat
-from connectors.jdbc.log.pg_changes import ChangeEvents
-from connectors.jdbc.log.pg_segments import order_of
-from connectors.jdbc.log.pg_snapshot import LATER, TableSnapshot, WrittenAnewError
-from connectors.jdbc.log.pg_stream import ReplicationStream
-from connectors.jdbc.log.pg_tables import LogTables
-from connectors.jdbc.log.pg_text import SESSION
-from connectors.jdbc.log.pg_unlogged import without_log
-from connectors.jdbc.log.position import LogPosition, SnapshotPlace, lsn_of_text, partition_of, read_offset
-from connectors.jdbc.log.segments import Fence, Key, KeyRange
-from connectors.jdbc.open_sessions import those_of, told_wait
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Raw
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.open_sessions import those_of, told_wait
+from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
+from connectors.jdbc.log.postgres import slot as pg_slot
+from connectors.jdbc.log.postgres.changes import ChangeEvents
+from connectors.jdbc.log.postgres.segments import order_of
+from connectors.jdbc.log.postgres.snapshot import LATER, TableSnapshot, WrittenAnewError
+from connectors.jdbc.log.postgres.stream import ReplicationStream
+from connectors.jdbc.log.postgres.tables import LogTables
+from connectors.jdbc.log.postgres.text import SESSION
+from connectors.jdbc.log.postgres.unlogged import without_log
+from connectors.jdbc.log.shared.heartbeat import Heartbeat
+from connectors.jdbc.log.shared.position import LogPosition, SnapshotPlace, lsn_of_text, partition_of, read_offset
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, KeyRange
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import Raw
 
 
 class PostgresBulk:

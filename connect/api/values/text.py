@@ -5,14 +5,23 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from connect.api.errors import SchemaError
-from connect.api.javatext.dates import date_string
-from connect.api.javatext.numbers import decimal_text, float_text
 from connect.api.schema import Schema, Type
+from connect.lib.javatext.dates import date_string
+from connect.lib.javatext.numbers import decimal_text, float32_text, float64_text
 
 OfBytes = Callable[[bytes], str]
+
+BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+"""The width of each integer type."""
+
+
+def float_text(value: float, schema: Schema | None) -> str:
+    """The text of a float of this schema; without one it is a double."""
+    narrow = schema is not None and schema.type is Type.FLOAT32
+    return float32_text(value) if narrow else float64_text(value)
 
 
 def java_string(value: Any, schema: Schema | None = None, *, of_bytes: OfBytes | None = None) -> str:

@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from connect.api.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.log.binlog_events import BinlogEvents
-from connectors.jdbc.log.binlog_position import BinlogPosition, Place, Seen, read_binlog_offset
-from connectors.jdbc.log.bulk import Keyed, Rows, Shared, behind
-from connectors.jdbc.log.heartbeat import Heartbeat
-from connectors.jdbc.log.mysql_history import MySqlHistory, metadata_of
-from connectors.jdbc.log.mysql_snapshot import begin_snapshot, counted, planned_pages
-from connectors.jdbc.log.mysql_tables import BinlogTable, plan_table
-from connectors.jdbc.log.position import partition_of
-from connectors.jdbc.log.schema_history import history_partition
-from connectors.jdbc.log.segments import Fence, Key, KeyRange
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import Raw
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Seen, read_binlog_offset
+from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
+from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_of
+from connectors.jdbc.log.mysql.schema_history import history_partition
+from connectors.jdbc.log.mysql.snapshot import begin_snapshot, counted, planned_pages
+from connectors.jdbc.log.mysql.tables import BinlogTable, plan_table
+from connectors.jdbc.log.shared.heartbeat import Heartbeat
+from connectors.jdbc.log.shared.position import partition_of
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, KeyRange
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.types import Raw
 
 
 class MySqlBulk:

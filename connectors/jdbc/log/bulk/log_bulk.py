@@ -14,21 +14,21 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, Final, NamedTuple, Protocol, cast
 
-from connect.api.bulk import BulkPlan, ReadSplit, Split, SplitSize
-from connect.api.deadline import Deadline
+from connect.api.optional.bulk import BulkPlan, ReadSplit, Split, SplitSize
 from connect.api.records import Batch, SourcePosition
-from connectors.jdbc.catalog import choose_tables, list_tables
-from connectors.jdbc.check import check
-from connectors.jdbc.config import JdbcSourceConfig
-from connectors.jdbc.database import Database
-from connectors.jdbc.first_read import key_span
-from connectors.jdbc.log.segments import Fence, Key, KeyRange, other_order
-from connectors.jdbc.misfits import BadRows
-from connectors.jdbc.query import table_source
-from connectors.jdbc.splits import TableSize, TableSplit, cut, divided, table_size
-from connectors.jdbc.tables import TableName
-from connectors.jdbc.types import ColumnPlan
-from connectors.jdbc.url import family
+from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.database.catalog import choose_tables, list_tables
+from connectors.jdbc.database.query import table_source
+from connectors.jdbc.follow.first_read import key_span
+from connectors.jdbc.follow.splits import TableSize, TableSplit, cut, divided, table_size
+from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, KeyRange, other_order
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.settings.url import family
+from connectors.jdbc.source.check import check
+from connectors.jdbc.values.types import ColumnPlan
+from connectors.jdbc.values.unconvertible_rows import BadRows
 
 Offset = Mapping[str, Any]
 Rows = Generator[Batch | BadRows, None, None]
@@ -108,10 +108,10 @@ def server_of(config: JdbcSourceConfig) -> LoggedServer:
     """The server of a configuration. Connects to nothing."""
     # Each needs the driver of its own database alone.
     if family(config.connection_url) == "postgresql":
-        from connectors.jdbc.log.pg_bulk import PostgresBulk
+        from connectors.jdbc.log.bulk.postgres import PostgresBulk
 
         return PostgresBulk(config)
-    from connectors.jdbc.log.mysql_bulk import MySqlBulk
+    from connectors.jdbc.log.bulk.mysql import MySqlBulk
 
     return MySqlBulk(config)
 

@@ -12,11 +12,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from connect.api import schema as s
-from connect.api.javatext.calendar import day_number
-from connect.api.javatext.dates import iso_string
-from connect.api.javatext.value_text import scalar_string
-from connect.api.javatext.values_tokens import SPACE, Tokens
 from connect.api.schema import Schema, Type
+from connect.api.values.text import scalar_string
+from connect.api.values.tokens import SPACE, Tokens
+from connect.lib.javatext.calendar import day_number
+from connect.lib.javatext.dates import iso_string
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _DATE = re.compile(r"(\d+)-(\d+)-(\d+)")

@@ -1,0 +1,1 @@
+"""Connect values as Java prints them, and texts as values."""

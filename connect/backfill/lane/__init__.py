@@ -1,0 +1,1 @@
+"""A lane copies chunks of a source into a target, one after the other."""

@@ -1,0 +1,1 @@
+"""Checks what a backfill has written against its source."""

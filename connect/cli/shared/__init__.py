@@ -1,0 +1,1 @@
+"""Holds what several commands share: options, screens, errors."""

@@ -1,0 +1,1 @@
+"""The herder makes a worker run what the config topic says."""

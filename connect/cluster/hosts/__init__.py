@@ -1,0 +1,1 @@
+"""Task hosts: the processes that run tasks, how they start, and how they are watched."""

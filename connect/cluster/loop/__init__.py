@@ -1,0 +1,1 @@
+"""Holds the herder's thread and what all of its parts share."""

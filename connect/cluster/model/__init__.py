@@ -1,0 +1,1 @@
+"""What a cluster is made of, as values and pure rules."""

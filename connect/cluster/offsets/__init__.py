@@ -1,0 +1,1 @@
+"""Reads and changes where connectors stand."""

@@ -1,0 +1,1 @@
+"""The internal topics as this worker has read them."""

@@ -1,0 +1,1 @@
+"""Validates the configuration of a connector."""

@@ -1,0 +1,1 @@
+"""Holds Kafka Connect's JsonConverter over columns, byte for byte."""

@@ -1,0 +1,1 @@
+"""Converters without a schema format: strings, bytes, numbers; and what all converters share."""

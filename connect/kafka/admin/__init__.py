@@ -1,0 +1,1 @@
+"""Calls to Kafka's admin API."""

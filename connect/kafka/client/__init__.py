@@ -1,0 +1,1 @@
+"""How Kafka clients are configured, and what their errors mean."""

@@ -1,0 +1,1 @@
+"""Reads records from Kafka as columns."""

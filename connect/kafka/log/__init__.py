@@ -1,0 +1,1 @@
+"""Holds compacted internal topics: read whole, followed, written."""

@@ -1,0 +1,1 @@
+"""Writes columns of records into Kafka."""

@@ -1,0 +1,1 @@
+"""Finds the installed plug-ins by their entry points."""

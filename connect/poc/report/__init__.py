@@ -1,0 +1,1 @@
+"""Estimates, charts and the report of an evaluation."""

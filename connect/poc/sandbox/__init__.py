@@ -1,0 +1,1 @@
+"""Holds the sandbox of an evaluation, and what its runs of sources and sinks share."""

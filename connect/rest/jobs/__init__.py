@@ -1,0 +1,1 @@
+"""Jobs that a worker runs for REST in processes of their own."""

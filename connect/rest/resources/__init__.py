@@ -1,0 +1,1 @@
+"""Holds the resources of the REST API."""

@@ -1,0 +1,1 @@
+"""Batches between connector and Kafka: transforms, converters, bad rows, dead letters."""

@@ -1,0 +1,1 @@
+"""Holds settings of workers and connectors, and the places that they name."""

@@ -1,0 +1,1 @@
+"""Holds the life of a sink task."""

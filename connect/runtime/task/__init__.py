@@ -1,0 +1,1 @@
+"""What a task is seen to do: its state, metrics, traces, messages."""

@@ -1,0 +1,1 @@
+"""Holds programs beside the worker: demo, development environment, services, scaffold, reference."""

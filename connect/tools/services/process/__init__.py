@@ -1,0 +1,1 @@
+"""Processes of services: started, watched and ended."""

@@ -1,0 +1,1 @@
+"""Holds the transform Cast."""

@@ -1,0 +1,1 @@
+"""Transforms whose code is the user's: Python functions and SQL."""

@@ -1,0 +1,1 @@
+"""Fields of structs by name and path, for transforms that change them."""

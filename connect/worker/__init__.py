@@ -1,0 +1,1 @@
+"""Builds a worker from its configuration."""

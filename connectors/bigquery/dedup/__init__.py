@@ -1,0 +1,1 @@
+"""Decides which records are one row, and which of them stays."""

@@ -1,0 +1,1 @@
+"""Merges staged rows into tables."""

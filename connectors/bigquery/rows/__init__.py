@@ -1,0 +1,1 @@
+"""Holds records as rows and columns of BigQuery."""

@@ -1,0 +1,1 @@
+"""Holds the settings of the BigQuery sink."""

@@ -1,0 +1,1 @@
+"""Holds tables of BigQuery: checked, made and widened."""

@@ -1,0 +1,1 @@
+"""Calls to Google's services."""

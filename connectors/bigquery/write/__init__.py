@@ -1,0 +1,1 @@
+"""Writes batches into tables, in each of the ways that settings choose."""

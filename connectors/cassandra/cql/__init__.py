@@ -1,0 +1,1 @@
+"""Holds Cassandra's types, schemas, statements and connection."""

@@ -1,0 +1,1 @@
+"""Holds mutations of the commit log as change events."""

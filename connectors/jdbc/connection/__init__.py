@@ -1,0 +1,1 @@
+"""Holds connections to databases, and pages of rows from them as Arrow."""

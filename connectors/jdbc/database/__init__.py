@@ -1,0 +1,1 @@
+"""What a database says of itself: its catalog, load, replicas, plans of queries."""

@@ -1,0 +1,1 @@
+"""Follows a table by its keys and times, from stored offsets on."""

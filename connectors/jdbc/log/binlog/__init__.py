@@ -1,0 +1,1 @@
+"""Holds the binary log of MariaDB and MySQL as bytes and values."""

@@ -1,0 +1,1 @@
+"""Reads tables in bulk under mode=log."""

@@ -1,0 +1,1 @@
+"""Holds mode=log on MariaDB and MySQL."""

@@ -1,0 +1,1 @@
+"""Holds what the logs of all databases share: sessions, envelopes, heartbeats, positions."""

@@ -1,0 +1,1 @@
+"""Holds the settings of the JDBC source."""

@@ -1,0 +1,1 @@
+"""The JDBC source: its connector, its task, and its checks."""

@@ -1,0 +1,1 @@
+"""Holds values of databases as columns of Connect types."""

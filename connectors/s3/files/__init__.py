@@ -1,0 +1,1 @@
+"""Holds files of a topic partition, from the first row to the object."""

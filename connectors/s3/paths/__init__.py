@@ -1,0 +1,1 @@
+"""Holds names and places of objects."""

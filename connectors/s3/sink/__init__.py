@@ -1,0 +1,1 @@
+"""Holds the S3 sink: its connector, its task, its bulk writer."""

@@ -1,0 +1,1 @@
+"""Holds stores of objects: S3, Google, Azure, HDFS, folders."""
