@@ -77,10 +77,10 @@ chaos: sanitize ## Random histories of each part (HISTORY_S=600 seconds each); t
 sanitize: setup ## The native code's tests under AddressSanitizer and UndefinedBehaviorSanitizer (needs g++)
 	$(BIN)/python -m tests.sanitize.sanitize_native $(ARGS)
 
-reference: setup ## Write connect/REFERENCE.md and a table of connect/ARCHITECTURE.md from the declarations
+reference: setup ## Write connect/REFERENCE.md and the table of docs/reach.md from the declarations
 	$(BIN)/connect reference > connect/REFERENCE.md.new
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
-	$(BIN)/python -m connect.tools.reference.reaches connect/ARCHITECTURE.md
+	$(BIN)/python -m connect.tools.reference.reaches docs/reach.md
 
 clean: ## Remove what setup made
 	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so connectors/cassandra/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

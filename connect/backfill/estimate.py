@@ -90,7 +90,7 @@ _RULES: Final[Mapping[str, RuleOfThumb]] = {
     "local": RuleOfThumb(7.0, 150_000, 142e6),
     "spark": RuleOfThumb(19.0, 145_000, 138e6),
 }
-"""By engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see "What it costs" in connect/ARCHITECTURE.md."""
+"""By engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see docs/design/backfill-bulk-work.md."""
 
 
 @dataclass(frozen=True, slots=True)

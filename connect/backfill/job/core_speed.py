@@ -15,7 +15,7 @@ from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 
 BENCH_ROWS_PER_SECOND: Final = 4_300_000
-"""What `encoded_rows_per_second` gave in quiet on the machine of the bench, see "What it costs" in ARCHITECTURE.md."""
+"""What `encoded_rows_per_second` gave in quiet on the machine of the bench, see docs/design/backfill-bulk-work.md."""
 _ROWS: Final = 20_000
 _TIMES: Final = 9
 _SCHEMA: Final = s.struct({"id": s.INT64, "price": s.FLOAT64, "sku": s.STRING, "note": s.STRING})

@@ -136,7 +136,7 @@ class _Watcher:
         self._report = report
         self._armed_s = 0.0
         self._timer: LeaseTimer | None = None
-        with suppress(OSError):  # such a system has the look at the clock alone, see ARCHITECTURE.md
+        with suppress(OSError):  # such a system has the look at the clock alone, see docs/decisions/024-lease.md
             self._timer = LeaseTimer()
 
     def run(self) -> None:

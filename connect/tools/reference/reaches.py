@@ -1,4 +1,4 @@
-"""Every key that names a file, code, an address, SQL or a command, from the declarations: the table of ARCHITECTURE.md.
+"""Every key that names a file, code, an address, SQL or a command, from the declarations: the table of docs/reach.md.
 
 `python -m connect.tools.reference.reaches FILE` writes it into FILE, between the two marks.
 """
