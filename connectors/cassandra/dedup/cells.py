@@ -18,6 +18,8 @@ from typing import Any, Final, Protocol
 Event = Mapping[str, Any]
 NEVER_US: Final = -(2**63)
 _PLAIN, _EXPIRING, _REMOVED = 0, 1, 2
+_TIMED_CELL: Final = 5
+"""How many members a removed cell has, its time included."""
 _SAME_MOST: Final = 8
 """At most so many values of one cell with the same time are remembered."""
 
@@ -72,16 +74,16 @@ class CellMerge:
 
     def still_needed(self, key: bytes, value: bytes, before_s: float) -> bytes | None:
         """What is left of an entry without what no copy older than `before_s` (seconds since 1970) can touch any more:
-        the same bytes where nothing goes, None where nothing is left.
+        None where nothing is left.
         """
         *_, kind, of = json.loads(key)
         deleted_us = NEVER_US
         if kind != "partition" and isinstance(of, dict) and self._partition_columns:
             partition_key = {name: of.get(name) for name in self._partition_columns}
             deleted_us = self._state("partition", partition_key).deleted_us
-        kept = json.loads(value)
+        kept = with_times(json.loads(value), self._now_s())
         left = without_old(kept, before_s, deleted_us)
-        return None if not left else value if left == kept else _text(left)
+        return _text(left) if left else None
 
     def _row(self, event: Event, row: _State, partition_deleted_us: int) -> Event | None:
         deletion, liveness = event.get("deletion"), event.get("liveness")
@@ -112,7 +114,7 @@ class _State:
         self._key = key
         self._now_s = now_s
         kept = memory.get(key)
-        self._kept: dict[str, Any] = {} if kept is None else json.loads(kept)
+        self._kept: dict[str, Any] = {} if kept is None else with_times(json.loads(kept), now_s())
         self._changed = False
 
     @property
@@ -208,6 +210,19 @@ def without_old(kept: Mapping[str, Any], before_s: float, deleted_us: int) -> di
             name: mark for name, mark in kept.get(marks, {}).items() if mark[0] > deleted_us and mark[1] >= before_s
         }
     return {name: part for name, part in left.items() if part not in ({}, None)}
+
+
+def with_times(kept: dict[str, Any], now_s: float) -> dict[str, Any]:
+    """Give removals and marks that version 0.1.0 stored without a time the one of now, so that none goes too early."""
+    since = int(now_s)
+    for cell in kept.get("cells", {}).values():
+        if cell[1] == _REMOVED and len(cell) < _TIMED_CELL:
+            cell.append(since)
+    for marks in ("ranges", "cleared"):
+        for name, mark in kept.get(marks, {}).items():
+            if not isinstance(mark, list):
+                kept[marks][name] = [mark, since]
+    return kept
 
 
 def _ends_s(cell: Sequence[Any]) -> float:

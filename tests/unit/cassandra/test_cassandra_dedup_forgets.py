@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from test_cassandra_dedup import NOW_S, PLACE, Life, cell, change, element
 
+from connectors.cassandra.dedup.cells import CellMerge
+
 DAY_S = 86_400
 BOUNDS = {"start": {"c": 1}, "start_inclusive": True, "end": None, "end_inclusive": True}
 OTHER = change("other", key={"k": 2, "c": 2}, columns={"v": cell(1, 9)})
+
+
+class Entries(dict[bytes, bytes]):
+    """Keeps entries of the memory in a dictionary."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        self[key] = value
 
 
 def deletion(at: int) -> dict[str, Any]:
@@ -82,3 +92,17 @@ def test_elements_that_come_and_go_are_forgotten_though_their_row_changes_all_th
     task.close()
     (value,) = life.remembered().values()
     assert value.count(b'"t') <= 22
+
+
+def test_marks_that_the_first_version_stored_without_a_time_are_read() -> None:
+    stored = b'{"cells":{"v":[6,2,0,["aa"]],"w":[5,0,0,["bb"]]},"cleared":{"l":4},"ranges":{"r":3}}'
+    memory = {b'["p","row",{"k":1}]': stored}
+    merge = CellMerge(Entries(memory), ["p"], lambda: NOW_S)
+    (key,) = memory
+    timed = merge.still_needed(key, stored, NOW_S - DAY_S)
+    assert timed is not None
+    assert json.loads(timed) == {
+        "cells": {"v": [6, 2, 0, ["aa"], NOW_S], "w": [5, 0, 0, ["bb"]]},
+        "cleared": {"l": [4, NOW_S]}, "ranges": {"r": [3, NOW_S]},
+    }  # fmt: skip
+    assert merge.still_needed(key, timed, NOW_S + DAY_S) == b'{"cells":{"w":[5,0,0,["bb"]]}}'
