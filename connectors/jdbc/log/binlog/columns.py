@@ -34,13 +34,13 @@ _HYPHENS = (8, 12, 16, 20)
 
 
 def driver_columns(form: RowFormat, decoders: Sequence[Decode], fields: Sequence[Fields]) -> list[pa.Array]:
-    """The columns of rows. SchemaError names the column whose value does not fit."""
+    """Return the Arrow columns of rows. Raise SchemaError, which names the column, when a value does not fit."""
     columns = zip(form.columns, decoders, fields, strict=True)
     return [driver_column(form, plan, decode, field) for plan, decode, field in columns]
 
 
 def driver_column(form: RowFormat, plan: ColumnPlan, decode: Decode, fields: Fields) -> pa.Array:
-    """One of them."""
+    """Return the Arrow array of one column of rows."""
     return form.guarded(plan, fields, partial(_decode, decode))
 
 

@@ -15,10 +15,10 @@ _PART = re.compile(r"(?P<server>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]
 
 
 class GtidSet:
-    """Transactions by the server that made them. Owned by the reading thread."""
+    """Holds the numbers of transactions by the server that made them. Owned by the reading thread."""
 
     def __init__(self, parts: Mapping[str, str]) -> None:
-        """`parts`: `uuid:1-5:7` by server. ValueError: a text of another form."""
+        """Read the sets as text, `uuid:1-5:7` by server. Raise ValueError when a text has another form."""
         # Begins and ends (inclusive) by server, each ascending.
         self._ranges: dict[str, tuple[list[int], list[int]]] = {}
         for server, text in parts.items():
@@ -30,7 +30,7 @@ class GtidSet:
                 self.add(server, int(first), int(last or first))
 
     def add(self, server: str, first: int, last: int | None = None) -> None:
-        """One more transaction, or all from a first to a last one."""
+        """Add one more transaction to the set, or all from a first to a last one."""
         last = first if last is None else last
         firsts, lasts = self._ranges.setdefault(server, ([], []))
         at = bisect_right(firsts, first)
@@ -45,13 +45,13 @@ class GtidSet:
             del firsts[at + 1]
 
     def holds(self, server: str, number: int) -> bool:
-        """Whether a transaction is among them."""
+        """Tell if the set holds a transaction."""
         firsts, lasts = self._ranges.get(server, ([], []))
         at = bisect_right(firsts, number)
         return bool(at) and number <= lasts[at - 1]
 
     def parts(self) -> dict[str, str]:
-        """The set as text, by server."""
+        """Return the set as text, by server."""
         return {
             server: server + "".join(f":{a}-{b}" if b > a else f":{a}" for a, b in zip(*ranges, strict=True))
             for server, ranges in self._ranges.items()

@@ -20,14 +20,14 @@ _UNSIGNED, _DEFAULT_COLLATION, _COLLATIONS, _NAMES, _SETS, _ENUMS = range(1, 7)
 _KEY, _KEY_OF_PREFIXES, _MEMBERS_DEFAULT_COLLATION, _MEMBERS_COLLATIONS = 8, 9, 10, 11
 _VARCHAR, _VAR_STRING, _GEOMETRY = 15, 253, 255
 _NUMERIC = {1, 2, 3, 4, 5, 8, 9, 13, 246}
-"""Of which the log tells whether they have a sign; YEAR is among them."""
+"""These are the type numbers for which the log tells if the column has a sign; YEAR is among them."""
 _BINARY = frozenset({63, "binary"})
 """The collation of what is no text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Columns of a table by their number.
+    """Holds what the log tells of a table's columns, by their number.
 
     `collations`: by their numbers, or the names of their character sets; `members`: of ENUM and SET, as text or as
     bytes in the column's collation; `key`: of the primary key; `kinds`: the types' names, none where the log tells.
@@ -127,7 +127,7 @@ _TYPES: Mapping[int, Callable[[bytes], TypeEngine[Any]]] = {
 
 
 def number_at(content: bytes, at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and the place behind it."""
+    """Return a number that takes one to nine bytes, and the place behind it."""
     first = content[at]
     if first < 0xFB:
         return first, at + 1
@@ -173,7 +173,10 @@ def _lists(content: bytes) -> Iterator[tuple[bytes, ...]]:
 
 
 def _collations(fields: Mapping[int, bytes], columns: Sequence[int], of_most: int, of_each: int) -> dict[int, int]:
-    """By column. `of_most`, `of_each`: the numbers of the fields that hold one for most columns, or one for each."""
+    """Return the number of the collation by column.
+
+    `of_most`, `of_each`: the numbers of the fields that hold one for most columns, or one for each.
+    """
     if of_each in fields:
         return dict(zip(columns, _numbers(fields[of_each]), strict=False))
     if of_most not in fields:

@@ -1,4 +1,4 @@
-"""Events of MariaDB's and MySQL's binary log: their heads, tables and rows. Pure; no I/O.
+"""Reads events of MariaDB's and MySQL's binary log: their heads, tables and rows. Pure; no I/O.
 
 Source: MariaDB's documentation, "Replication protocol"; integers are little-endian.
 """
@@ -23,7 +23,7 @@ QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 1
 ANONYMOUS, PREVIOUS_GTIDS, TAGGED = 34, 35, 42
 """A transaction without an identifier; those of all log files before; a transaction whose identifier has a tag."""
 TRANSACTION = 40
-"""A whole transaction, compressed (MySQL 8.0.20)."""
+"""This kind of event holds a whole transaction, compressed (MySQL 8.0.20)."""
 _QUERY_COMPRESSED = 165
 QUERIES = frozenset({QUERY, _QUERY_COMPRESSED})
 _WITH_EXTRA = {30, 31, 32, 169, 170, 171}
@@ -49,7 +49,7 @@ class Operation(IntEnum):
 
     @property
     def images(self) -> int:
-        """How many rows tell of one."""
+        """Return how many row images tell of one changed row."""
         return 2 if self is Operation.UPDATE else 1
 
 
@@ -67,7 +67,7 @@ ROWS = frozenset(_OPERATIONS)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `end`: the place in the log file behind it, 0 for what the server makes up."""
+    """Holds one event. `end`: the place in the log file behind it, 0 for what the server makes up."""
 
     kind: int
     second: int
@@ -77,7 +77,7 @@ class Event:
 
     @classmethod
     def of(cls, packet: bytes) -> Event:
-        """Of a packet behind its first byte. ConnectError: an event that a setting of the server must turn off."""
+        """Read the event of a packet behind its first byte. Raise ConnectError when a setting of the server must turn it off."""
         second, kind, server_id, _, end, _ = struct.unpack_from("<IBIIIH", packet)
         if kind in _REFUSED:
             raise ConnectError(
@@ -109,7 +109,7 @@ class QuerySession(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """A table as the rows behind hold it. `told`: with binlog_row_metadata=FULL, the columns' names and more.
+    """Describes a table as the rows behind hold it. `told`: with binlog_row_metadata=FULL, the columns' names and more.
 
     `nullable`: by column; `unsigned`: with MINIMAL, which columns have no sign.
     """
@@ -124,7 +124,7 @@ class TableMap:
     unsigned: frozenset[int] | None = None
 
     def has_columns_of(self, other: TableMap) -> bool:
-        """Whether both tell the same columns, of the same types."""
+        """Tell if both maps have the same columns, of the same types."""
         return self._columns == other._columns
 
     @property
@@ -134,7 +134,7 @@ class TableMap:
 
 @dataclass(frozen=True, slots=True)
 class RowsOfEvent:
-    """The rows of an event, from `content` on. Those of an update come in pairs, before and after."""
+    """Holds the rows of an event, from `content` on. Those of an update come in pairs, before and after."""
 
     operation: Operation
     content: bytes
@@ -146,7 +146,7 @@ def rotated(event: Event) -> tuple[str, int]:
 
 
 def gtid(event: Event) -> Gtid:
-    """The transaction's global identifier."""
+    """Return the transaction's global identifier."""
     if event.kind == GTID:
         number, domain, flags = struct.unpack_from("<QIB", event.body)
         return Gtid(f"{domain}-{event.server_id}-{number}", str(domain), number, bool(flags & _STANDALONE))
@@ -162,7 +162,7 @@ def query(event: Event) -> str:
 
 
 def query_bytes(event: Event) -> bytes:
-    """The statement, in the character set of its client."""
+    """Return the statement of an event, in the character set of its client."""
     schema, _, status = struct.unpack_from("<BHH", event.body, 8)
     text = event.body[13 + status + schema + 1 :]
     return _inflated(text) if event.kind == _QUERY_COMPRESSED else text
@@ -192,7 +192,7 @@ def query_session(event: Event) -> QuerySession:
 
 
 def table_map(event: Event) -> TableMap:
-    """Which table the rows behind are of."""
+    """Read the map of the table to which the rows behind belong."""
     body = event.body
     number = int.from_bytes(body[:6], "little")
     at = 8
@@ -213,7 +213,7 @@ def table_map(event: Event) -> TableMap:
 
 
 def rows(event: Event) -> RowsOfEvent:
-    """The rows of an event. ConnectError: the server leaves columns out (binlog_row_image)."""
+    """Return the rows of an event. Raise ConnectError when the server leaves columns out (binlog_row_image)."""
     body = event.body
     at = 8
     if event.kind in _WITH_EXTRA:
@@ -231,7 +231,10 @@ def rows(event: Event) -> RowsOfEvent:
 
 
 def unpacked(event: Event) -> Iterator[Event]:
-    """The events of a compressed transaction, one by one. ConnectError: compressed in a way that is not known."""
+    """Yield the events of a compressed transaction, one by one.
+
+    Raise ConnectError when it is compressed in a way that is not known.
+    """
     form, size, at = _PLAIN, 0, 0
     while (field := number_at(event.body, at))[0] != _PAYLOAD_END:
         length, start = number_at(event.body, field[1])
@@ -265,5 +268,5 @@ def _inflated(record: bytes) -> bytes:
 
 
 def table_number(event: Event) -> int:
-    """Which table map the rows are of."""
+    """Return the number of the table map to which an event's rows belong."""
     return int.from_bytes(event.body[:6], "little")

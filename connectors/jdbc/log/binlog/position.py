@@ -19,7 +19,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):
-    """A changed row behind a place: the transaction's number from there on, and the row's in it, both from 1."""
+    """Names a changed row behind a place: the transaction's number from there on, and the row's in it, both from 1."""
 
     transaction: int = 0
     row: int = 0
@@ -37,7 +37,7 @@ class Seen:
     gtids: Mapping[str, str] = field(default_factory=dict)
 
     def holds(self, file: str, end: int, gtid: Gtid | None) -> bool:
-        """Whether the snapshot holds a transaction. `end`: of one of its events. Another server has other files."""
+        """Tell if the snapshot holds a transaction. `end`: behind one of its events. Another server has other files."""
         if gtid is None or not self.gtids:
             return (file_number(file), end) <= (file_number(self.file), self.pos)
         known = self.gtids.get(gtid.domain)
@@ -48,25 +48,25 @@ class Seen:
         return gtid.number <= int(known.rpartition("-")[2])
 
     def is_passed(self, file: str, pos: int) -> bool:
-        """Whether the log from here on is behind it."""
+        """Tell if the log from this place on is behind the snapshot."""
         return (file_number(file), pos) >= (file_number(self.file), self.pos)
 
 
 def file_number(file: str) -> int:
-    """Of a file of the log, as binlog.000017: their names are not in order from 999999 on."""
+    """Return the number of a log file, as binlog.000017: the names are not in order from 999999 on."""
     digits = file.rpartition(".")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 class Place(NamedTuple):
-    """A place in the log of one server: the file's name, and the place in it."""
+    """Names a place in the log of one server: the file's name, and the place in it."""
 
     file: str
     pos: int
 
     @property
     def order(self) -> tuple[int, int]:
-        """Places by their order."""
+        """Return the key by which places of the log are ordered."""
         return file_number(self.file), self.pos
 
 
@@ -95,7 +95,7 @@ class BinlogPosition:
     history: int = 0
 
     def offset(self) -> dict[str, object]:
-        """As it is stored."""
+        """Return the position as it is stored in an offset."""
         made: dict[str, object] = {"file": self.file, "pos": self.pos, "event": 0, "row": 0}
         if self.gtids:
             made["gtids"] = ",".join(self.gtids[domain] for domain in sorted(self.gtids))
@@ -122,7 +122,7 @@ class BinlogPosition:
 
 
 def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
-    """The position of a stored offset, ours or Debezium's. ValueError says which member is wrong."""
+    """Return the position of a stored offset, ours or Debezium's. Raise ValueError, which says what member is wrong."""
     file, pos = offset.get("file"), offset.get("pos")
     if not isinstance(file, str) or not isinstance(pos, int) or isinstance(pos, bool) or pos < 0:
         raise ValueError("file and pos: an offset of mode=log holds a file's name and a whole number")

@@ -1,4 +1,4 @@
-"""Where the values of rows of a binary log lie: a step per row and value of varying length, the rest by NumPy. Pure.
+"""Finds the values in rows of a binary log: a step per row and value of varying length, the rest by NumPy. Pure.
 
 A row is a bit per column that is null, then the values that are not, one after the other without their places.
 Source: MariaDB's documentation of the binary log, "Rows_event".
@@ -52,13 +52,13 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Rows of many events as fields of one buffer. `per_event`: how many rows each event has."""
+    """Holds rows of many events as fields of one buffer. `per_event`: how many rows each event has."""
 
     columns: Sequence[Fields]
     per_event: Places
 
     def take(self, rows: Places) -> list[Fields]:
-        """The columns of these rows."""
+        """Return the columns of these rows."""
         return [Fields(c.buffer, c.at[rows], c.size[rows]) for c in self.columns]
 
 
@@ -71,7 +71,7 @@ class RowLayout:
         self._shapes: dict[bytes, _Shape] = {}
 
     def images(self, parts: Sequence[bytes]) -> Images:
-        """The rows of parts of events. ConnectError: a part does not end behind a row."""
+        """Return the rows of parts of events. Raise ConnectError when a part does not end behind a row."""
         sizes = np.fromiter(map(len, parts), np.int64, len(parts))
         buffer = bytearray(b"".join(parts))
         ends = np.cumsum(sizes)

@@ -21,7 +21,7 @@ from connectors.jdbc.log.binlog.json_values import json_text
 from connectors.jdbc.log.binlog.rows import Width
 
 Read = Callable[[bytes], bytes]
-"""The text of a stored value."""
+"""Returns the text of a stored value."""
 ENUM, SET, STRING, BLOB, JSON = 247, 248, 254, 252, 245
 _DECIMAL_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 _FRACTION_BYTES = (0, 1, 1, 2, 2, 3, 3)
@@ -90,7 +90,7 @@ def width(kind: int, meta: bytes) -> Width:
 
 
 def string_bytes(meta: bytes) -> int:
-    """The most bytes of a CHAR or BINARY."""
+    """Return the most bytes that a CHAR or BINARY column can hold."""
     # The type's number and the length share bits (Field_string::save_field_metadata).
     return meta[1] | ((meta[0] & 0x30) ^ 0x30) << 4
 

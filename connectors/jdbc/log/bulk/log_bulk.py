@@ -35,7 +35,7 @@ Rows = Generator[Batch | BadRows, None, None]
 Shared = Sequence[Any]
 """What a server's sessions need to read in a snapshot that another one holds, as JSON."""
 SPLITS_AT_MOST: Final = 500
-"""Of all tables: each may have a snapshot of its own, and the connector's offset has all of them for a while."""
+"""This limits the splits of all tables together: each may have its own snapshot, all in one offset for a while."""
 _SNAPSHOT: Final = "snapshot"
 """A member of bounds: the snapshot that a split is read in, where that is not its own."""
 
@@ -52,14 +52,14 @@ class FencedPosition(Protocol):
 
     @property
     def fences(self) -> Mapping[str, Fence[Any]]:
-        """By the table's full name."""
+        """Return the fences by the table's full name."""
 
     def offset(self) -> dict[str, object]:
-        """As it is stored."""
+        """Return the position as it is stored in an offset."""
 
 
 class LoggedServer(Protocol):
-    """A server with a log: `PostgresBulk` or `MySqlBulk`. Owned by one thread."""
+    """Describes a server with a log: `PostgresBulk` or `MySqlBulk`. Owned by one thread."""
 
     @property
     def database(self) -> Database:
@@ -91,7 +91,7 @@ class LoggedServer(Protocol):
         """How many rows the server counted, in its snapshot, of what `read` was called for last; None: not yet."""
 
     def position(self, offset: Offset) -> FencedPosition:
-        """Of an offset of `begin` or `read`."""
+        """Return the position of an offset that `begin` or `read` made."""
 
     def last_key(self, offset: Offset) -> Key:
         """Behind which reading goes on; empty: at the beginning."""
@@ -105,7 +105,7 @@ class LoggedServer(Protocol):
 
 
 def server_of(config: JdbcSourceConfig) -> LoggedServer:
-    """The server of a configuration. Connects to nothing."""
+    """Return the server of a configuration. Connect to nothing."""
     # Each needs the driver of its own database alone.
     if family(config.connection_url) == "postgresql":
         from connectors.jdbc.log.bulk.postgres import PostgresBulk
@@ -197,7 +197,7 @@ class HeldLogSnapshot:
             raise
 
     def placed(self, split: Split) -> Split:
-        """The split with the snapshot among its bounds."""
+        """Return the split with the snapshot among its bounds."""
         return replace(split, bounds={**split.bounds, _SNAPSHOT: self._shared})
 
     def close(self) -> None:
@@ -264,7 +264,7 @@ class LogBulkReader:
                     self._reject(page.batch, page.reasons)
 
     def divide(self, split: Split, offset: Offset, parts: int) -> Sequence[Split]:
-        """Ranges of equal width of the keys behind the offset. Empty: its key is no integer, or no key is left."""
+        """Return ranges of keys behind the offset, of equal width; none when the key is no integer, or no key is left."""
         wanted, last = TableSplit.of(split), self._server.last_key(offset)
         columns, key = self._server.keyed(wanted.table)
         if key is None or not last:

@@ -28,7 +28,7 @@ from connectors.jdbc.values.types import Raw
 
 
 class MySqlBulk:
-    """One server. Implements LoggedServer."""
+    """Reads the tables of one MariaDB or MySQL server. Implements LoggedServer."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Connects to nothing."""
@@ -83,15 +83,15 @@ class MySqlBulk:
         ]
 
     def cost_of_holding(self) -> NoReturn:
-        """ConfigError: sessions share no snapshot here."""
+        """Raise ConfigError: sessions share no snapshot here."""
         raise _no_shared_snapshot()
 
     def hold(self) -> NoReturn:
-        """ConfigError: sessions share no snapshot here."""
+        """Raise ConfigError: sessions share no snapshot here."""
         raise _no_shared_snapshot()
 
     def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None, shared: Shared | None) -> Rows:
-        """In pages, as the connector's own first read."""
+        """Read the rows of a table in pages, as the connector's own first read does."""
         assert shared is None, "This server made no such snapshot."
         before = None if after is None else read_binlog_offset(after)
         planned = self._planned(table)
@@ -122,7 +122,7 @@ class MySqlBulk:
         return read_binlog_offset(offset)
 
     def last_key(self, offset: Mapping[str, Any]) -> Key:
-        """Of the last row that was read."""
+        """Return the key of the last row that was read."""
         return read_binlog_offset(offset).snapshot_key
 
     def close(self) -> None:

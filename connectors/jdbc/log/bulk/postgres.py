@@ -35,7 +35,7 @@ from connectors.jdbc.values.types import Raw
 
 
 class PostgresBulk:
-    """One server. Implements LoggedServer."""
+    """Reads the tables of one PostgreSQL server. Implements LoggedServer."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """Connects to nothing."""
@@ -49,7 +49,7 @@ class PostgresBulk:
 
     @property
     def keeps(self) -> str:
-        """The slot."""
+        """Say that the server keeps its log for the replication slot."""
         return (
             f"slot {self._config.slot_name} is made when the job begins, and keeps the server's log until the "
             "connector has read it; whoever cancels the job has to drop it"
@@ -88,7 +88,7 @@ class PostgresBulk:
         return [SourcePosition(partition_of(self._config.topic_prefix), LogPosition(lsn).offset())]
 
     def cost_of_holding(self) -> str:
-        """Vacuum waits."""
+        """Say that vacuum waits while a snapshot is held."""
         return (
             "One snapshot is held until all chunks are read: meanwhile vacuum removes no version of a row that was "
             "changed or deleted since it began, in any table, so tables that are written to grow. It ends with the "
@@ -101,7 +101,7 @@ class PostgresBulk:
         return [self._snapshot.export(), seen.lsn]
 
     def read(self, table: TableName, keys: KeyRange, after: Mapping[str, Any] | None, shared: Shared | None) -> Rows:
-        """By COPY, as the connector's own first read."""
+        """Read the rows of a table by COPY, as the connector's own first read does."""
         before = None if after is None else read_offset(after)
         slot = pg_slot.look_at_slot(self.database, self._config.slot_name)
         name, lsn = shared or (None, None)
@@ -137,7 +137,7 @@ class PostgresBulk:
         return read_offset(offset)
 
     def last_key(self, offset: Mapping[str, Any]) -> Key:
-        """Of the last row that was read."""
+        """Return the key of the last row that was read."""
         snapshot = read_offset(offset).snapshot
         return () if snapshot is None else snapshot.key
 

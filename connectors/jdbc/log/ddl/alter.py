@@ -1,4 +1,4 @@
-"""The parts of ALTER TABLE that say something of columns. Pure."""
+"""Reads the parts of ALTER TABLE that say something of columns. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HARMLESS: Final = frozenset({
     "optimize", "analyze", "repair", "coalesce", "reorganize", "discard", "import", "exchange", "with",
     "without", "validation", "order", "sequence", "secondary_engine", "upgrade", "index",
 })  # fmt: skip
-"""What the other parts begin with."""
+"""These words begin the parts that change no column."""
 
 
 def actions(found: Sequence[Token], *, is_mariadb: bool) -> Iterator[Action]:
@@ -130,7 +130,7 @@ def _converted(reader: Reader) -> Iterator[Action]:
 
 
 def is_no_column(reader: Reader) -> bool:
-    """Whether an index, a constraint or the like is next."""
+    """Tell if an index, a constraint or the like is next, and no column."""
     word = reader.word()
     return word in _NO_COLUMN or (word in _NO_COLUMN_IF and bool(reader.word(_NO_COLUMN_IF[word], "key", ahead=1)))
 
@@ -157,7 +157,7 @@ def primary_key(found: Sequence[Token]) -> tuple[str, ...]:
 
 
 def table_charset(found: Sequence[Token]) -> str | None:
-    """The last character set among the options of a table, named or by its collation; None: they say nothing."""
+    """Return the last character set in a table's options, named or by its collation; None when they say nothing."""
     reader = Reader(outside(found))
     charset, collation = None, None
     while not reader.is_done:

@@ -69,7 +69,7 @@ class Definition:
 def catalog_column(
     name: str, data_type: str, charset: str | None, *, unsigned: bool, members: Sequence[str]
 ) -> PastColumn:
-    """The column of a row of information_schema.columns."""
+    """Return the column that a row of information_schema.columns describes."""
     kind = _SYNONYMS.get(data_type, data_type)
     if kind in _TEXTS:
         kind = TEXT

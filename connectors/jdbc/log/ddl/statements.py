@@ -32,7 +32,7 @@ class Untold:
 
 
 Then: TypeAlias = PastTable | Untold | None
-"""What is known of a table at a place of the log; None: it is not there."""
+"""This is what is known of a table at a place of the log; None means that the table is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SchemaCharset:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of tables, and of the character sets of databases, before a statement."""
+    """Holds what is known of tables, and of the character sets of databases, before a statement."""
 
     tables: Mapping[TableName, Then]
     charsets: Mapping[str, str | None]
@@ -80,14 +80,14 @@ def effects(statement: Statement, known: Known) -> Effects:
 
 
 class _Reading:
-    """One statement."""
+    """Reads one statement and finds what it does to tables."""
 
     def __init__(self, statement: Statement, known: Known) -> None:
         self._statement = statement
         self._known = known
 
     def read(self, reader: Reader) -> Effects:
-        """What it does. NotUnderstoodError: it names no table where it should."""
+        """Return what the statement does. Raise NotUnderstoodError when it names no table where it should."""
         if reader.skip("set", "statement"):
             while not reader.is_done and not reader.skip("for"):
                 reader.next()

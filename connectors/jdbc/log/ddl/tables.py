@@ -66,14 +66,14 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetKey:
-    """The primary key from now on."""
+    """Sets the primary key from now on."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetCharset:
-    """The character set of columns that come. `converts`: of those that are there, too."""
+    """Sets the character set of columns that come. `converts`: of those that are there, too."""
 
     charset: str
     converts: bool = False
@@ -84,7 +84,7 @@ Action: TypeAlias = Add | Change | Remove | RenameColumn | SetKey | SetCharset
 
 @dataclass(frozen=True, slots=True)
 class PastTable:
-    """A table's columns in order, and its primary key.
+    """Holds a table's columns in order, and its primary key.
 
     `charset`: the character set that new columns have by default; None: it is not known.
     """
@@ -94,7 +94,7 @@ class PastTable:
     charset: str | None = None
 
     def told(self, mapped: TableMap) -> Told:
-        """What a log that tells names would have told. NotUnderstoodError: the log has other columns."""
+        """Return what a log that tells names would have told. Raise NotUnderstoodError when the log has other columns."""
         if len(mapped.kinds) != len(self.columns):
             raise NotUnderstoodError(f"the log has {len(mapped.kinds)} columns, and {len(self.columns)} are known")
         for i, column in enumerate(self.columns):
@@ -110,7 +110,7 @@ class PastTable:
         )
 
     def altered(self, actions: Sequence[Action]) -> PastTable:
-        """The table behind the parts of an ALTER TABLE. NotUnderstoodError: they do not fit it."""
+        """Return the table behind the parts of an ALTER TABLE. Raise NotUnderstoodError when they do not fit it."""
         charsets = [action for action in actions if isinstance(action, SetCharset)]
         table = replace(self, charset=charsets[-1].charset) if charsets else self
         keys = [action.columns for action in actions if isinstance(action, SetKey)]
@@ -132,7 +132,10 @@ class PastTable:
 
 
 def _converted(column: PastColumn, charset: str) -> PastColumn:
-    """A column behind CONVERT TO CHARACTER SET. NotUnderstoodError: MariaDB takes bytes of members for others then."""
+    """Return a column behind CONVERT TO CHARACTER SET.
+
+    Raise NotUnderstoodError when MariaDB would take bytes of members for others.
+    """
     made = column.in_charset(charset)
     is_plain = all(member.isascii() for member in column.members) and not {column.charset, charset} & _WIDE
     if column.members and made != column and not is_plain:

@@ -1,4 +1,4 @@
-"""SQL of MariaDB and MySQL -> words, names, literals and marks. Pure.
+"""Splits SQL of MariaDB and MySQL into words, names, literals and marks. Pure.
 
 Source: MariaDB's and MySQL's documentation, "Comment syntax", "Identifier names", "String literals", "SQL modes".
 """
@@ -43,20 +43,20 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A part of a statement. A name or text has no quotes; a word has the case it was written in."""
+    """Holds a part of a statement. A name or text has no quotes; a word has the case it was written in."""
 
     kind: Kind
     text: str
 
     @property
     def is_name(self) -> bool:
-        """May be the name of a table or column."""
+        """Tell if the token may be the name of a table or column."""
         return self.kind in {Kind.WORD, Kind.NAME}
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of a binary log. `schema`: the database that it was run in.
+    """Holds a statement of a binary log. `schema`: the database that it was run in.
 
     `quotes_names`: with sql_mode ANSI_QUOTES; `escapes`: without NO_BACKSLASH_ESCAPES. `folds_case`: with
     lower_case_table_names. `is_mariadb`: of MariaDB, not MySQL.
@@ -71,8 +71,9 @@ class Statement:
 
 
 def tokens(statement: Statement) -> list[Token]:
-    """The tokens of a statement, without comments. NotUnderstoodError: where a text ends, or whether a comment is run,
-    depends on the server.
+    """Return the tokens of a statement, without comments.
+
+    Raise NotUnderstoodError when it depends on the server where a text ends, or if a comment is run.
     """
     return list(_tokens(statement, is_exact=True))
 
@@ -123,7 +124,7 @@ class Reader:
 
     @property
     def rest(self) -> Sequence[Token]:
-        """What is left."""
+        """Return the tokens that are left."""
         return self._tokens[self._at :]
 
     def word(self, *wanted: str, ahead: int = 0) -> str:
@@ -190,7 +191,7 @@ def parts(found: Sequence[Token]) -> list[Sequence[Token]]:
 
 
 def outside(found: Sequence[Token]) -> list[Token]:
-    """What is not within parentheses."""
+    """Return the tokens that are not within parentheses."""
     made, depth = [], 0
     for token in found:
         depth += token == _OPEN
