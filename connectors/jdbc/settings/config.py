@@ -1,4 +1,4 @@
-"""The settings of the JDBC source: Confluent's keys, Aiven's where they differ. No driver, no I/O.
+"""Declares the settings of the JDBC source: Confluent's keys, Aiven's where they differ. No driver, no I/O.
 
 Source: JdbcSourceConnectorConfig of confluentinc/kafka-connect-jdbc 10.9 and Aiven's jdbc-connector-for-apache-kafka.
 """

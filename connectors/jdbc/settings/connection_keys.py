@@ -1,4 +1,4 @@
-"""The settings by which source and sink connect. No driver, no I/O.
+"""Declares the settings by which source and sink connect. No driver, no I/O.
 
 Source: JdbcSourceConnectorConfig and JdbcSinkConfig of confluentinc/kafka-connect-jdbc 10.9.
 """
@@ -72,7 +72,7 @@ class ConnectionKeys(ConnectorConfig):
     )  # fmt: skip
 
     def named_files(self) -> Iterator[tuple[str, str]]:
-        """The file of SQLite, certificates and keys, wherever the parameters stand."""
+        """Yield each file that the settings name (of SQLite, certificates and keys) behind its setting's key."""
         try:
             found = [*files_of(parse(self.connection_url, self.driver_properties))]
         except ValueError:
@@ -83,7 +83,7 @@ class ConnectionKeys(ConnectorConfig):
 
     @property
     def driver_properties(self) -> dict[str, str]:
-        """Every further `connection.*` key, which goes to the driver. May hold secrets."""
+        """Return every further `connection.*` key, which goes to the driver. May hold secrets."""
         own = {d.name.removeprefix("connection.") for d in self.definitions() if d.name.startswith("connection.")}
         return {name: value for name, value in self.with_prefix("connection.").items() if name not in own}
 

@@ -1,4 +1,4 @@
-"""What must hold between the settings of the connection. Pure; needs no database."""
+"""Checks what must hold between the settings of the connection. Pure; needs no database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DIALECT_FAMILIES = {
 
 
 def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
-    """What is wrong with how to connect; no text holds a value of the URL."""
+    """Yield each problem of the connection's settings; no text holds a value of the URL."""
     if config.credentials_provider.rpartition(".")[2] != "DefaultJdbcCredentialsProvider":
         yield ConfigProblem(
             "jdbc.credentials.provider.class",
@@ -36,7 +36,7 @@ def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
 
 
 def dialect_problems(name: str, url: str) -> Iterator[ConfigProblem]:
-    """A dialect.name that does not fit the URL."""
+    """Yield a problem when dialect.name does not fit the URL."""
     wanted = _DIALECT_FAMILIES.get(name.removesuffix("DatabaseDialect"))
     if url and wanted and family(url) not in wanted:
         yield ConfigProblem("dialect.name", f"dialect.name={name} does not fit a URL of {family(url)}.")

@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905 - many names read better as text
-"""Which Python drivers, and which of their parameters, a connector may name, and which of these name files. Pure.
+"""Tells which Python drivers and parameters of theirs a connector may name, and which of these name files. Pure.
 
 A driver may load libraries and read files. Those that JDBC URLs are translated to are known well enough; others are the
 worker's to allow. What is judged is the URL as SQLAlchemy takes it apart, never its text.
@@ -43,7 +43,7 @@ class DriverParameters:
 
     @property
     def names(self) -> frozenset[str]:
-        """All of them."""
+        """Return the names of all parameters that a connector may give."""
         return self.plain | self.files | self.repeated
 
 
@@ -75,7 +75,7 @@ PARAMETERS: Final[Mapping[str, DriverParameters]] = {
     "postgresql": _LIBPQ, "postgresql+psycopg": _LIBPQ,
     "mysql+pymysql": _PYMYSQL, "mariadb+pymysql": _PYMYSQL,
 }  # fmt: skip
-"""The drivers that need no leave."""
+"""These are the drivers that a connector may name without the worker's leave."""
 
 
 def driver_problems(url: DatabaseUrl, allowed: Sequence[str]) -> Iterator[str]:
@@ -109,13 +109,13 @@ def _refused(name: str, url: DatabaseUrl) -> Iterator[str]:
 
 
 def values_of(url: DatabaseUrl, parameter: str) -> tuple[str, ...]:
-    """The values of a parameter; none where it is not given."""
+    """Return the values of a URL's parameter; none where it is not given."""
     value = url.query.get(parameter, ())
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 def files_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
-    """Each file of this machine that a URL names, behind its parameter; that of the database itself behind "".
+    """Yield each file of this machine that a URL names, behind its parameter; that of the database itself behind "".
 
     ValueError: the address of a database's file is of an unknown form.
     """

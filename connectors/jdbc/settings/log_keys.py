@@ -1,4 +1,4 @@
-"""The settings of mode=log, by Debezium's names. No driver, no I/O.
+"""Declares the settings of mode=log, by Debezium's names. No driver, no I/O.
 
 Source: the connector properties of Debezium 3's PostgreSQL and MariaDB connectors. Defaults are Debezium's except where
 the documentation of a key says so.

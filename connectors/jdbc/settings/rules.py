@@ -25,7 +25,7 @@ _NEW_COLUMNS = {
 
 
 def problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
-    """Every broken rule, each on the key to change."""
+    """Yield every broken rule of a configuration, each on the key to change."""
     yield from _table_rules(config)
     yield from _query_rules(config)
     yield from _mode_rules(config)

@@ -1,4 +1,4 @@
-"""Which tables a connector reads, and how they are shared out. Pure: lists in, lists out."""
+"""Chooses the tables that a connector reads, and shares them out. Pure: lists in, lists out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableName(NamedTuple):
         return ".".join('"' + part.replace('"', '""') + '"' for part in self if part is not None)
 
     def is_named(self, text: str) -> bool:
-        """Whether a user means this table: bare name, full name, or full name in quotes of any kind."""
+        """Tell if a user's text means this table: bare name, full name, or full name in quotes of any kind."""
         plain = _without_quotes(text)
         return text in {self.name, self.full, self.quoted} or (plain != text and plain in {self.name, self.full})
 
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class ColumnMapping(NamedTuple):
-    """One entry of timestamp.columns.mapping or incrementing.column.mapping."""
+    """Holds one entry of timestamp.columns.mapping or incrementing.column.mapping."""
 
     pattern: re.Pattern[str]
     columns: tuple[str, ...]
@@ -73,7 +73,7 @@ class TableFilter:
         return cls(*(tuple(filter(None, names)) for names in given))
 
     def selects(self, table: TableName) -> bool:
-        """Whether the table is read."""
+        """Tell if the filters select the table."""
         if self.whitelist:
             return any(table.is_named(text) for text in self.whitelist)
         if self.blacklist:
@@ -92,14 +92,14 @@ class TableFilter:
 
 
 def likely_tables(names: Iterable[str], present: Iterable[TableName]) -> list[str]:
-    """Of names that no table has, the tables likely meant, each in the form that was written: bare or in full."""
+    """Return the tables likely meant by names that no table has, each in the form that was written: bare or in full."""
     known = {text for table in present for text in (table.name, table.full)}
     found = (nearest(_without_quotes(name), known) for name in names)
     return list(dict.fromkeys(likely for likely in found if likely is not None))
 
 
 def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[TableName]:
-    """The tables to read, sorted, so that the same tables always give the same tasks."""
+    """Return the tables to read, sorted, so that the same tables always give the same tasks."""
     return sorted((t for t in set(present) if chosen.selects(t)), key=lambda t: (t.schema or "", t.name))
 
 
@@ -120,7 +120,7 @@ def once_each(chosen: Sequence[TableName], parents: Mapping[TableName, TableName
 
 
 def topic_of(table: TableName, config: JdbcSourceConfig) -> str:
-    """The topic of a table. What no topic's name may have becomes `_` in the table's part, as in Debezium."""
+    """Return the topic of a table. What no topic's name may have becomes `_` in the table's part, as in Debezium."""
     schema, name = (_NOT_IN_TOPICS.sub("_", part) for part in (table.schema or "", table.name))
     parts = {"prefix": config.topic_prefix, "schema": schema, "table": name}
     return re.sub(r"\$\{(\w+)\}", lambda m: parts[m[1]], config.topic_format)
@@ -163,23 +163,23 @@ def share_out(
 
 
 def parts_to_text(parts: Iterable[Part]) -> str:
-    """The parts as a task's `first.reads` setting."""
+    """Write parts as a task's `first.reads` setting."""
     return ",".join(f"{part.table.quoted}#{part.number}/{part.of}" for part in parts)
 
 
 def parts_from_text(text: str) -> list[Part]:
-    """The parts of a task's `first.reads` setting."""
+    """Return the parts that a task's `first.reads` setting names."""
     found = re.finditer(rf"(?:{_QUOTED_PART}\.)?{_QUOTED_PART}#(\d+)/(\d+)(?:,|$)", text)
     return [Part(TableName(_unquoted(m[1]), _unquoted(m[2]) or ""), int(m[3]), int(m[4])) for m in found]
 
 
 def to_text(tables: Iterable[TableName]) -> str:
-    """The tables as a task's `tables` setting."""
+    """Write tables as a task's `tables` setting."""
     return ",".join(t.quoted for t in tables)
 
 
 def from_text(text: str) -> list[TableName]:
-    """The tables of a task's `tables` setting."""
+    """Return the tables that a task's `tables` setting names."""
     found = re.finditer(rf"(?:{_QUOTED_PART}\.)?{_QUOTED_PART}(?:,|$)", text)
     return [TableName(_unquoted(m[1]), _unquoted(m[2]) or "") for m in found]
 
@@ -193,7 +193,7 @@ def _unquoted(part: str | None) -> str | None:
 
 
 def parse_mapping(entry: str) -> ColumnMapping:
-    """An entry `regex:column` or `regex:[column|column]`. ValueError says what is wrong."""
+    """Parse an entry `regex:column` or `regex:[column|column]`. Raise ValueError, which says what is wrong with it."""
     pattern, colon, columns = entry.rpartition(":")
     names = tuple(c.strip() for c in columns.strip().removeprefix("[").removesuffix("]").split("|"))
     if not colon or not pattern or not all(names):
@@ -205,7 +205,7 @@ def parse_mapping(entry: str) -> ColumnMapping:
 
 
 def mapped_columns(table: TableName, entries: Sequence[str]) -> tuple[str, ...]:
-    """The columns the one matching entry names. ValueError when none or several match."""
+    """Return the columns that the one entry matching a table names. Raise ValueError when none or several match."""
     matching = [m for m in map(parse_mapping, entries) if m.pattern.fullmatch(table.full)]
     if len(matching) != 1:
         raise ValueError(f"table {table.full} matches {len(matching)} entries; every table must match exactly one")

@@ -44,7 +44,7 @@ _OTHERS = {
 
 @dataclass(frozen=True, slots=True)
 class DatabaseUrl:
-    """The parts of a SQLAlchemy URL. The password is kept out of the repr."""
+    """Holds the parts of a SQLAlchemy URL. The password is kept out of the repr."""
 
     drivername: str
     host: str | None = None
@@ -56,12 +56,12 @@ class DatabaseUrl:
 
 
 def is_jdbc(url: str) -> bool:
-    """Whether this is a JDBC URL, else it is SQLAlchemy's to parse."""
+    """Tell if this is a JDBC URL; else it is SQLAlchemy's to parse."""
     return url.startswith("jdbc:")
 
 
 def parse(url: str, properties: Mapping[str, str]) -> DatabaseUrl:
-    """The parts of a JDBC or SQLAlchemy URL, with further parameters of the driver, which win.
+    """Return the parts of a JDBC or SQLAlchemy URL, with further parameters of the driver, which win.
 
     ValueError says what is wrong. Whatever connects, and whatever judges where to, goes by these parts.
     """
@@ -89,7 +89,7 @@ def family(url: str) -> str:
 
 
 def translate(url: str, properties: Mapping[str, str] | None = None) -> DatabaseUrl:
-    """The SQLAlchemy parts of a JDBC URL and further driver properties, which win. ValueError says what is unknown."""
+    """Return the SQLAlchemy parts of a JDBC URL; driver properties win. Raise ValueError, which says what is unknown."""
     name = family(url)
     if name not in _FAMILIES:
         text = f"Known are {', '.join(f'jdbc:{f}:' for f in _FAMILIES)} and any SQLAlchemy URL"
@@ -126,7 +126,7 @@ def translate(url: str, properties: Mapping[str, str] | None = None) -> Database
 
 
 def other_servers(text: str) -> list[Address]:
-    """The servers of OTHER_SERVERS."""
+    """Return the servers that the parameter OTHER_SERVERS lists."""
     words = text.split()
     return [Address(host, int(port)) for host, port in zip(words[::2], words[1::2], strict=True)]
 

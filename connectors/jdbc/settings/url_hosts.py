@@ -1,4 +1,4 @@
-"""The servers of a JDBC URL of MySQL, MariaDB and PostgreSQL, in each form in which their drivers take them. Pure.
+"""Reads the servers of a JDBC URL of MySQL, MariaDB or PostgreSQL, in each form that their drivers take. Pure.
 
 Source: MySQL Connector/J 9 ("Connection URL Syntax", "Multi-Host Connections"), MariaDB Connector/J 3 ("High
 availability"), pgJDBC 42 ("Connecting to the Database").
@@ -17,14 +17,14 @@ _REPLICAS = frozenset({"slave", "replica"})
 
 
 class Address(NamedTuple):
-    """One server."""
+    """Holds the host and port of one server."""
 
     host: str
     port: int
 
 
 def addresses(text: str, port: int, example: str) -> list[Address]:
-    """The servers in the host part of a URL, those that take writes first. ValueError: it is of no known form."""
+    """Return the servers in a URL's host part, those that take writes first. Raise ValueError for an unknown form."""
     if text.startswith("[") and text.endswith("]") and "(" in text:
         text = text[1:-1]
     found = [_address(part.strip(), port, example) for part in _parts(text)]

@@ -1,4 +1,4 @@
-"""JDBC parameters -> those of the Python drivers, and which mean nothing here. Pure.
+"""Translates JDBC parameters to those of the Python drivers, and names those that mean nothing here. Pure.
 
 Those that mean nothing are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata,
 how it makes Java's types), which is done otherwise here. What would change who is connected to whom, or which rows

@@ -1,4 +1,4 @@
-"""Whether ids are given out in order, which mode=incrementing relies on beyond what open transactions explain."""
+"""Tells if ids are given out in order, which mode=incrementing relies on beyond what open transactions explain."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Progress:
     """What was given of each followed table and what of it is stored. Owned by the task thread."""
 
     def __init__(self, followed: Iterable[str], begun_s: float) -> None:
-        """`followed`: names of tables, or of the log. Of each nothing is known yet; it counts from `begun_s` on."""
+        """Begin with nothing known of `followed`, names of tables or of the log; each counts from `begun_s` on."""
         self._begun_s = begun_s
         self._known_s: dict[str, float | None] = dict.fromkeys(followed)
         self._given: dict[str, deque[_Given]] = {name: deque() for name in self._known_s}

@@ -1,4 +1,4 @@
-"""Which PostgreSQL server numbered the transactions that a stored offset holds.
+"""Tells which PostgreSQL server numbered the transactions that a stored offset holds.
 
 A server that took over from another without its last transactions gives their numbers out again, and so does one that
 crashed, for those that left nothing in its log on disk. Rows with such a number would count as delivered. Source:
@@ -30,16 +30,16 @@ class Lineage:
 
     @property
     def text(self) -> str:
-        """Both, for an offset."""
+        """Write process and history as the text that an offset holds."""
         return f"{self.process} {self.history}"
 
     @classmethod
     def parse(cls, text: str) -> Lineage:
-        """From that text."""
+        """Parse the text that an offset holds."""
         return cls(*text.split(" ", 1))
 
     def counts_on(self, earlier: Lineage) -> bool:
-        """Whether transactions have the numbers here that they had there.
+        """Tell if transactions have the numbers on this server that they had on the earlier one.
 
         A server that does not say is believed where its numbers go on behind those that are known.
         """
@@ -53,7 +53,7 @@ class Lineages:
         self._asked = _FULL
 
     def now(self, database: Database) -> Lineage:
-        """The server at the other end. RetriableError: not now."""
+        """Return the lineage of the server at the other end. Raise RetriableError when it cannot say now."""
         row = self._row(database, self._asked)
         if row is None:
             # Some providers take the right away to see control data.

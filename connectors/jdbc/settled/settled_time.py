@@ -34,7 +34,7 @@ _SETTLE_MS = {"postgresql": 1000, "mariadb": 1000, "mysql": 1000, "sqlite": 0}
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The database's clock, and its horizon; both in microseconds since the epoch."""
+    """Holds the time on the database's clock and its horizon, both in microseconds since the epoch."""
 
     now_us: int
     settled_us: int
@@ -62,7 +62,7 @@ class SettleTime:
         self._settle_us = settle_us
 
     def observe(self, database: Database) -> Observation:
-        """The database's clock less the settle time."""
+        """Return the database's clock, and as its horizon that clock less the settle time."""
         now = moment_us(database.scalar(sa.select(clock_of(database.dialect_name)), _DOING))
         database.end_transaction()
         return Observation(now, now - self._settle_us)
@@ -221,7 +221,7 @@ class MariaDbHorizon(_Limited):
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What a connection to SQLite saw. `version`: another one once somebody else has committed since."""
+    """Holds what a connection to SQLite saw. `version`: another one once somebody else has committed since."""
 
     version: int
     now_us: int
@@ -280,12 +280,12 @@ WHERE command NOT IN ('Sleep', 'Daemon') AND command NOT LIKE 'Binlog Dump%' AND
 
 
 def settle_ms(dialect: str, wanted: int | None) -> int:
-    """The settle time of a database when the configuration names none."""
+    """Return the settle time in milliseconds: `wanted`, or where that is None the default of the dialect."""
     return _SETTLE_MS.get(dialect, _UNKNOWN_SETTLE_MS) if wanted is None else wanted
 
 
 def horizon(dialect: str, wanted_ms: int | None, longest_ms: int) -> Horizon:
-    """How to observe a database."""
+    """Return the horizon that observes a database of this dialect."""
     settle_us = settle_ms(dialect, wanted_ms) * 1000
     if dialect == "postgresql":
         return PostgresHorizon(settle_us, longest_ms * 1000)

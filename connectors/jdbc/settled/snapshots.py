@@ -33,12 +33,12 @@ class Snapshot:
 
     @property
     def text(self) -> str:
-        """As pg_snapshot writes it."""
+        """Write the snapshot as pg_snapshot does."""
         return f"{self.lower}:{self.upper}:{','.join(map(str, self.open))}"
 
     @classmethod
     def parse(cls, text: str) -> Snapshot:
-        """From that text."""
+        """Parse a snapshot as pg_snapshot writes it."""
         lower, upper, rest = text.split(":")
         return cls(int(lower), int(upper), tuple(int(x) for x in rest.split(",") if x))
 
@@ -49,7 +49,7 @@ class Snapshot:
         return Snapshot(min(self.lower, first), first, tuple(x for x in self.open if x < first))
 
     def precedes(self, later: Snapshot) -> bool:
-        """Whether `later` may be compared with this one: same server, and not too many transactions between."""
+        """Tell if a snapshot may be compared with this one: same server, and not too many transactions between."""
         return self.upper <= later.upper and later.upper - self.lower < _LONG_AGO
 
 
@@ -155,7 +155,7 @@ def _is_visible(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnEle
 
 
 class _Named(sa.types.UserDefinedType[Any]):
-    """A PostgreSQL type by its name."""
+    """Names a PostgreSQL type in SQL."""
 
     cache_ok = True
 

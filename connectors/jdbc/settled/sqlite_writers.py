@@ -1,4 +1,4 @@
-"""Whether somebody is writing to a SQLite database now. Asks for locks and takes none.
+"""Tells if somebody is writing to a SQLite database now. It asks for locks and takes none.
 
 SQLite has one writer at a time, who holds a byte of the database file locked from its first statement that writes to
 its commit: the RESERVED byte, or with a write-ahead log the first byte of locks in the -shm file (SQLite's "Database

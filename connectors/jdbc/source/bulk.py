@@ -52,7 +52,7 @@ def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
 
 
 class BulkPlanning:
-    """Plans the tables of one configuration. Used by one thread, once."""
+    """Plans the bulk read of one configuration's tables. It is used by one thread, once."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """ConnectError: this configuration cannot be read in bulk."""
@@ -194,7 +194,7 @@ class JdbcBulkReader:
             reader.abandon()
 
     def divide(self, split: Split, offset: Mapping[str, object], parts: int) -> Sequence[Split]:
-        """Ranges of equal width of the keys behind the offset. Empty: its key is no integer, or no key is left."""
+        """Return splits of equal width of the keys behind the offset; none without an integer key or keys left."""
         wanted = TableSplit.of(split)
         last = offsets.range_progress_of(offset, wanted.mark)
         if last is None or len(last) != 1 or not isinstance(last[0], int):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class JdbcSourceConnector:
-    """Plans the tasks of one JDBC source. Connects only in `check` and `task_configs`."""
+    """Plans the tasks of one JDBC source. It connects only in `check` and `task_configs`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSourceConfig)
@@ -51,7 +51,7 @@ class JdbcSourceConnector:
         return check(self._config, deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The selected tables in contiguous groups under `tables`; one task for a query.
+        """Return each task's settings: the selected tables in contiguous groups under `tables`; one task for a query.
 
         Further tasks help with first reads (`first.reads`) where initial.read.parallelism allows.
 

@@ -1,4 +1,4 @@
-"""One JDBC task: its tables in turn, one page per poll, read ahead on a thread of its own.
+"""Runs one JDBC task: reads its tables in turn, one page per poll, ahead on a thread of its own.
 
 The reading thread does everything that touches the database, so that `poll` keeps its deadline whatever a statement
 takes, and the next page is read while the last one is being produced.
@@ -74,7 +74,7 @@ class JdbcSourceTask:
         self._judge_failures()
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next page of the next table in turn."""
+        """Return the next page of the next table in turn; None when there is none before the deadline."""
         self._polled.set()
         try:
             return self._next(deadline)
