@@ -72,7 +72,7 @@ class ConnectionKeys(ConnectorConfig):
     )  # fmt: skip
 
     def named_files(self) -> Iterator[tuple[str, str]]:
-        """Yield each file that the settings name (of SQLite, certificates and keys) behind its setting's key."""
+        """Yield the file of SQLite, certificates and keys, wherever the parameters stand, each behind its key."""
         try:
             found = [*files_of(parse(self.connection_url, self.driver_properties))]
         except ValueError:

@@ -89,7 +89,7 @@ def family(url: str) -> str:
 
 
 def translate(url: str, properties: Mapping[str, str] | None = None) -> DatabaseUrl:
-    """Return the SQLAlchemy parts of a JDBC URL; driver properties win. Raise ValueError, which says what is unknown."""
+    """Return a JDBC URL's parts for SQLAlchemy; driver properties win. Raise ValueError, which says what is unknown."""
     name = family(url)
     if name not in _FAMILIES:
         text = f"Known are {', '.join(f'jdbc:{f}:' for f in _FAMILIES)} and any SQLAlchemy URL"
