@@ -1,1 +1,1 @@
-"""Converters: Arrow columns or Python rows to the bytes of Kafka Connect's converters, and back."""
+"""Converts Arrow columns or Python rows to the bytes of Kafka Connect's converters, and back."""

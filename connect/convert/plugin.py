@@ -1,4 +1,4 @@
-"""The declaration of the built-in converters and header converters."""
+"""Declares the built-in converters and header converters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _REGISTRY: tuple[tuple[str, str, type[Config], str], ...] = (
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """Every converter under both kinds, as in Java, and the header converter."""
+    """Return every converter under both kinds, as in Java, and the SimpleHeaderConverter."""
     plugins = []
     for name, factory, config, doc in _BOTH:
         plugins += _as_both(_CONNECT + name, factory, config, KAFKA_VERSION, doc)

@@ -53,7 +53,7 @@ class JsonConfig(Config):
 
 
 class StringConfig(Config):
-    """org.apache.kafka.connect.storage.StringConverterConfig."""
+    """Holds the settings of org.apache.kafka.connect.storage.StringConverterConfig, and `converter.coercion`."""
 
     encoding: String = key(
         "converter.encoding", "UTF-8",
@@ -70,4 +70,4 @@ class StringConfig(Config):
 
 
 class NoConfig(Config):
-    """Converters without settings."""
+    """Declares no settings, for the converters that have none."""

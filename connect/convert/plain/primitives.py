@@ -1,4 +1,4 @@
-"""Kafka Connect's number converters and BooleanConverter over columns: fixed width, big-endian."""
+"""Converts columns as Kafka Connect's number converters and BooleanConverter do: fixed width, big-endian."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PrimitiveConverter:
         self._width = 1 if schema is s.BOOLEAN else self._type.byte_width
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - of the protocol
-        """The bytes of every row. SchemaError when the column is of another type, as nothing is widened in Java."""
+        """Return the bytes of every row. Raise SchemaError for a column of another type: Java widens nothing."""
         schema = column.schema
         if schema is not None and (schema.type is not self._schema.type or (schema.name or "").startswith(s.LOGICAL)):
             raise SchemaError(f"Failed to serialize to {self._name}: the schema is {schema.name or schema.type}.")
@@ -39,7 +39,7 @@ class PrimitiveConverter:
         return self._to_bytes(pa.array(each(column.rows(), self._checked), self._type))
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
-        """One column of the optional type. RejectedRowsError names rows of another length."""
+        """Return one column of the optional type. Raise RejectedRowsError naming rows of another length."""
         wrong = pc.fill_null(pc.not_equal(pc.binary_length(data), self._width), False)
         self._reject(wrong, f"Failed to deserialize {self._name}: size of data received is not {self._width}")
         return [Column.from_arrow(self._from_bytes(data), self._schema)]

@@ -1,4 +1,4 @@
-"""Kafka Connect's StringConverter and ByteArrayConverter over columns."""
+"""Converts columns to bytes and back as Kafka Connect's StringConverter and ByteArrayConverter do."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _JAVA_NAMES = {"cp1252": "cp1252", "utf8": "utf-8", "utf-32": "utf-32-be", "lati
 
 
 def string(config: StringConfig, *, is_key: bool) -> StringConverter:  # noqa: ARG001 - both sides are alike
-    """The StringConverter of these settings."""
+    """Return the StringConverter of these settings."""
     return StringConverter(config)
 
 
 def string_header(config: StringConfig, *, is_key: bool = False) -> ColumnHeaderConverter:  # noqa: ARG001 - of the protocol
-    """The StringConverter as a header converter."""
+    """Return the StringConverter of these settings as a header converter."""
     return ColumnHeaderConverter(StringConverter(config))
 
 
 def byte_array(config: NoConfig, *, is_key: bool) -> ByteArrayConverter:  # noqa: ARG001 - of the protocol
-    """The ByteArrayConverter."""
+    """Return a new ByteArrayConverter."""
     return ByteArrayConverter()
 
 
 def byte_array_header(config: NoConfig, *, is_key: bool = False) -> ColumnHeaderConverter:  # noqa: ARG001 - of the protocol
-    """The ByteArrayConverter as a header converter."""
+    """Return a new ByteArrayConverter as a header converter."""
     return ColumnHeaderConverter(ByteArrayConverter())
 
 
@@ -55,7 +55,7 @@ class StringConverter:
         self._errors = "replace" if config.coercion == Coercion.JAVA else "strict"
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - of the protocol
-        """The bytes of Java's `toString()`; null for a null row."""
+        """Return the bytes of Java's `toString()` of every row; null for a null row."""
         if self._utf8 and column.is_arrow:
             text = _plain_text(column.arrow(), column.schema)
             if text is not None:
@@ -66,7 +66,7 @@ class StringConverter:
         return pa.array(each(column.rows(), lambda value: self._bytes(java_string(value, schema))), pa.binary())
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
-        """One column of optional strings."""
+        """Return the data as one column of optional strings."""
         if self._utf8:
             try:
                 return [Column.from_arrow(data.cast(pa.utf8()), OPTIONAL_STRING)]
@@ -120,7 +120,7 @@ class ByteArrayConverter:
     """Bytes as they are; reads optional bytes. Owned by one task thread."""
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - of the protocol
-        """The rows themselves. SchemaError when the column is of another type."""
+        """Return the rows themselves as bytes. Raise SchemaError when the column is of another type."""
         if column.schema is not None and column.schema.type is not Type.BYTES:
             raise SchemaError(f"Invalid schema type for ByteArrayConverter: {column.schema.type.upper()}")
         if column.is_arrow:
@@ -130,7 +130,7 @@ class ByteArrayConverter:
         return pa.array(each(column.rows(), _raw), pa.binary())
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
-        """One column of optional bytes."""
+        """Return the data as one column of optional bytes."""
         return [Column.from_arrow(data, OPTIONAL_BYTES)]
 
 
