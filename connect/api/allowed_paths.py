@@ -1,4 +1,4 @@
-"""Which files of this machine a configuration may name: those that the worker's own file lists, and no others."""
+"""Decides which files of this machine a configuration may name: those that the worker's own file lists, no others."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from connect.lib.secrets import HIDDEN
 from connect.lib.setting_text import parse_list
 
 ALLOWED_PATHS: Final = "allowed.paths"
-"""The worker's key: files, and folders with all in them."""
+"""This key of the worker lists files, and folders with all in them."""
 EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/"})
 """The leave of what a person runs by a command: it reaches what that person may."""
 _PASSES_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def allowed_by(worker: Mapping[str, str]) -> AllowedPaths:
-    """What a worker of these settings lets configurations name."""
+    """Return the paths that a worker of these settings lets configurations name."""
     listed = parse_list(worker.get(ALLOWED_PATHS, ""))
     assert isinstance(listed, tuple)
     return AllowedPaths(listed)
 
 
 class AllowedPaths:
-    """Files, and folders with all in them. Links count as where they lead; the state is on the disk, none is kept."""
+    """Holds the files, and folders with all in them, that a configuration may name. Links count as where they lead; the state is on the disk, none is kept."""
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self.paths = tuple(path for path in paths if path)
 
     def allow(self, path: str | Path) -> bool:
-        """Whether the file or folder, which need not be there, is one of these or below one."""
+        """Tell if the file or folder, which need not be there, is one of these paths or below one."""
         return self._real(path) is not None
 
     @property
     def folders(self) -> list[str]:
-        """The folders among them that are there, without links."""
+        """Return those of the paths that are folders now, without links."""
         return [real for real in map(os.path.realpath, self.paths) if Path(real).is_dir()]
 
     @property
     def files(self) -> list[str]:
-        """The files among them that are there, without links."""
+        """Return those of the paths that are files now, without links."""
         return [real for real in map(os.path.realpath, self.paths) if Path(real).is_file()]
 
     def problem(self, key: str, path: str, *, shown: bool = True) -> ConfigProblem | None:
-        """What is wrong with a path that a key names, and the line to add; None: it is allowed.
+        """Return what is wrong with a path that a key names, and the line to add; None when it is allowed.
 
-        `shown`: whether the text may show the path.
+        `shown` tells if the text may show the path.
         """
         return None if self._real(path) is not None else self._told(key, path, shown=shown)
 
@@ -59,7 +59,7 @@ class AllowedPaths:
         return ConfigProblem(key, f"Invalid value {given} for configuration {key}: {self.refusal(wanted)}")
 
     def refusal(self, path: str) -> str:
-        """The sentences that tell what is not allowed, and the line to add."""
+        """Return the sentences that tell what is not allowed, and the line to add."""
         line = f"{ALLOWED_PATHS}={'…,' if self.paths else ''}{path}"
         return (
             "this worker lets no configuration name that file or folder. Where it should, add to the worker's own "
@@ -67,14 +67,14 @@ class AllowedPaths:
         )
 
     def require(self, key: str, path: str, *, shown: bool = True) -> Path:
-        """The path without links and `..`. ConfigError, as `problem` tells it: it is not allowed."""
+        """Return the path without links and `..`. Raise ConfigError, worded as by `problem`, when it is not allowed."""
         real = self._real(path)
         if real is None:
             raise ConfigError([self._told(key, path, shown=shown)])
         return real
 
     def open(self, key: str, path: str, flags: int, *, mode: int = 0o666, shown: bool = True) -> int:
-        """Open a file: its descriptor. ConfigError: it is not allowed. OSError: as `os.open`.
+        """Open a file and return its descriptor. Raise ConfigError when it is not allowed, OSError as `os.open` does.
 
         Nobody can lead it elsewhere by a link that is made meanwhile: from the root on, no link is followed.
         """
@@ -90,7 +90,7 @@ class AllowedPaths:
             os.close(folder)
 
     def read_bytes(self, key: str, path: str, *, shown: bool = True) -> bytes:
-        """What a file holds. ConfigError: it is not allowed. OSError: it cannot be read."""
+        """Return the bytes of a file. Raise ConfigError when it is not allowed, OSError when it cannot be read."""
         with os.fdopen(self.open(key, path, os.O_RDONLY, shown=shown), "rb") as file:
             return file.read()
 

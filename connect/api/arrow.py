@@ -1,4 +1,4 @@
-"""The one table Connect type <-> Arrow type. Lossless, or a SchemaError that names the field.
+"""Maps Connect types to Arrow types and back by one table. Lossless, or a SchemaError that names the field.
 
 | Connect                        | Arrow                                    |
 | ------------------------------ | ---------------------------------------- |
@@ -39,7 +39,7 @@ _ALIASES = {
 
 
 def arrow_type(schema: s.Schema, path: str = "") -> pa.DataType:
-    """The Arrow type of a Connect schema. SchemaError names the field when a Decimal has an unusable scale."""
+    """Return the Arrow type of a Connect schema. Raise SchemaError, which names the field, when a Decimal has an unusable scale."""
     import pyarrow as pa
 
     match schema.name:
@@ -108,7 +108,7 @@ def connect_schema(
 
 
 def with_times(array: pa.Array, schema: s.Schema) -> pa.Array:
-    """The array with its dates and times in the form of `connect_schema(array.type, times=...)`, in structs too."""
+    """Return the array with its dates and times in the form of `connect_schema(array.type, times=...)`, in structs too."""
     import pyarrow as pa
 
     if time_type(schema.name) is not None:

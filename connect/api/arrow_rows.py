@@ -1,4 +1,6 @@
-"""Arrow arrays as Python values and back, a column at a time: a third of the time of going through each row or value.
+"""Converts Arrow arrays to Python values and back, a column at a time.
+
+This takes a third of the time of going through each row or value.
 
 Back is lossless or a SchemaError that names the field.
 """
@@ -29,7 +31,10 @@ _END_S: Final = 253_402_300_800
 
 
 def rows_from_arrow(array: pa.Array) -> Sequence[Any]:
-    """The values in the Python form of `connect.api.schema`. SchemaError when one has none, as a date of the year 0."""
+    """Return the values in the Python form of `connect.api.schema`.
+
+    Raise SchemaError when a value has no such form, as a date of the year 0.
+    """
     import pyarrow as pa
 
     if pa.types.is_struct(array.type) and array.type.num_fields:
@@ -48,7 +53,7 @@ def rows_from_arrow(array: pa.Array) -> Sequence[Any]:
 
 
 def struct_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """A dict per row of these columns, of which there is at least one."""
+    """Return a dict per row of these columns, of which there is at least one."""
     if len(set(map(len, columns))) != 1 or len(names) != len(columns):
         raise ValueError(f"{len(names)} names for columns of {[len(column) for column in columns]} values.")
     return list(map(_maker(tuple(names)), *columns))
@@ -120,7 +125,10 @@ _DICTS: Final = frozenset({dict, type(None)})
 
 
 def arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
-    """The Arrow form of Python values; a row may be null, whatever the schema. SchemaError: one does not fit whole."""
+    """Return the Arrow form of Python values; a row may be null, whatever the schema.
+
+    Raise SchemaError when a value does not fit whole.
+    """
     if schema is not None and schema.type is Type.STRUCT and schema.fields and set(map(type, rows)) <= _DICTS:
         return _struct_array(rows, schema, "")
     array = _made(rows, schema, "")
@@ -131,7 +139,7 @@ def arrow_from_rows(rows: Sequence[Any], schema: Schema | None) -> pa.Array:
 
 
 def member_array(values: Sequence[Any], schema: Schema, path: str) -> pa.Array:
-    """The values of a struct's field at this path, one per row; a null needs an optional schema."""
+    """Return the Arrow values of a struct's field at this path, one per row; a null needs an optional schema."""
     if schema.type is Type.STRUCT and schema.fields and set(map(type, values)) <= _DICTS:
         if not schema.optional and None in values:
             raise SchemaError(f"There is no value, and the schema requires a {schema.name or schema.type}.", field=path)
@@ -144,7 +152,7 @@ def member_array(values: Sequence[Any], schema: Schema, path: str) -> pa.Array:
 
 
 def members_of(rows: Sequence[dict[str, Any]], name: str) -> list[Any]:
-    """The values of a field, null where a row lacks it."""
+    """Return the values of a field in these rows, null where a row lacks it."""
     try:
         return list(map(itemgetter(name), rows))
     except KeyError:

@@ -188,7 +188,7 @@ class Config(BaseModel):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """The typed settings. ConfigError lists every broken key; no message holds a secret's value.
+        """Return the typed settings. Raise ConfigError, which lists every broken key; no message holds a secret's value.
 
         Without a leave (`with_leave`, `EVERYWHERE`) they may name no file.
         """
@@ -241,7 +241,7 @@ class Config(BaseModel):
         return given | {name: worker[name] for name in leave if name in worker}
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys; asked only when every key alone is right. The default finds nothing."""
+        """Return what is wrong between keys; asked only when every key alone is right. The default finds nothing."""
         return ()
 
     def notes(self) -> Iterable[ConfigProblem]:
@@ -250,7 +250,7 @@ class Config(BaseModel):
         return ()
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """Each file or folder of this machine that the settings name, behind its key: checked against `allowed`.
+        """Return each file or folder of this machine that the settings name, behind its key: checked against `allowed`.
 
         The default: what keys of Reach.FILE hold. Where only some of their values are paths, say which.
         """
@@ -266,21 +266,21 @@ class Config(BaseModel):
         return self._allowed
 
     def changed(self, changes: Mapping[str, str]) -> Self:
-        """The settings with other values, under the same leave. ConfigError as `parse`."""
+        """Return the settings with other values, under the same leave. Raise ConfigError as `parse` does."""
         return type(self).parse({**self._originals, **changes, **self._leave})
 
     @property
     def originals(self) -> Mapping[str, str]:
-        """Every key of the connector as given, unknown ones included. May hold secrets: never log it."""
+        """Return every key of the connector as given, unknown ones included. May hold secrets: never log it."""
         return self._originals
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
-        """The given keys that start with `prefix`, without it. May hold secrets."""
+        """Return the given keys that start with `prefix`, without it. They may hold secrets."""
         return {k.removeprefix(prefix): v for k, v in self._originals.items() if k.startswith(prefix)}
 
     @classmethod
     def definitions(cls) -> tuple[KeyDefinition, ...]:
-        """Every setting in declaration order."""
+        """Return every setting in declaration order."""
         return _definitions(cls)
 
     @classmethod

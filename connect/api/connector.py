@@ -1,4 +1,4 @@
-"""Connectors and tasks as a plug-in author writes them. One thread owns a task."""
+"""Defines connectors and tasks as a plug-in author writes them. One thread owns a task."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class TaskContext(Protocol):
 
     @property
     def connector(self) -> str:
-        """The connector's name."""
+        """Return the connector's name."""
 
     @property
     def task(self) -> int:
-        """The task's number, from 0."""
+        """Return the task's number, counted from 0."""
 
     def gauge(self, name: str, value: float) -> None:
         """Set a metric of this task.
@@ -149,7 +149,7 @@ class SourceTask(Protocol):
 
 
 class SinkTask(Protocol):
-    """Writes to an external system. The framework calls it from one thread."""
+    """Writes batches to an external system. The framework calls the task from one thread."""
 
     def open(self, ctx: SinkContext) -> None:
         """Connect. RetriableError: tried again with backoff."""
@@ -180,7 +180,7 @@ class SinkTask(Protocol):
 
 
 class Connector(Protocol):
-    """Plans the tasks of one configuration. Built in a task host, never in the worker process."""
+    """Plans the tasks of one configuration. It is built in a task host, never in the worker process."""
 
     def check(self, deadline: Deadline) -> Sequence[str] | None:
         """Try reach, credentials and rights.
@@ -194,7 +194,7 @@ class Connector(Protocol):
         """One configuration per task, at most `max_tasks`; each holds the connector's keys and the task's share."""
 
     def task(self, config: Mapping[str, str]) -> SourceTask | SinkTask:
-        """A task of one of `task_configs`, not yet open."""
+        """Return a task of one of `task_configs`, not yet open."""
 
 
 @runtime_checkable

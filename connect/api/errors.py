@@ -57,7 +57,7 @@ class RejectedRowsError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One broken key. `message` is the whole sentence a person reads, Kafka's own wording where it has one."""
+    """Names one broken key. `message` is the whole sentence a person reads, Kafka's own wording where it has one."""
 
     key: str
     message: str

@@ -1,4 +1,4 @@
-"""Whether Arrow keeps every value of some rows. Arrow alone cuts fractions, microseconds and unknown fields silently.
+"""Checks if Arrow keeps every value of some rows. Arrow alone cuts fractions, microseconds and unknown fields silently.
 
 Looks at the Python types of whole columns, not at each value: about as costly as making the array. Values are compared
 one by one only where a column holds a type that could lose something.
@@ -49,7 +49,7 @@ class Loss(NamedTuple):
 
 
 def loss_in(rows: Sequence[Any], schema: s.Schema) -> Loss | None:
-    """The first loss in rows that Arrow takes. A row itself may be null; below it a null needs an optional schema.
+    """Return the first loss in rows that Arrow takes. A row itself may be null; below it a null needs an optional schema.
 
     A float32 keeps the nearest value.
     """
@@ -83,7 +83,7 @@ def _struct_loss(rows: Sequence[Mapping[str, Any]], schema: s.Schema, path: str)
 
 
 def member_loss(values: Sequence[Any], schema: s.Schema, path: str) -> Loss | None:
-    """The first loss in values of a member at this path; a null is one where the schema is not optional."""
+    """Return the first loss in values of a member at this path; a null is one where the schema is not optional."""
     if _NULL in set(map(type, values)):
         if not schema.optional:
             return Loss(path, f"There is no value, and the schema requires a {schema.name or schema.type}.")
@@ -102,7 +102,7 @@ def _value_loss(values: Iterable[Any], schema: s.Schema, path: str) -> Loss | No
 
 
 def _same(given: object, kept: object) -> bool:
-    """Values that differ for == and yet lose nothing."""
+    """Tell if two values that differ for == are the same without a loss."""
     match given, kept:
         case float(), float():
             return math.isnan(given) == math.isnan(kept) and math.isinf(given) == math.isinf(kept)
@@ -116,5 +116,5 @@ def _same(given: object, kept: object) -> bool:
 
 
 def below(path: str, name: str) -> str:
-    """The dotted path of a field."""
+    """Return the dotted path of a field below a path."""
     return f"{path}.{name}" if path else name

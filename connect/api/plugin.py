@@ -56,7 +56,7 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class Plugin:
-    """One plug-in. `name` is the class name REST clients use: Java's where it stands in for a Java class.
+    """Declares one plug-in. `name` is the class name REST clients use: Java's where it stands in for a Java class.
 
     `aliases` are further full names; short names (the last part, with and without the kind's suffix) are derived.
     `factory` is "module:attribute", loaded when the plug-in is first built. For a transform, predicate or converter the
@@ -77,9 +77,9 @@ class Plugin:
 
 
 class PluginSpec:
-    """The one hook that a package of plug-ins implements."""
+    """Specifies the one hook that a package of plug-ins implements."""
 
     @hookspec
     def connect_plugins(self) -> list[Plugin]:
-        """The plug-ins of this package."""
+        """Return the plug-ins of this package."""
         raise AssertionError("pluggy never calls a specification")

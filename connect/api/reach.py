@@ -1,4 +1,4 @@
-"""What the value of a setting names beyond Kafka: the kinds of it, and what keeps each in bounds.
+"""Lists the kinds of things beyond Kafka that the value of a setting names, and what keeps each kind in bounds.
 
 Whoever may POST a configuration may choose such values, so each kind has a rule, each key that names such a thing
 declares its kind (`connect.api.config.key`), and a test tries an attack of each kind on each of them.
@@ -14,20 +14,20 @@ from typing import Any, Final
 
 
 class Reach(StrEnum):
-    """What a value names."""
+    """Tells what kind of thing the value of a setting names."""
 
     FILE = "file"
     """A file or a folder of the worker's machine, which is read or written."""
     CLASS = "class"
-    """Code by its name: a class, a module, a function."""
+    """The value names code: a class, a module, a function."""
     URL = "URL"
-    """An address with its protocol."""
+    """The value is an address with its protocol."""
     HOST = "host"
-    """A machine, or a place on one whose protocol is fixed."""
+    """The value names a machine, or a place on one whose protocol is fixed."""
     SQL = "SQL"
-    """A text that a database, or an engine of the worker's, runs."""
+    """The value is a text that a database, or an engine of the worker's, runs."""
     COMMAND = "command"
-    """A part of a command that a shell runs."""
+    """The value is a part of a command that a shell runs."""
 
 
 BOUNDS: Final[Mapping[Reach, str]] = MappingProxyType({
@@ -46,12 +46,12 @@ _HTTP: Final = frozenset({"http", "https"})
 
 
 def speaks_http_alone(reaches: Sequence[Reach], bounds: str) -> bool:
-    """Whether a key of this declaration takes no URL but HTTP's: one that names more says so in its bounds."""
+    """Tell if a key of this declaration takes no URL but HTTP's: one that names more says so in its bounds."""
     return tuple(reaches) == (Reach.URL,) and (not bounds or bounds.startswith("HTTP alone"))
 
 
 def other_scheme(url: str) -> str | None:
-    """The scheme of a URL that is not HTTP's, in small letters; None: it is HTTP's, or the text has none."""
+    """Return the scheme of a URL that is not HTTP's, in small letters; None when it is HTTP's or there is none."""
     found = _SCHEME.match(url)
     scheme = found[1].lower() if found is not None else None
     return None if scheme in _HTTP else scheme

@@ -1,4 +1,4 @@
-"""The internal record: a batch of rows of one topic and one schema, held as Arrow columns or as Python rows.
+"""Defines the internal record: a batch of rows of one topic and one schema, held as Arrow columns or as Python rows.
 
 A batch converts between the two forms at most once and without loss; the hot path makes no Python object per row.
 """
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class TopicPartition(NamedTuple):
-    """A partition of a Kafka topic."""
+    """Names a partition of a Kafka topic."""
 
     topic: str
     partition: int
 
 
 class Header(NamedTuple):
-    """A record header before conversion. `schema` None: schemaless, the header converter infers the type."""
+    """Holds a record header before conversion. `schema` None: schemaless, the header converter infers the type."""
 
     key: str
     value: object
@@ -36,7 +36,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """A place in an external system. JSON-like primitives only: both maps are written to the offsets topic.
+    """Names a place in an external system. JSON-like primitives only: both maps are written to the offsets topic.
 
     `partition` names the stream, `offset` the place in it from which a restart resumes; offset None: nothing to resume.
     """
@@ -105,14 +105,14 @@ class Column:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Any], schema: Schema | None) -> Column:
-        """A column over Python values (see `connect.api.schema` for the form of each type)."""
+        """Return a column over Python values (see `connect.api.schema` for the form of each type)."""
         column = cls(schema, len(rows), rows=lambda: rows)
         column._rows = rows
         return column
 
     @classmethod
     def nulls(cls, length: int, schema: Schema | None = None) -> Column:
-        """A column of nulls."""
+        """Return a column of nulls."""
         return cls.from_rows([None] * length, schema)
 
     def __len__(self) -> int:
@@ -124,13 +124,13 @@ class Column:
         return self._arrow is not None or self._make_arrow is not None
 
     def arrow(self) -> pa.Array:
-        """The Arrow array. SchemaError when a Python value does not fit the schema without loss."""
+        """Return the Arrow array. Raise SchemaError when a Python value does not fit the schema without loss."""
         if self._arrow is None:
             self._arrow = self._make_arrow() if self._make_arrow else arrow_from_rows(self.rows(), self.schema)
         return self._arrow
 
     def rows(self) -> Sequence[Any]:
-        """The values in Python form, one per row."""
+        """Return the values in Python form, one per row."""
         if self._rows is None:
             self._rows = self._make_rows() if self._make_rows else rows_from_arrow(self.arrow())
         return self._rows
@@ -154,7 +154,7 @@ class Column:
         return Column.from_rows([rows[i] for i in indices], self.schema)
 
     def slice(self, start: int, stop: int) -> Column:
-        """Rows start..stop-1 without a copy of Arrow data."""
+        """Return the rows start..stop-1 without a copy of Arrow data."""
         if self._rows is None and self.is_arrow:
             array = self.arrow().slice(start, stop - start)
             return self._part(array, lambda rows: rows[start:stop], lambda texts: texts.slice(start, stop - start))
@@ -186,7 +186,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One row, for plug-ins that work row by row. `offset` and `partition` are the log's, None on the source side."""
+    """Holds one row, for plug-ins that work row by row. `offset` and `partition` are the log's, None on the source side."""
 
     topic: str
     key: Any = None
@@ -217,7 +217,7 @@ class Consumed:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows of one topic and one schema, in order.
+    """Holds rows of one topic and one schema, in order.
 
     values: one per row, null is a tombstone. keys: None when no row has a key. headers: per row, None when no row has
     any. timestamps_ms: Arrow int64, null = none given. partition: the wanted Kafka partition of a source batch (None:
@@ -261,7 +261,7 @@ class Batch:
         return pa.RecordBatch.from_struct_array(array)
 
     def rows(self) -> list[Record]:
-        """The batch row by row. Costs a Python object per row: for row-wise plug-ins only."""
+        """Return the batch row by row. This costs a Python object per row: for row-wise plug-ins only."""
         size = len(self)
         keys = self.keys.rows() if self.keys is not None else [None] * size
         key_schema = self.keys.schema if self.keys is not None else None
@@ -274,7 +274,7 @@ class Batch:
         ]
 
     def take(self, indices: Sequence[int]) -> Batch:
-        """The rows at these indices, ascending; positions and `next_offset` stay those of the whole batch."""
+        """Return the rows at these indices, ascending; positions and `next_offset` stay those of the whole batch."""
         import pyarrow as pa
 
         picked = pa.array(indices, pa.int64())
@@ -288,7 +288,7 @@ class Batch:
         )
 
     def slice(self, start: int, stop: int) -> Batch:
-        """Rows start..stop-1 without a copy. `next_offset` of a part that leaves rows behind is the first of those."""
+        """Return the rows start..stop-1 without a copy. `next_offset` of a part that leaves rows behind is the first of those."""
         length = stop - start
         consumed = self.consumed
         if consumed is not None:
@@ -311,7 +311,7 @@ class Batch:
 
 
 def batches_of(polled: Batch | Sequence[Batch] | None) -> Sequence[Batch]:
-    """The batches that a source's `poll` gave, in order: one unit of delivery."""
+    """Return the batches that a source's `poll` gave, in order: one unit of delivery."""
     if polled is None:
         return ()
     return (polled,) if isinstance(polled, Batch) else polled

@@ -16,7 +16,7 @@ class StateEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateEntries:
-    """Entries that become durable together with the rows and the position of their batch, or not at all.
+    """Holds entries that become durable together with the rows and the position of their batch, or not at all.
 
     They are written as they are: no transform, no converter. Of several entries of one key the last one counts.
     """

@@ -18,13 +18,16 @@ class SourceTopics(Protocol):
     """
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
-        """How many partitions each topic has; those that do not exist are left out. RetriableError: no answer."""
+        """Return how many partitions each topic has, without topics that do not exist.
+
+        Raise RetriableError when there is no answer.
+        """
 
     def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
         """Read these partitions, and no others, each from an offset on; None: from its first record."""
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next rows of one partition by the connector's converters, with `consumed`; None: not by the deadline.
+        """Return the next rows of one partition by the connector's converters, with `consumed`; None: not by the deadline.
 
         Records that cannot be converted are given up as `errors.tolerance` says. ConnectError: an offset that was asked
         for is not in the topic any more.
@@ -38,6 +41,7 @@ class SourceTopics(Protocol):
         """
 
     def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
-        """What is remembered in a partition, each key once or several times, the newest last. RetriableError: not read
-        to the end by the deadline.
+        """Return the entries remembered in a partition, each key once or several times, the newest last.
+
+        Raise RetriableError when the partition was not read to the end by the deadline.
         """

@@ -25,4 +25,4 @@ class Predicate(Protocol):
     """Says for which rows a transform applies."""
 
     def test(self, batch: Batch) -> pa.BooleanArray:
-        """One truth value per row."""
+        """Return one truth value per row of the batch."""

@@ -25,7 +25,7 @@ class UrlText(str):
 
     @property
     def shown(self) -> str:
-        """The URL with its secrets masked."""
+        """Return the URL with its secrets masked."""
         return masked_setting(str(self))
 
 
@@ -40,6 +40,6 @@ def _parse_urls(value: object) -> object:
 
 
 Url = Annotated[UrlText, ConfigType.STRING, Credentials(), BeforeValidator(_parse_url)]
-"""The type of a setting. A default is an UrlText, too."""
+"""This is the type of a setting that holds a URL. A default is an UrlText, too."""
 Urls = Annotated[tuple[UrlText, ...], ConfigType.LIST, Credentials(), BeforeValidator(_parse_urls)]
 """The type of a setting that lists URLs."""

@@ -27,7 +27,7 @@ class SplitSize:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A bounded part of a source. No row is in two splits of one plan.
+    """Describes a bounded part of a source. No row is in two splits of one plan.
 
     id: unique in its plan; of letters, digits, '.', '_' and '-'. bounds: all that reading it needs beside the
     connector's configuration, as JSON; it is stored in Kafka and holds no secret. rows, size_bytes: estimates; 0 bytes
@@ -42,7 +42,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class BulkPlan:
-    """What is to be read.
+    """Tells what a bulk read is to read.
 
     following: the positions that the connector's tasks go on from once every split is in Kafka: with these stored, its
     tasks read every row that no split has, and none that a split has. statements: what a person sees of how it is read.
@@ -140,7 +140,7 @@ class BulkSource(Protocol):
 
 
 class RowCount(NamedTuple):
-    """Rows of a table or the like, as the source counts them now.
+    """Counts the rows of a table or the like, as the source has them now.
 
     rows: those that the splits of a plan are to have together, counted without the splits. left_out: those that neither
     a split nor following ever reads; why: for what reason, behind "as".
@@ -183,7 +183,10 @@ class MeasuredSource(BulkSource, Protocol):
         """
 
     def load(self, deadline: Deadline) -> SourceLoad:
-        """As it is now; asked every few seconds, from any thread. RetriableError: it does not answer."""
+        """Return the load of the source now; asked every few seconds, from any thread.
+
+        Raise RetriableError when the source does not answer.
+        """
 
 
 class ReadSplit(NamedTuple):
@@ -279,7 +282,7 @@ class BulkSinkContext(Protocol):
         """
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """As `SinkContext.avro`."""
+        """Return Avro values as `SinkContext.avro` does."""
 
 
 class BulkWriter(Protocol):
@@ -321,4 +324,4 @@ class OrderedBulkSink(BulkSink, Protocol):
 
     @property
     def chunks_in_order(self) -> bool:
-        """Whether the chunks of a topic's partition are written by one lane, in their order, under these settings."""
+        """Tell if the chunks of a topic's partition are written by one lane, in their order, under these settings."""

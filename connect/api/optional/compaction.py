@@ -1,4 +1,4 @@
-"""Making few large files of many small ones in a sink's target, behind the sink and beside it. Optional for sinks."""
+"""Defines how many small files in a sink's target become few large ones, beside the sink. Optional for sinks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What is wanted: files of about `target_bytes`, made of files that are older than `min_age_s` seconds.
+    """Tells what is wanted: files of about `target_bytes`, made of files that are older than `min_age_s` seconds.
 
     A target that replaces files at once, as a table does, takes files of any age.
     """
@@ -32,7 +32,7 @@ class FileGroup:
 
 @dataclass(frozen=True, slots=True)
 class CompactedFiles:
-    """What became of a group. `rows`: those of the new files."""
+    """Tells what became of a group of files. `rows` counts those of the new files."""
 
     where: str
     files_before: int
@@ -46,7 +46,7 @@ class CompactableSink(Protocol):
     """A sink connector whose target may have many small files."""
 
     def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
-        """Which files would be joined; nothing is changed. RetriableError: the target is away.
+        """Return the groups of files that would be joined; nothing is changed. Raise RetriableError when the target is away.
 
         ConfigError: under these settings they cannot be joined without losing what keeps each row in the target once.
         """

@@ -18,9 +18,9 @@ class Aspect(StrEnum):
     """The check of an evaluation that a finding belongs to."""
 
     REACH = "reach"
-    """Rights, settings of the server, clocks."""
+    """The finding is about rights, settings of the server, or clocks."""
     CURSOR = "cursor"
-    """Which rows a source's cursor gives too late, twice or never."""
+    """The finding is about rows that a source's cursor gives too late, twice or never."""
 
 
 class Weight(StrEnum):

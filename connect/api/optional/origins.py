@@ -15,7 +15,7 @@ from connect.lib.deadline import Deadline
 
 
 class Kept(StrEnum):
-    """What a column's values become in the connector's rows."""
+    """Tells what a column's values become in the connector's rows."""
 
     TYPED = "with its type"
     """Every value, in a Connect type that says as much as the database's own."""

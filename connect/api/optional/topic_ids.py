@@ -16,7 +16,7 @@ class TopicIds:
     """Asks for the id of a topic once, and again when the topic may have been made anew. Owned by the task thread."""
 
     def __init__(self, ask: Callable[[str, Deadline], str | None]) -> None:
-        """`ask`: `SinkContext.topic_id`."""
+        """Look topics up by `ask`, which is `SinkContext.topic_id`."""
         self._ask = ask
         self._ids: dict[str, str | None] = {}
         self._last: dict[str, str | None] = {}

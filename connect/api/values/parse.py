@@ -1,4 +1,4 @@
-"""`org.apache.kafka.connect.data.Values` of Kafka 4.1: text to a typed value and back, in time zone UTC. Pure."""
+"""Does what `org.apache.kafka.connect.data.Values` of Kafka 4.1 does: text to a typed value and back, in time zone UTC. Pure."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def _clock(hours: int, minutes: int, seconds: int, ms: int) -> dt.timedelta:
 
 
 def text_of(value: Any, schema: Schema | None = None, *, embedded: bool = False) -> str:
-    """The text of a value (`Values.convertToString`). SchemaError when it has none."""
+    """Return the text of a value (`Values.convertToString`). Raise SchemaError when it has none."""
     match value:
         case None:
             return "null"

@@ -15,7 +15,7 @@ from connect.lib.javatext.numbers import decimal_text, float32_text, float64_tex
 OfBytes = Callable[[bytes], str]
 
 BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
-"""The width of each integer type."""
+"""This is the width of each integer type, in bits."""
 
 
 def float_text(value: float, schema: Schema | None) -> str:
@@ -25,7 +25,7 @@ def float_text(value: float, schema: Schema | None) -> str:
 
 
 def java_string(value: Any, schema: Schema | None = None, *, of_bytes: OfBytes | None = None) -> str:
-    """The text of a value. `of_bytes` stands in for bytes, which Java prints as an object address; without it they are
+    """Return the text of a value. `of_bytes` stands in for bytes, which Java prints as an object address; without it they are
     a SchemaError."""
     match value:
         case None:
@@ -45,7 +45,7 @@ def java_string(value: Any, schema: Schema | None = None, *, of_bytes: OfBytes |
 
 
 def scalar_string(value: Any, schema: Schema | None) -> str:
-    """The text of a boolean or number. SchemaError for any other value."""
+    """Return the text of a boolean or number. Raise SchemaError for any other value."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -10,7 +10,7 @@ _TOKEN = re.compile(r'[:,{}\[\]"]|(?:\\.|\\$|[^:,{}\[\]"\\])+', re.DOTALL)
 
 
 class Tokens:
-    """Tokens of one text, with a place to go back to."""
+    """Reads the tokens of one text, and can go back to a place in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -18,7 +18,7 @@ class Tokens:
         self._peeked: str | None = None
 
     def mark(self) -> int:
-        """The place of the next token, for `rewind`."""
+        """Return the place of the next token, for `rewind`."""
         return self._at - len(self._peeked or "")
 
     def rewind(self, place: int) -> None:
@@ -26,11 +26,11 @@ class Tokens:
         self._at, self._peeked = place, None
 
     def has_next(self) -> bool:
-        """There is a token, be it of spaces."""
+        """Tell if there is a further token, be it of spaces."""
         return self._peeked is not None or self._at < len(self.text)
 
     def next(self) -> str:
-        """The next token."""
+        """Return the next token."""
         token = self._peeked if self._peeked is not None else self._read()
         self._peeked = None
         return token
