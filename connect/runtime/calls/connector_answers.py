@@ -49,7 +49,7 @@ def answer_connector_call(
 
 
 def too_many_tasks(name: str, resolved: Mapping[str, str], count: int) -> str | None:
-    """What is wrong with so many tasks; None: nothing. The text is Java's TooManyTasksException's."""
+    """Return what is wrong with so many tasks; None: nothing. The text is Java's TooManyTasksException's."""
     most = int(resolved.get("tasks.max", "1"))
     enforced = resolved.get("tasks.max.enforce", "true").strip().lower() != "false"
     if count <= most or not enforced:

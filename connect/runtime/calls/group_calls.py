@@ -36,14 +36,14 @@ def answer_group_call(clients: Clients, call: Call, resolved: Mapping[str, str])
 
 
 def group_admin(clients: Clients, resolved: Mapping[str, str]) -> TopicAdmin:
-    """An admin client with a sink connector's own settings."""
+    """Return an admin client with a sink connector's own settings."""
     given = {k.removeprefix(ADMIN_OVERRIDE): v for k, v in resolved.items() if k.startswith(ADMIN_OVERRIDE)}
     client_id = f"{clients.worker.client_prefix}-shared-admin"
     return TopicAdmin(admin_settings(clients.worker_properties, given, client_id).properties)
 
 
 def group_of(config: Mapping[str, str]) -> str:
-    """The consumer group of a sink connector."""
+    """Return the name of a sink connector's consumer group."""
     return config.get(GROUP_KEY) or f"connect-{config['name']}"
 
 

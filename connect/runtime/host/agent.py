@@ -42,7 +42,7 @@ COLLECT_OBJECTS: Final = 100_000
 
 
 def agent_plugin(catalog: Catalog, name: str) -> Plugin:
-    """The agent of this name. ConfigError: there is none."""
+    """Return the agent plug-in of this name. Raise ConfigError when there is none."""
     plugin = catalog.find(name, PluginKind.AGENT)
     if plugin is None:
         names = sorted(alias for p in catalog.plugins(PluginKind.AGENT) for alias in (p.name, *p.aliases))
@@ -62,7 +62,7 @@ class Agent:
     """Runs an agent until `stop`. `run` and `stop` may be called from different threads."""
 
     def __init__(self, plugin: Plugin, worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) -> None:
-        """`config`: with `name`. ConfigError names every broken key."""
+        """Check `config`, which has `name`. Raise ConfigError that names every broken key."""
         self._config = {**config, "connector.class": plugin.name}
         # Who runs it wrote its file: it reaches what that person may.
         worker = worker.changed(EVERYWHERE)

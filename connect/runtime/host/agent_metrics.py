@@ -43,13 +43,13 @@ class AgentMetrics(Collector):
     """Asks the agent at each scrape; `now` is called on the server's thread."""
 
     def __init__(self, now: Callable[[], AgentFigures], about: Mapping[str, str]) -> None:
-        """`about`: the labels of kafka_connect_app_info."""
+        """Keep the figures' getter and `about`, the labels of kafka_connect_app_info."""
         self._now = now
         self._about = about
         self._close: Callable[[], None] = lambda: None
 
     def collect(self) -> Iterator[Metric]:
-        """All families of metrics, for the Prometheus client."""
+        """Return all families of metrics, for the Prometheus client."""
         now = self._now()
         states = ConnectorStates(now.state, Counter([now.state]), here=True)
         return families(WorkerFigures(self._about, {(now.name, "0"): now.figures}, {now.name: states}))

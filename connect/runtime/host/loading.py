@@ -1,4 +1,4 @@
-"""Loading modules without a search for garbage among them."""
+"""Loads modules without a search for garbage among them."""
 
 from __future__ import annotations
 

@@ -49,12 +49,12 @@ class TaskContext:
         self.figures.caught_up(at_s)
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The offset last stored for this source partition."""
+        """Return the offset last stored for this source partition."""
         assert self.offsets is not None
         return self.offsets.get(partition)
 
     def topics(self) -> SourceTopics:
-        """Kafka's topics, for a source."""
+        """Return Kafka's topics, for a source."""
         assert self.source_topics is not None
         return self.source_topics()
 

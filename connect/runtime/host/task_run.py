@@ -1,4 +1,4 @@
-"""One run of one task on its own thread: build, open, loop, close, and say how it ended."""
+"""Runs one task once on its own thread: build, open, loop, close, and say how it ended."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class TaskRun:
         self._control.ask_to_pause(paused)
 
     def may_write(self, answer: MayWrite) -> None:
-        """The worker's answer to AsksToWrite."""
+        """Take the worker's answer to AsksToWrite."""
         if not self._may_write.done():
             self._may_write.set_result(answer)
 

@@ -70,7 +70,7 @@ class RecordSizes:
 
 
 def _sizes(raw: RawBatch) -> pa.Array:
-    """Bytes of key, value and headers of each row, as librdkafka counts them."""
+    """Return the bytes of key, value and headers of each row, as librdkafka counts them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -9,7 +9,7 @@ from connect.api.errors import ConnectError, RetriableError
 
 
 class RetriesOverError(ConnectError):
-    """Something stayed away longer than `errors.retry.timeout`. A restart of the task may find it back."""
+    """Raised when something stayed away longer than `errors.retry.timeout`. A restart of the task may find it back."""
 
 
 class RetryBudget:

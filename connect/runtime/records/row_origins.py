@@ -1,4 +1,6 @@
-"""Which polled row became which row behind transforms, told by a header that rides along. For batches with bad rows."""
+"""Tells which polled row became which row behind transforms, by a header that rides along. It is for batches with bad
+rows.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ class OriginLostError(ConnectError):
 
 
 def marked(batch: Batch) -> Batch:
-    """The batch whose rows carry their index. Costs a Python object per row."""
+    """Return the batch whose rows carry their index. It costs a Python object per row."""
     headers = batch.headers if batch.headers is not None else [()] * len(batch)
     return replace(batch, headers=[(*row, Header(ORIGIN, i)) for i, row in enumerate(headers)])
 
 
 def origins(batch: Batch) -> list[int]:
-    """The index in the marked batch of each row. OriginLostError when a transform dropped the marks."""
+    """Return the index in the marked batch of each row. Raise OriginLostError when a transform dropped the marks."""
     found: list[int] = []
     for row in batch.headers or [()] * len(batch):
         index = next((header.value for header in row if header.key == ORIGIN), None)

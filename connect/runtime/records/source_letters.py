@@ -80,7 +80,7 @@ class SourceDeadLetters:
         self._made += isolate(chosen, self._as_json, self._as_text)
 
     def take(self) -> list[RawBatch]:
-        """The letters made since the last call."""
+        """Return the letters made since the last call, and forget them."""
         made, self._made = self._made, []
         return made
 

@@ -30,7 +30,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """One bad row: where it failed and, for a sink, its place in the log.
+    """Describes one bad row: where it failed and, for a sink, its place in the log.
 
     A source's row has its topic, and as `row` its index in the polled batch where dead letters are kept.
     """
@@ -45,7 +45,7 @@ class BadRow:
 
     @property
     def place(self) -> str:
-        """The row's place as people write it."""
+        """Return the row's place as people write it."""
         return self.topic if self.partition is None else f"{self.topic}-{self.partition}@{self.offset}"
 
 
@@ -117,7 +117,7 @@ class Tolerance:
         self._figures.add("skipped_total", len(rows))
 
     def _log(self, rows: list[BadRow]) -> None:
-        """In the words of Kafka Connect's LogReporter. The place of a record, and never what is in it."""
+        """Log the rows in the words of Kafka Connect's LogReporter: the place of a record, and never what is in it."""
         if not self._config.errors_log_enable:
             return
         for row in rows:
@@ -150,7 +150,7 @@ class Origin:
 
 
 def bad_rows(stage: Stage, component: str, origin: Origin, rows: Mapping[int, Exception]) -> list[BadRow]:
-    """Bad rows of a batch, by index."""
+    """Return the bad rows of a batch, sorted by index."""
     offsets, polled = origin.offsets, origin.polled
     return [
         BadRow(

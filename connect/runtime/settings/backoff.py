@@ -1,4 +1,4 @@
-"""How long to wait before the next try: exponential with jitter. Pure; the caller does the waiting."""
+"""Decides how long to wait before the next try: exponential with jitter. Pure; the caller does the waiting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 INITIAL_DELAY_S = 0.3
-"""First delay of Kafka Connect's RetryWithToleranceOperator (300 ms)."""
+"""This is the first delay of Kafka Connect's RetryWithToleranceOperator (300 ms), in seconds."""
 
 
 def delays_s(max_delay_s: float, *, initial_s: float = INITIAL_DELAY_S, seed: int | None = None) -> Iterator[float]:

@@ -46,11 +46,13 @@ class ConfigProvider(Protocol):
     """Looks values up. What a plug-in of the kind `config_provider` builds from its parsed parameters."""
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """The values of those keys that exist. ConnectError when they cannot be read; its text holds no value."""
+        """Return the values of those keys that exist. Raise ConnectError when they cannot be read; its text holds no
+        value.
+        """
 
 
 def placeholders(text: str) -> Iterator[Placeholder]:
-    """The placeholders of a value in order, those of unknown providers included."""
+    """Return the placeholders of a value in order, those of unknown providers included."""
     return (found for _, _, found in _found(text))
 
 
@@ -72,7 +74,9 @@ class ConfigProviders:
         self._building = threading.Lock()  # tasks look up values on their own threads
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
-        """The configuration with placeholders replaced; ConfigError names every key whose provider failed."""
+        """Return the configuration with placeholders replaced. Raise ConfigError that names every key whose provider
+        failed.
+        """
         values: dict[Placeholder, str] = {}
         failures: dict[Placeholder, str] = {}
         used = {name: set(placeholders(text)) for name, text in config.items()}
@@ -106,7 +110,7 @@ class ConfigProviders:
 
 
 def config_providers(worker: Mapping[str, str], catalog: Catalog) -> ConfigProviders:
-    """The providers that a worker's `config.providers*` settings name. ConfigError lists every broken key.
+    """Return the providers that a worker's `config.providers*` settings name. ConfigError lists every broken key.
 
     Loads no plug-in: a worker checks its settings so, and leaves the looking up to its task hosts.
     """
@@ -210,7 +214,7 @@ class PathsConfig(Config):
         return AllowedPaths(self.allowed_paths or self.worker_paths)
 
     def leaves_out(self, path: str) -> bool:
-        """Whether a placeholder of this path stays as it is: Kafka Connect's answer outside of a provider's own list.
+        """Tell if a placeholder of this path stays as it is: Kafka Connect's answer outside of a provider's own list.
 
         ConfigError: the provider has no list, and the worker's does not have the path.
         """
@@ -234,13 +238,13 @@ class EnvConfig(Config):
 
 
 class FileConfigProvider:
-    """`${file:/path.properties:key}`: a key of a file in Java's properties syntax."""
+    """Reads `${file:/path.properties:key}`: a key of a file in Java's properties syntax."""
 
     def __init__(self, config: PathsConfig) -> None:
         self._config = config
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """The values of these keys. ConnectError when the file cannot be read or its syntax is broken."""
+        """Return the values of these keys. Raise ConnectError when the file cannot be read or its syntax is broken."""
         if self._config.leaves_out(path):
             return {}
         doing = f"Could not read properties from file {path}"
@@ -253,13 +257,15 @@ class FileConfigProvider:
 
 
 class DirectoryConfigProvider:
-    """`${directory:/path:name}`: the whole text of a regular file in a directory, its newline at the end included."""
+    """Reads `${directory:/path:name}`: the whole text of a regular file in a directory, its newline at the end
+    included.
+    """
 
     def __init__(self, config: PathsConfig) -> None:
         self._config = config
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """The texts of those files that exist. ConnectError when one cannot be read."""
+        """Return the texts of those files that exist. Raise ConnectError when one cannot be read."""
         if self._config.leaves_out(path):
             return {}
         folder = Path(path)
@@ -272,7 +278,7 @@ class DirectoryConfigProvider:
 
 
 class EnvVarConfigProvider:
-    """`${env:NAME}`: an environment variable of the task host."""
+    """Reads `${env:NAME}`: an environment variable of the task host."""
 
     def __init__(self, config: EnvConfig, variables: Callable[[], Mapping[str, str]] = lambda: os.environ) -> None:
         self._allowed = re.compile(config.allowlist_pattern)

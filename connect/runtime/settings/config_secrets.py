@@ -1,4 +1,4 @@
-"""Which keys of a connector's configuration are secret, and which texts in it. Pure.
+"""Decides which keys of a connector's configuration are secret, and which texts in it. Pure.
 
 A key is secret by its declared type, or by its name where nobody declares it; a text is where it is in PEM form. URLs
 have secret parts, whatever their key is, and so have lists of `name=value`, JSON and headers.
@@ -38,7 +38,7 @@ def secret_keys(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
 
 
 def secret_texts(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
-    """Every secret in a configuration, with those inside of them: a login's password, the part behind user:."""
+    """Return every secret in a configuration, with those inside of them: a login's password, the part behind user:."""
     whole = {config[key] for key in secret_keys(catalog, config)}
     parts = {part for value in config.values() for part in secrets_in(value)}
     inside = {

@@ -52,7 +52,7 @@ def _check_name(value: str) -> str:
 
 
 class CommonConnectorConfig(Config):
-    """Keys of org.apache.kafka.connect.runtime.ConnectorConfig (Kafka 4.1)."""
+    """Holds the keys of org.apache.kafka.connect.runtime.ConnectorConfig (Kafka 4.1)."""
 
     name: Annotated[String, AfterValidator(_check_name)] = key(
         "name",
@@ -268,7 +268,7 @@ class CommonConnectorConfig(Config):
 
 
 class SourceConnectorConfig(CommonConnectorConfig):
-    """Keys of org.apache.kafka.connect.runtime.SourceConnectorConfig.
+    """Holds the keys of org.apache.kafka.connect.runtime.SourceConnectorConfig.
 
     Dead letters of sources are ours alone. Their context headers are on, as a replay needs them.
     """
@@ -320,7 +320,7 @@ class SourceConnectorConfig(CommonConnectorConfig):
 
 
 class SinkConnectorConfig(CommonConnectorConfig):
-    """Keys of org.apache.kafka.connect.runtime.SinkConnectorConfig."""
+    """Holds the keys of org.apache.kafka.connect.runtime.SinkConnectorConfig."""
 
     topics: ListOf = key(
         "topics", (), doc="Topics to read.", importance="high", group=COMMON, width="long", display_name="Topics"

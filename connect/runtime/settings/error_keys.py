@@ -10,7 +10,7 @@ ERRORS: Final = "Error Handling"
 
 
 def dlq_topic_key(*, internal: bool) -> Any:
-    """`errors.deadletterqueue.topic.name`."""
+    """Return the key `errors.deadletterqueue.topic.name`."""
     return key(
         "errors.deadletterqueue.topic.name",
         "",
@@ -22,7 +22,7 @@ def dlq_topic_key(*, internal: bool) -> Any:
 
 
 def dlq_replication_factor_key(*, internal: bool) -> Any:
-    """`errors.deadletterqueue.topic.replication.factor`."""
+    """Return the key `errors.deadletterqueue.topic.replication.factor`."""
     return key(
         "errors.deadletterqueue.topic.replication.factor",
         3,
@@ -34,7 +34,7 @@ def dlq_replication_factor_key(*, internal: bool) -> Any:
 
 
 def dlq_headers_key(*, default: bool, internal: bool) -> Any:
-    """`errors.deadletterqueue.context.headers.enable`."""
+    """Return the key `errors.deadletterqueue.context.headers.enable`."""
     return key(
         "errors.deadletterqueue.context.headers.enable",
         default,
@@ -46,7 +46,7 @@ def dlq_headers_key(*, default: bool, internal: bool) -> Any:
 
 
 def limit_count_key() -> Any:
-    """`errors.tolerance.limit.count`."""
+    """Return the key `errors.tolerance.limit.count`."""
     return key(
         "errors.tolerance.limit.count",
         None,
@@ -57,7 +57,7 @@ def limit_count_key() -> Any:
 
 
 def limit_ratio_key() -> Any:
-    """`errors.tolerance.limit.ratio`."""
+    """Return the key `errors.tolerance.limit.ratio`."""
     return key(
         "errors.tolerance.limit.ratio",
         None,
@@ -69,7 +69,7 @@ def limit_ratio_key() -> Any:
 
 
 def limit_window_key() -> Any:
-    """`errors.tolerance.limit.window.ms`."""
+    """Return the key `errors.tolerance.limit.window.ms`."""
     return key(
         "errors.tolerance.limit.window.ms",
         60_000,

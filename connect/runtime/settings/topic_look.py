@@ -34,7 +34,9 @@ class TopicLook:
     """Asks the brokers that a connector's producer writes to. Owned by one thread."""
 
     def __init__(self, worker: Mapping[str, str], producer: Mapping[str, str], client_id: str) -> None:
-        """`producer`: the connector's `producer.override.` settings without that prefix. Connects to nothing."""
+        """Keep the settings; connect to nothing. `producer`: the connector's `producer.override.` settings without that
+        prefix.
+        """
         addresses = {key: value for key, value in producer.items() if key.startswith(_ADDRESSES)}
         self._settings = consumer_settings(worker, addresses, client_id=client_id).properties
         self._admin: TopicAdmin | None = None

@@ -1,4 +1,4 @@
-"""The worker's settings: Kafka Connect's keys, from a Java properties file or YAML.
+"""Holds the worker's settings: Kafka Connect's keys, from a Java properties file or YAML.
 
 Parsing is elsewhere; no I/O here.
 """

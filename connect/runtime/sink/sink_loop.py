@@ -206,7 +206,9 @@ class SinkLoop:
         self._figures.add("bytes_total", raw.size_bytes)
 
     def _decode(self, tp: TopicPartition, raw: RawBatch, stop: threading.Event) -> list[Batch] | None:
-        """The rows as batches, tried again within errors.retry.timeout; None when stop or a rebalance came first."""
+        """Return the rows as batches, tried again within errors.retry.timeout; None when stop or a rebalance came
+        first.
+        """
         delays = delays_s(self._retry_delay_max_s)
         while True:
             try:

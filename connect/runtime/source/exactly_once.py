@@ -1,4 +1,5 @@
-"""Which sources write in transactions, and when a transaction ends. Pure, but for what a connector asks while it runs.
+"""Decides which sources write in transactions, and when a transaction ends. Pure, but for what a connector asks while
+it runs.
 
 Source of the rules: KIP-618; org.apache.kafka.connect.runtime.ExactlyOnceWorkerSourceTask (Kafka 4.1).
 """
@@ -16,7 +17,7 @@ WORKER_SUPPORT: Final = "exactly.once.source.support"
 
 
 def uses_transactions(worker: WorkerConfig, config: Mapping[str, str]) -> bool:
-    """Rows and offsets of this source connector go in one transaction.
+    """Tell if rows and offsets of this source connector go in one transaction.
 
     As in Kafka Connect every source does so where the worker's file says enabled; where the file is silent, those do
     that require it. A raw configuration may hold a placeholder: until it is resolved it counts as required.
@@ -47,7 +48,7 @@ class Wish(StrEnum):
 
 
 class ConnectorTransactions:
-    """The `TransactionContext` of the contract. Owned by the task thread."""
+    """Implements the `TransactionContext` of the contract. It is owned by the task thread."""
 
     def __init__(self) -> None:
         self._wish: Wish | None = None

@@ -1,4 +1,4 @@
-"""Which source offsets are safe to store. No I/O, no clock, no threads.
+"""Decides which source offsets are safe to store. No I/O, no clock, no threads.
 
 The law: an offset is given out only when its batch, and every batch of the same source partition before it, is
 delivered or was dropped on purpose. One stuck Kafka topic does not hold the offsets of other source partitions.

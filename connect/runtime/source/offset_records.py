@@ -20,7 +20,7 @@ Primitive = str | int | float | bool | None
 
 
 def encode_key(connector: str, partition: Mapping[str, object]) -> bytes:
-    """The record key of a source partition. ConnectError when a member is no JSON primitive."""
+    """Return the record key of a source partition. Raise ConnectError when a member is no JSON primitive."""
     return _compact([connector, _primitives(partition, connector)])
 
 
@@ -42,7 +42,9 @@ def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
 
 
 class OffsetTable:
-    """The newest offset of every source partition of every connector, as read from the topic. One thread writes it."""
+    """Holds the newest offset of every source partition of every connector, as read from the topic. One thread writes
+    it.
+    """
 
     def __init__(self) -> None:
         self._offsets: dict[tuple[str, str], tuple[bytes, dict[str, object]]] = {}
@@ -67,17 +69,17 @@ class OffsetTable:
         return True
 
     def get(self, connector: str, partition: Mapping[str, object]) -> dict[str, object] | None:
-        """The stored offset of a source partition."""
+        """Return the stored offset of a source partition; None when there is none."""
         found = self._offsets.get((connector, partition_key(partition)))
         return None if found is None else dict(found[1])
 
     def key(self, connector: str, partition: Mapping[str, object]) -> bytes:
-        """The key bytes to write: those already stored, else freshly encoded."""
+        """Return the key bytes to write: those already stored, else freshly encoded."""
         found = self._offsets.get((connector, partition_key(partition)))
         return encode_key(connector, partition) if found is None else found[0]
 
     def of_connector(self, connector: str) -> list[SourcePosition]:
-        """All stored positions of a connector."""
+        """Return all stored positions of a connector."""
         found = [
             (decode_key(key), offset) for (name, _), (key, offset) in list(self._offsets.items()) if name == connector
         ]

@@ -1,4 +1,4 @@
-"""Source offsets in Kafka: read by every task host, written behind delivered rows. Never a local file."""
+"""Keeps source offsets in Kafka: read by every task host, written behind delivered rows. Never a local file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class OffsetStore:
-    """The offsets topic as a table. Shared by the tasks of a host; the log's reader thread is the only writer of it."""
+    """Holds the offsets topic as a table. The tasks of a host share it; the log's reader thread alone writes it."""
 
     def __init__(self, kv_log: KeyValueLog, table: OffsetTable, topic: str) -> None:
         self._log = kv_log
@@ -27,7 +27,7 @@ class OffsetStore:
 
     @property
     def topic(self) -> str:
-        """The name of the offsets topic."""
+        """Return the name of the offsets topic."""
         return self._topic
 
     def read_to_end(self, deadline: Deadline) -> None:
@@ -35,11 +35,11 @@ class OffsetStore:
         self._log.read_to_end(deadline)
 
     def get(self, connector: str, partition: Mapping[str, object]) -> dict[str, object] | None:
-        """The stored offset of a source partition."""
+        """Return the stored offset of a source partition; None when there is none."""
         return self._table.get(connector, partition)
 
     def key(self, connector: str, position: SourcePosition) -> bytes:
-        """The record key of a position: the bytes already stored, else new ones."""
+        """Return the record key of a position: the bytes already stored, else new ones."""
         return self._table.key(connector, position.partition)
 
     def store(self, connector: str, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
@@ -56,11 +56,11 @@ class OffsetStore:
         return [self._log.put(*self._table.record(connector, position)) for position in positions]
 
     def positions(self, connector: str) -> list[SourcePosition]:
-        """All stored positions of a connector."""
+        """Return all stored positions of a connector."""
         return self._table.of_connector(connector)
 
     def batch(self, connector: str, positions: Sequence[SourcePosition]) -> RawBatch:
-        """The records of positions, for a transaction of the task's own producer."""
+        """Return the records of positions, for a transaction of the task's own producer."""
         import pyarrow as pa
 
         records = [self._table.record(connector, position) for position in positions]
@@ -69,7 +69,7 @@ class OffsetStore:
 
 
 class SourceOffsets:
-    """The offsets of one connector: in its own topic with a copy in the worker's, or in the worker's alone.
+    """Holds the offsets of one connector: in its own topic with a copy in the worker's, or in the worker's alone.
 
     Rules of org.apache.kafka.connect.storage.ConnectorOffsetBackingStore (Kafka 4.1): what the connector's topic lacks
     is read from the worker's; the copy is best effort, except that an offset is removed from the worker's topic first,
@@ -84,7 +84,7 @@ class SourceOffsets:
 
     @property
     def topic(self) -> str:
-        """The name of the topic whose offsets count first."""
+        """Return the name of the topic whose offsets count first."""
         return self._store.topic
 
     def read_to_end(self, deadline: Deadline) -> None:
@@ -94,20 +94,20 @@ class SourceOffsets:
         self._store.read_to_end(deadline)
 
     def get(self, partition: Mapping[str, object]) -> dict[str, object] | None:
-        """The stored offset of a source partition."""
+        """Return the stored offset of a source partition; None when there is none."""
         found = self._store.get(self._connector, partition)
         if found is None and self._fallback is not None:
             found = self._fallback.get(self._connector, partition)
         return found
 
     def positions(self) -> list[SourcePosition]:
-        """All stored offsets; those of the first topic replace those of the other."""
+        """Return all stored offsets; those of the first topic replace those of the other."""
         older = () if self._fallback is None else self._fallback.positions(self._connector)
         found = {partition_key(p.partition): p for p in (*older, *self._store.positions(self._connector))}
         return list(found.values())
 
     def key(self, position: SourcePosition) -> bytes:
-        """The record key of a position."""
+        """Return the record key of a position."""
         return self._store.key(self._connector, position)
 
     def batch(self, positions: Sequence[SourcePosition]) -> RawBatch:

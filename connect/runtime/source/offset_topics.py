@@ -36,7 +36,7 @@ def own_topic(worker: WorkerConfig, config: SourceConnectorConfig, *, transactio
 
 
 def workers_topic(worker: WorkerConfig) -> InternalTopic:
-    """The worker's offsets topic."""
+    """Return the worker's offsets topic."""
     return InternalTopic(
         TopicSpec(
             worker.offset_storage_topic,
@@ -52,7 +52,7 @@ def workers_topic(worker: WorkerConfig) -> InternalTopic:
 
 
 def connectors_topic(worker: WorkerConfig, name: str) -> InternalTopic:
-    """A connector's own offsets topic, with the worker's settings for such topics."""
+    """Return a connector's own offsets topic, with the worker's settings for such topics."""
     topic = workers_topic(worker)
     spec = replace(topic.spec, name=name)
     return replace(topic, spec=spec, key="offsets.storage.topic", set_in="connector configuration")
@@ -72,7 +72,7 @@ def explicit(worker: WorkerConfig, prefix: str) -> frozenset[str]:
 
 
 def compacted(worker: WorkerConfig, prefix: str) -> dict[str, str]:
-    """The topic configs among the worker's keys with this prefix. Anything but plain compaction loses state."""
+    """Return the topic configs among the worker's keys with this prefix. Anything but plain compaction loses state."""
     given = {k: v for k, v in worker.with_prefix(prefix).items() if k not in _NOT_CONFIGS}
     return {**given, "cleanup.policy": "compact"}
 

@@ -26,7 +26,7 @@ def meant(given: Positions, stored: Positions, stored_as_shown: Positions) -> Po
 
 
 def has_mask(value: object) -> bool:
-    """Whether a text in a value, however deep, holds a mask."""
+    """Tell if a text in a value, however deep, holds a mask."""
     if isinstance(value, Mapping):
         return any(has_mask(key) or has_mask(one) for key, one in value.items())
     if isinstance(value, list | tuple):

@@ -38,14 +38,14 @@ PAUSED_WAIT_S = 0.2
 
 
 class Delivery(Protocol):
-    """How rows and offsets reach Kafka. Owned by the task thread."""
+    """Brings rows and offsets to Kafka. It is owned by the task thread."""
 
     held_up: str | None
     """What has waited for Kafka since the flush before the last one, in a sentence."""
 
     @property
     def expects_more(self) -> bool:
-        """Whether rows that were sent become visible only after the next poll, which is to be a short one."""
+        """Tell if rows that were sent become visible only after the next poll, which is to be a short one."""
 
     def send(
         self,
@@ -75,7 +75,7 @@ class Delivery(Protocol):
         """Raise what went wrong with rows in flight."""
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
-        """Whether to flush now. `polled`: a batch was sent just before; `interval_over`: the flush interval is."""
+        """Tell if to flush now. `polled`: a batch was sent just before; `interval_over`: the flush interval is."""
 
 
 class Flush(Protocol):

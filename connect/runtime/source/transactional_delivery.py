@@ -158,7 +158,7 @@ class ExactlyOnceDelivery:
         return committed
 
     def _ends(self, deadline: Deadline, *, pending: bool) -> bool:
-        """Whether there is something to commit now."""
+        """Tell if there is something to commit now."""
         if self._transactions is not None:
             wish = None if pending else self._transactions.take()
             if wish is None:

@@ -107,7 +107,7 @@ class Conditions:
 
 
 def one_line(error: BaseException) -> str:
-    """An error as one line: its own words, else its type."""
+    """Return an error as one line: its own words, else its type."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
 
@@ -131,5 +131,5 @@ def held_up(reason: str, waiting_for: str) -> Condition:
 
 
 def hidden(condition: Condition, hide: Callable[[str], str]) -> Condition:
-    """The condition with the values of config providers taken out of its reason."""
+    """Return the condition with the values of config providers taken out of its reason."""
     return replace(condition, reason=hide(condition.reason))

@@ -1,4 +1,4 @@
-"""What others ask of a running task: stop, pause, resume. The host's reading thread asks, the task's obeys."""
+"""Holds what others ask of a running task: stop, pause, resume. The host's reading thread asks, the task's obeys."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Control:
 
     @property
     def stopping(self) -> bool:
-        """Whether the task is asked to end."""
+        """Tell if the task is asked to end."""
         return self.stop.is_set()
 
     @property
     def paused(self) -> bool:
-        """Whether the task is asked to rest."""
+        """Tell if the task is asked to rest."""
         return self._paused
 
     def heard(self) -> None:

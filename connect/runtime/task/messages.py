@@ -149,7 +149,7 @@ class TaskBuilt:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """A run's new state. `state` None: the run has ended as it was asked to. `trace` goes with FAILED.
+    """Reports a run's new state. `state` None: the run has ended as it was asked to. `trace` goes with FAILED.
 
     `retriable`: the failure may go away by itself, so a restart makes sense. `topics`: topics used since the last word.
     """
@@ -161,7 +161,7 @@ class TaskState:
     trace: str | None = None
     retriable: bool = False
     reason: str | None = None
-    """With FAILED, the error in one line."""
+    """Holds, with FAILED, the error in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class TaskCondition:
 
 @dataclass(frozen=True, slots=True)
 class TopicsUsed:
-    """Topics that a task wrote to or read from for the first time."""
+    """Reports topics that a task wrote to or read from for the first time."""
 
     connector: str
     task: int
@@ -204,7 +204,9 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Metrics of the host's tasks since their start: `figures["name-0"][metric] = value`, and of the process itself."""
+    """Reports metrics of the host's tasks since their start: `figures["name-0"][metric] = value`, and of the process
+    itself.
+    """
 
     tasks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     process: Mapping[str, float] = field(default_factory=dict)
@@ -212,7 +214,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class LoggersKnown:
-    """The names of the host's loggers."""
+    """Reports the names of the host's loggers."""
 
     names: Sequence[str]
 
@@ -226,12 +228,12 @@ _KINDS = {cls.__name__: cls for cls in (*get_args(ToHost), *get_args(ToWorker))}
 
 
 def encode(message: Message) -> bytes:
-    """One line of JSON, newline included."""
+    """Return the message as one line of JSON, newline included."""
     return json.dumps({"message": type(message).__name__, **asdict(message)}).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:
-    """The message of a line. ValueError when it is none of ours."""
+    """Return the message of a line. Raise ValueError when it is none of ours."""
     members = json.loads(line)
     kind = _KINDS.get(members.pop("message", ""))
     if kind is None:

@@ -15,7 +15,7 @@ _NOTHING: Final = nullcontext()
 
 
 class TaskFigures:
-    """Counters and gauges by name, unit last. Reading a copy from another thread is safe under the GIL."""
+    """Holds counters and gauges by name, unit last. Reading a copy from another thread is safe under the GIL."""
 
     def __init__(
         self, on_stage: Callable[[str], None] | None = None, *, clock_s: Callable[[], float] = time.time
@@ -50,7 +50,7 @@ class TaskFigures:
         self._caught_up_s = at_s
 
     def is_behind(self) -> bool:
-        """Whether a source that tells its lag has not caught up since it began, or not within the last seconds."""
+        """Tell if a source that tells its lag has not caught up since it began, or not within the last seconds."""
         if self._caught_up_s is None:
             return False
         return self._caught_up_s == self._began_s or self._lag_s(self._caught_up_s) > BEHIND_S
@@ -83,11 +83,11 @@ class TaskFigures:
         return _NOTHING
 
     def stamped(self, raw: RawBatch) -> RawBatch:
-        """The rows as they go to Kafka; with tracing they carry a trace."""
+        """Return the rows as they go to Kafka; with tracing they carry a trace."""
         return raw
 
     def snapshot(self) -> dict[str, float]:
-        """The present values of all metrics."""
+        """Return the present values of all metrics."""
         values = dict(self._values)
         if self._caught_up_s is not None:
             # Here, as a task that waits for Kafka is not asked, and its lag grows all the same.

@@ -53,7 +53,7 @@ class TracedFigures(TaskFigures):
 
     @contextmanager
     def span(self, name: str) -> Iterator[None]:
-        """A span below the current one."""
+        """Open a span below the current one."""
         with self._tracer.start_as_current_span(name, attributes=self._attributes):
             yield
 
@@ -74,7 +74,7 @@ class TracedFigures(TaskFigures):
             yield
 
     def stamped(self, raw: RawBatch) -> RawBatch:
-        """The rows with the current trace for those that carry none."""
+        """Return the rows with the current trace for those that carry none."""
         from opentelemetry import trace
 
         current = trace.get_current_span().get_span_context()

@@ -1,4 +1,4 @@
-"""Errors as text for statuses and logs. The caller hides secrets."""
+"""Writes errors as text for statuses and logs. The caller hides secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which topics a task touched lately, so that the worker can remember them, also after they were reset."""
+"""Remembers which topics a task touched lately, so that the worker can remember them, also after they were reset."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ class UsedTopics:
         self._topics: set[str] = set()
 
     def add(self, topic: str) -> None:
-        """The task wrote to the topic, or read from it."""
+        """Add a topic that the task wrote to, or read from."""
         self._topics.add(topic)
 
     def take(self) -> list[str]:
-        """The topics used since the last call, sorted."""
+        """Return the topics used since the last call, sorted, and forget them."""
         taken, self._topics = self._topics, set()
         return sorted(taken)

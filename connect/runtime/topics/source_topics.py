@@ -78,7 +78,7 @@ class KafkaTopics:
         self._consumer.assign(starts)
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next rows of one partition; None where none came by the deadline."""
+        """Return the next rows of one partition; None where none came by the deadline."""
         if not self._ready and not self._raw:
             self._raw.extend(self._consumer.poll(POLL_RECORDS, deadline))
         if not self._ready and self._raw:
@@ -99,7 +99,7 @@ class KafkaTopics:
         return self._admin.partition_counts([topic], deadline)[topic]
 
     def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
-        """Every entry, the newest of a key last."""
+        """Yield every entry of the topic's partition, the newest of a key last."""
         place = TopicPartition(topic, partition)
         start = self._admin.beginning_offsets([place], deadline)[place]
         end = self._admin.end_offsets([place], deadline, committed_only=True)[place]
