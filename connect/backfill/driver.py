@@ -35,7 +35,7 @@ from connect.kafka.client.errors import FencedError
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 from connect.runtime.settings.worker_config import WorkerConfig
 
 _KAFKA_S: Final = 60.0

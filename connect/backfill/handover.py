@@ -17,9 +17,9 @@ from connect.backfill.job.topic_source import topic_offset, topic_position
 from connect.client.rest import ConnectClient
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
-from connect.runtime.build.connector_settings import ConnectorParts
 from connect.runtime.calls.group_calls import group_admin, group_of
 from connect.runtime.calls.kafka_calls import fence
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.source.ledger import partition_key
 
 _KAFKA_S: Final = 60.0

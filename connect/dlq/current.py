@@ -12,9 +12,9 @@ from connect.dlq.source_rows import batches_of
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.clients import Clients
-from connect.runtime.build.connector_settings import ConnectorParts
-from connect.runtime.build.task_parts import connector_plugin
+from connect.runtime.parts.clients import Clients
+from connect.runtime.parts.connector_settings import ConnectorParts
+from connect.runtime.parts.task_parts import connector_plugin
 from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.tolerance import BadRow
 from connect.runtime.settings.worker_config import WorkerConfig

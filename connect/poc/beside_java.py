@@ -26,7 +26,7 @@ from connect.poc.sandbox.timeline import rate
 from connect.poc.sandbox.topic_rows import TopicRows
 from connect.poc.source.java_cluster import JavaCluster
 from connect.poc.source.source_run import SourceRun, SourceRunner
-from connect.runtime.build.task_parts import connector_plugin
+from connect.runtime.parts.task_parts import connector_plugin
 
 COMPARED: Final = 10_000
 """At most so many records of each partition are compared part by part."""

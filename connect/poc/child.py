@@ -29,7 +29,7 @@ from connect.poc.sink.sink_sample import reading_settings, take_sink_sample
 from connect.poc.sink.sink_schema_change import RECORDS, changed_records
 from connect.poc.source.sample import take_sample
 from connect.poc.source.source_schema_change import try_changes
-from connect.runtime.build.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorParts, ConnectorSettings
 
 HASH_BYTES: Final = 12
 Asked = Mapping[str, Any]

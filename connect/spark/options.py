@@ -11,7 +11,7 @@ from connect.api.connector import Connector
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.plugin import PluginKind
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_connector
+from connect.runtime.parts.task_parts import build_connector
 
 _OWN: Final = "connect."
 _SPLIT_ROWS: Final = "connect.split.rows"

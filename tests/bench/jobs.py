@@ -19,10 +19,10 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.clients import Clients
-from connect.runtime.build.task_parts import build_connector
 from connect.runtime.host.agent import look_for_cycles_rarely
 from connect.runtime.host.task_run import TaskRun
+from connect.runtime.parts.clients import Clients
+from connect.runtime.parts.task_parts import build_connector
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
 from tests.bench import backfill_jobs, memory_source, null_sink, sql_jobs, sql_sink_jobs

@@ -21,7 +21,7 @@ from connect.api.plugin import Plugin
 from connect.api.records import Batch, Column, Consumed, Header, TopicPartition
 from connect.api.schema import DATE, TIME, TIMESTAMP, Schema
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_chain
+from connect.runtime.parts.task_parts import build_chain
 from connect.runtime.records.chain import apply_chain
 from connect.runtime.settings.connector_config import SinkConnectorConfig
 from connect.transforms.plugin import connect_plugins

@@ -7,7 +7,7 @@ from typing import Any, Final
 from connect.api.records import Column
 from connect.api.transform import Transform
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_chain
+from connect.runtime.parts.task_parts import build_chain
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 from connect.testing.drivers import SourceDriver
 from connect.testing.equality import difference

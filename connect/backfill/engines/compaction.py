@@ -10,7 +10,7 @@ from connect.api.optional.compaction import CompactableSink, CompactedFiles, Fil
 from connect.backfill.engines.spark import SparkEngine, collected
 from connect.backfill.job.spec import Engine
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_connector
+from connect.runtime.parts.task_parts import build_connector
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from connect.api.schema import Schema
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.topic_source import TopicSource
 from connect.lib.deadline import Deadline
-from connect.runtime.build.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorParts, ConnectorSettings
 
 _LOAD_S: Final = 10.0
 _LETTERS: Final = "errors.deadletterqueue.topic.name"

@@ -16,7 +16,7 @@ from connect.kafka.consume.log_reader import Settings, Span, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.lib.javatext.regex import compile_pattern
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.settings.connector_config import SinkConnectorConfig
 from connect.runtime.source.offset_topics import without_group
 

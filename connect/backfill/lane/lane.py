@@ -23,7 +23,7 @@ from connect.kafka.client.errors import FatalProducerError, FencedError
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.task.messages import TaskId
 
 _READ_S: Final = 60.0

@@ -11,7 +11,7 @@ from connect.api.records import Batch
 from connect.backfill.job.parts import ChunkRest, Part, Rejected, record_parts, rows_read
 from connect.backfill.lane.read_ahead import ReadAhead
 from connect.lib.deadline import Deadline
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.pipeline import Encoded, SourcePipeline
 from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.source_letters import SourceDeadLetters

@@ -15,7 +15,7 @@ from connect.backfill.job.topic_source import TopicReader, reader_settings
 from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.chain import Reject, apply_chain
 from connect.runtime.records.pipeline import bad_sink_rows
 from connect.runtime.records.tolerance import Origin, Stage, Tolerance, bad_rows

@@ -10,7 +10,7 @@ from connect.api.errors import ConnectError
 from connect.api.optional.bulk import KeyedReader
 from connect.backfill.job.kinds import bulk_source
 from connect.kafka.raw import RawBatch
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.pipeline import SourcePipeline
 from connect.runtime.records.tolerance import BadRow, ToleranceExceededError
 

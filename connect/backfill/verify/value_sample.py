@@ -15,7 +15,7 @@ from connect.api.optional.bulk import BulkReader, RejectingReader, Split
 from connect.backfill.job.markers import ChunkState
 from connect.backfill.verify.topic_records import digests
 from connect.backfill.verify.verdict import ValuesVerdict
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.pipeline import SourcePipeline
 
 ROWS_AT_MOST: Final = 100_000

@@ -12,7 +12,7 @@ from typing import Any
 from connect.cluster.model.operations import RequestError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import Validator
-from connect.runtime.build.clients import Clients
+from connect.runtime.parts.clients import Clients
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 

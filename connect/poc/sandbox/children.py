@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from connect.lib import python_child
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 GRACE_S: Final = 20.0
 """A child that does not answer is ended so long after its own time is over."""

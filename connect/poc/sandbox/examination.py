@@ -11,7 +11,7 @@ from connect.api.optional.findings import Aspect, ExaminingConnector, Finding, W
 from connect.lib.deadline import Deadline
 from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.result import Check, Outcome, Table
-from connect.runtime.build.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorParts, ConnectorSettings
 
 LIMIT_S: Final = 30.0
 _ORDER: Final = (Outcome.NOT_TESTED, Outcome.PASS, Outcome.WARN, Outcome.FAIL)

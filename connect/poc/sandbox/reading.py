@@ -11,7 +11,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, batches_of
 from connect.api.topics import SourceTopics
 from connect.lib.deadline import Deadline
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 
 _POLL_S: Final = 1.0
 _EMPTY_POLLS: Final = 3

@@ -11,7 +11,7 @@ from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column
 from connect.kafka.raw import RawBatch
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 
 KEY: Final = s.struct({"id": s.INT64}, name="Key")
 VALUE: Final = s.struct(

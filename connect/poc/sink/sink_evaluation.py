@@ -33,7 +33,7 @@ from connect.poc.source.delivery_check import KILLS
 from connect.poc.source.sample_checks import DISCOVER, ROUND_TRIP
 from connect.poc.source.source_run import SourceRun
 from connect.poc.source.throughput_check import THROUGHPUT
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 _AFTER_SAMPLE = (ROUND_TRIP, THROUGHPUT, KILLS, SCHEMA_CHANGE)
 

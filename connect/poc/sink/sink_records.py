@@ -21,7 +21,7 @@ from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.copies import write_records
 from connect.poc.sandbox.sandbox import Sandbox
 from connect.poc.sandbox.topic_rows import ends_of
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 LIMIT_S: Final = 60.0
 

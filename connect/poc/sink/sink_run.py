@@ -18,7 +18,7 @@ from connect.poc.sandbox.sandbox import Sandbox
 from connect.poc.sandbox.timeline import Reading, scrape
 from connect.poc.sink.trial import Trial
 from connect.poc.source.source_run import THROTTLE
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 QUIET_S: Final = 3.0
 """A sink that has committed some rows, and none for so long, keeps the others until more rows come."""

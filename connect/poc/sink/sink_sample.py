@@ -13,7 +13,7 @@ from connect.kafka.client.settings import consumer_settings
 from connect.kafka.consume.log_reader import Span, read_spans
 from connect.lib.deadline import Deadline
 from connect.poc.source.sample import EXAMPLE_CHARS, FieldTypes, named_type, note_refusal, types_of
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.tolerance import BadRow
 
 

@@ -12,7 +12,7 @@ from connect.api.records import Column
 from connect.kafka.raw import RawBatch
 from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome
 from connect.poc.sink.sink_run import SinkRun
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 
 FIELD: Final = "connect_poc_added"
 RECORDS: Final = 100

@@ -11,7 +11,7 @@ from typing import Any, Final
 from connect.api.errors import ConnectError
 from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.left_behind import left_targets, note_target
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 LIMIT_S: Final = 120.0
 

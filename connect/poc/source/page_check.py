@@ -14,8 +14,8 @@ from typing import Final
 from connect.lib.deadline import Deadline
 from connect.lib.key_role import KeyRole
 from connect.poc.sandbox.reading import read_batches
-from connect.runtime.build.connector_settings import ConnectorParts
-from connect.runtime.build.task_parts import connector_plugin
+from connect.runtime.parts.connector_settings import ConnectorParts
+from connect.runtime.parts.task_parts import connector_plugin
 
 PART: Final = 3
 """The other pages are a third as large."""

@@ -16,7 +16,7 @@ from connect.lib.deadline import Deadline
 from connect.poc.sandbox.reading import read_batches
 from connect.poc.source.page_check import PageComparison, compare_pages
 from connect.poc.source.type_forms import in_avro, in_json
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.tolerance import BadRow
 from connect.testing.equality import difference
 

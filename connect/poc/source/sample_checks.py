@@ -9,7 +9,7 @@ from connect.poc.sandbox.children import GRACE_S, asked_of, reason_of
 from connect.poc.sandbox.result import Check, Outcome, Table, counted
 from connect.poc.sandbox.row_values import without_values
 from connect.poc.source.type_check import TYPES, judge_types
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 DISCOVER = (3, "Discovery")
 ROUND_TRIP = (5, "Round trip")

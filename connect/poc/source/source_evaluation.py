@@ -26,8 +26,8 @@ from connect.poc.source.sample_checks import CURSOR, DISCOVER, check_sample
 from connect.poc.source.source_run import SourceRun, SourceRunner
 from connect.poc.source.source_schema_change import ChangeSeen, judge_source_change
 from connect.poc.source.throughput_check import THROUGHPUT, judge_throughput
-from connect.runtime.build.connector_settings import ConnectorSettings
-from connect.runtime.build.task_parts import connector_plugin
+from connect.runtime.parts.connector_settings import ConnectorSettings
+from connect.runtime.parts.task_parts import connector_plugin
 
 CHUNK_ROWS: Final = 30_000
 CHUNK_BYTES: Final = 32 * 2**20

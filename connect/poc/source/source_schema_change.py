@@ -19,7 +19,7 @@ from connect.lib.deadline import Deadline
 from connect.poc.sandbox.reading import read_batches
 from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome, Table
 from connect.poc.source.table_changes import Change, changed, changes_of, shown_in, table_of
-from connect.runtime.build.connector_settings import ConnectorParts
+from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.tolerance import BadRow
 
 ROWS: Final = 1000

@@ -9,7 +9,7 @@ from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
-from connect.runtime.build.clients import Clients
+from connect.runtime.parts.clients import Clients
 from connect.runtime.task.messages import Call, Method
 
 GROUP_CALLS: Final[frozenset[Method]] = frozenset({"list_topics", "read_group", "alter_group", "delete_group"})

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
-from connect.runtime.build.clients import Clients
+from connect.runtime.parts.clients import Clients
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 from connect.runtime.task.messages import Call, Method, TaskId
 

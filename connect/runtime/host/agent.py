@@ -21,9 +21,9 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.clients import Clients
 from connect.runtime.host.agent_metrics import AgentFigures
 from connect.runtime.host.task_run import TaskRun
+from connect.runtime.parts.clients import Clients
 from connect.runtime.settings.backoff import delays_s
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.offset_topics import workers_topic

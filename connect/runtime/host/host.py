@@ -23,8 +23,6 @@ from connect.api.connector import MonitoringConnector
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.clients import Clients
-from connect.runtime.build.task_parts import build_connector
 from connect.runtime.calls.connector_answers import answer_connector_call
 from connect.runtime.calls.group_calls import GROUP_CALLS, answer_group_call
 from connect.runtime.calls.kafka_calls import KAFKA_CALLS, answer_kafka_call, stored_of
@@ -32,6 +30,8 @@ from connect.runtime.host import crash_report
 from connect.runtime.host.crash_report import Stages
 from connect.runtime.host.freed_memory import give_back_freed_memory
 from connect.runtime.host.task_run import TaskRun
+from connect.runtime.parts.clients import Clients
+from connect.runtime.parts.task_parts import build_connector
 from connect.runtime.settings.config_secrets import secret_texts
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.shown_positions import shown

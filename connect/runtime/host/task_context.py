@@ -10,7 +10,7 @@ from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
 from connect.api.topics import SourceTopics
 from connect.lib.deadline import Deadline
-from connect.runtime.build.clients import Clients
+from connect.runtime.parts.clients import Clients
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.source.exactly_once import ConnectorTransactions
 from connect.runtime.source.offset_store import SourceOffsets

@@ -17,11 +17,11 @@ from connect.api.connector import SinkTask, SourceTask
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.kafka.client.errors import AbortableError, FencedError
 from connect.lib.deadline import Deadline
-from connect.runtime.build.clients import Clients
-from connect.runtime.build.connector_settings import ConnectorParts
-from connect.runtime.build.task_parts import connector_plugin
 from connect.runtime.host.crash_report import Stages
 from connect.runtime.host.task_context import TaskContext
+from connect.runtime.parts.clients import Clients
+from connect.runtime.parts.connector_settings import ConnectorParts
+from connect.runtime.parts.task_parts import connector_plugin
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig

@@ -14,7 +14,7 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connect.poc.sandbox.left_behind import left_targets
 from connect.poc.sink.trial import Trial
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 from connect.tools.services.process.polling import poll_until
 
 LIMIT_S = 180.0

@@ -13,7 +13,7 @@ from connect.poc.sandbox import children
 from connect.poc.sandbox.examination import examine
 from connect.poc.sandbox.result import Outcome, Result
 from connect.poc.source.sample_checks import check_sample
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WORKER = {

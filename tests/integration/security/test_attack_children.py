@@ -23,7 +23,7 @@ from connect.convert.protobuf.compile import compile_proto
 from connect.plugins.catalog import Catalog
 from connect.poc.sandbox.children import asked_of
 from connect.rest.jobs.evaluation_jobs import EvaluationJobs
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 from connect.tools.services import KafkaEndpoint, RegistryEndpoint
 
 NAMES = ("connect", "grpc_tools", "multiprocessing", "socket", "json", "pyspark", "sitecustomize")

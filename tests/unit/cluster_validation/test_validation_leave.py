@@ -7,7 +7,7 @@ from sample_plugins import worker_config
 
 from connect.cluster.validation.check import Validator
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_chain, build_connector
+from connect.runtime.parts.task_parts import build_chain, build_connector
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 
 SOURCE = {"connector.class": "FileStreamSource", "name": "k", "topic": "a", "file": "/data/rows.txt"}

@@ -9,7 +9,7 @@ from connect.api.records import Batch, Column
 from connect.poc.sandbox.result import Outcome
 from connect.poc.source.source_schema_change import ChangeSeen, judge_source_change, tried
 from connect.poc.source.table_changes import ADDED, changed, changes_of, shown_in, table_of
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TABLE = s.struct({"id": s.INT32, "text": s.STRING, "n": s.INT32.as_optional()}, name="t")

@@ -18,7 +18,7 @@ from connect.poc.sink.sink_delivery import compare_targets, judge_sink_delivery
 from connect.poc.sink.sink_records import newest_spans, wanted_topics
 from connect.poc.sink.sink_run import SinkRun
 from connect.poc.sink.sink_schema_change import FIELD, changed_records, has_registry, judge_schema_change
-from connect.runtime.build.connector_settings import ConnectorSettings
+from connect.runtime.parts.connector_settings import ConnectorSettings
 
 TP = TopicPartition("t", 0)
 KEPT = {"t-0": list(range(10))}

@@ -11,7 +11,7 @@ from connect.api import schema as s
 from connect.api.records import Batch, Column
 from connect.kafka.raw import RawBatch
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.chain import Link
 from connect.runtime.records.pipeline import SinkPipeline, SourcePipeline
 from connect.runtime.records.record_sizes import RecordSizes, RecordTooLargeError

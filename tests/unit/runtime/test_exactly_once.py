@@ -9,7 +9,7 @@ from connect.api.records import SourcePosition
 from connect.kafka.client.errors import AbortableError
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
-from connect.runtime.build.clients import Clients
+from connect.runtime.parts.clients import Clients
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source import transactional_delivery
 from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions, uses_transactions
@@ -261,7 +261,7 @@ def test_brokers_wait_longer_than_a_transaction_of_an_interval_is_open(
     monkeypatch, open_s, worker, connector, expected
 ):
     made = []
-    monkeypatch.setattr("connect.runtime.build.clients.BatchProducer", made.append)
+    monkeypatch.setattr("connect.runtime.parts.clients.BatchProducer", made.append)
     clients = Clients(WorkerConfig.parse({**WORKER, **worker}), None)
     clients.transactional_producer(TaskId("c", 0), connector, open_s)
     assert made[0].get(KEY) == expected

@@ -11,7 +11,7 @@ from fake_kafka import FakeConsumer, FakeKafka, FakeProducer, KilledError
 from connect.api.errors import RejectedRowsError
 from connect.api.records import TopicPartition
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.chain import Link
 from connect.runtime.records.dead_letter import DeadLetters
 from connect.runtime.records.pipeline import SinkPipeline

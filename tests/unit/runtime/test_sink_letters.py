@@ -7,7 +7,7 @@ from fake_kafka import FakeConsumer, FakeKafka, FakeProducer, KilledError
 
 from connect.api.records import TopicPartition
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.dead_letter import DeadLetters
 from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget

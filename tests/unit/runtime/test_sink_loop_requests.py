@@ -10,7 +10,7 @@ from fake_kafka import FakeConsumer, FakeKafka
 from test_sink_loop_retries import CONFIG, GOOD, LOG
 
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance

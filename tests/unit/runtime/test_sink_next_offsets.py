@@ -9,7 +9,7 @@ import pytest
 
 from connect.kafka.raw import RawBatch
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.chain import Link
 from connect.runtime.records.pipeline import SinkPipeline
 

@@ -9,7 +9,7 @@ from connect.api import schema as s
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch, Column, Header, SourcePosition
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_chain, build_converters
+from connect.runtime.parts.task_parts import build_chain, build_converters
 from connect.runtime.records.chain import Link
 from connect.runtime.records.pipeline import SourcePipeline
 from connect.runtime.records.source_letters import SourceDeadLetters

@@ -17,7 +17,7 @@ from connect.kafka.client.settings import admin_settings, consumer_settings
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.pipeline import Encoded
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance

@@ -7,7 +7,7 @@ from fake_kafka import FakeConsumer, FakeKafka
 from s3_http_store import TP, config
 
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_converters
+from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import LimitExceededError, Tolerance, ToleranceExceededError

@@ -14,7 +14,7 @@ from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_chain
+from connect.runtime.parts.task_parts import build_chain
 from connect.runtime.records.chain import apply_chain
 from connect.runtime.settings.connector_config import SinkConnectorConfig
 from connectors.s3.formats.json_lines import json_lines

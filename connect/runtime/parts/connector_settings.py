@@ -13,17 +13,17 @@ from functools import cached_property
 from connect.api.connector import Connector
 from connect.kafka.client.settings import producer_settings
 from connect.plugins.catalog import Catalog
-from connect.runtime.build.task_parts import build_chain, build_connector, build_converters, connector_plugin
+from connect.runtime.parts.clients import Clients
+from connect.runtime.parts.task_parts import build_chain, build_connector, build_converters, connector_plugin
 from connect.runtime.records.chain import Link
-from connect.runtime.build.clients import Clients
-from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
-from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.records.pipeline import Converters, GiveUp, SinkPipeline, SourcePipeline
 from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.source_letters import SourceDeadLetters
+from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.settings.topic_look import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.task.task_metrics import TaskFigures
 
 _OVERRIDE = "producer.override."
 

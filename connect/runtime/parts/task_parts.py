@@ -15,8 +15,8 @@ from connect.api.plugin import Plugin, PluginKind
 from connect.api.transform import Predicate, Transform
 from connect.plugins.catalog import Catalog
 from connect.runtime.records.chain import Link
-from connect.runtime.settings.connector_config import CommonConnectorConfig
 from connect.runtime.records.pipeline import Converters
+from connect.runtime.settings.connector_config import CommonConnectorConfig
 
 
 def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:

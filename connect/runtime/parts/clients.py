@@ -11,12 +11,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from connect.api.codec import HeaderConverter
-from connect.lib.deadline import Deadline
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connect.kafka.consume.consumer import BatchConsumer
-from connect.kafka.consume.log_reader import read_record
-from connect.kafka.produce.pooled_producer import PooledProducer, ProducerPool, RowProducer
-from connect.kafka.produce.producer import BatchProducer
+from connect.kafka.admin.topics import InternalTopic, TopicAdmin
 from connect.kafka.client.settings import (
     ClientSettings,
     admin_part,
@@ -25,27 +21,31 @@ from connect.kafka.client.settings import (
     producer_settings,
     shares_client,
 )
-from connect.kafka.admin.topics import InternalTopic, TopicAdmin
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.consume.log_reader import read_record
+from connect.kafka.produce.pooled_producer import PooledProducer, ProducerPool, RowProducer
+from connect.kafka.produce.producer import BatchProducer
+from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
-from connect.runtime.settings.config_providers import ConfigProviders, config_providers
-from connect.runtime.settings.config_secrets import secret_texts
-from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.records.dead_letter import DeadLetters
-from connect.runtime.topics.dead_letter_topic import make_dead_letter_topic
-from connect.runtime.source.exactly_once import uses_transactions
-from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.settings.internal_topics import Holds
-from connect.runtime.task.messages import TaskId
-from connect.runtime.source.offset_store import SourceOffsets
-from connect.runtime.source.offset_topics import OpenOffsets, connectors_topic, own_topic, state_topic, without_group
 from connect.runtime.records.pipeline import Converters
 from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.source_letters import SourceDeadLetters
-from connect.runtime.topics.source_topics import KafkaTopics, Refuse
-from connect.runtime.topics.topic_creation import BrokersTopics, CreatedTopics, Topics
+from connect.runtime.settings.config_providers import ConfigProviders, config_providers
+from connect.runtime.settings.config_secrets import secret_texts
+from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.settings.internal_topics import Holds
 from connect.runtime.settings.topic_groups import topic_groups
 from connect.runtime.settings.topic_look import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.exactly_once import uses_transactions
+from connect.runtime.source.offset_store import SourceOffsets
+from connect.runtime.source.offset_topics import OpenOffsets, connectors_topic, own_topic, state_topic, without_group
+from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.topics.dead_letter_topic import make_dead_letter_topic
+from connect.runtime.topics.source_topics import KafkaTopics, Refuse
+from connect.runtime.topics.topic_creation import BrokersTopics, CreatedTopics, Topics
 from connect.telemetry.secret_texts import SECRET_TEXTS
 from connect.telemetry.tracing import is_switched_on, tracer_provider
 
