@@ -1,4 +1,4 @@
-"""A view of the events in Debezium's form: before, after, source, op, ts_ms. A transform; pure.
+"""Turns the events into Debezium's form: before, after, source, op, ts_ms. A transform; pure.
 
 | op | of | before | after |
 | --- | --- | --- | --- |
@@ -41,7 +41,7 @@ class DebeziumEnvelope:
         self._with_cells = config.columns == CELLS
 
     def apply(self, batch: Batch) -> Sequence[Batch]:
-        """The same rows in Debezium's form. RejectedRowsError: some rows are no events."""
+        """Return the same rows in Debezium's form. Raise RejectedRowsError when some rows are no events."""
         if not len(batch):
             return [batch]
         if batch.values.schema is None:
@@ -147,14 +147,17 @@ class DebeziumEnvelope:
 
 
 def _told(topic: str, event: str) -> dict[str, str]:
-    """The members of `source` that come from the topic's name and the kind of the event."""
+    """Return the members of `source` that come from the topic's name and the kind of the event."""
     *_, keyspace, table = ("", "", *topic.split("."))
     told = {"connector": "cassandra", "keyspace": keyspace, "table": table}
     return {**told, "snapshot": str(event == "snapshot").lower(), "event": event} if event else told
 
 
 def _fields(array: pa.Array, schema: s.Schema, name: str) -> dict[str, tuple[s.Schema, pa.Array]]:
-    """The fields of a struct in the value: name -> schema and array. Where the struct is null, its fields are."""
+    """Return the fields of a struct in the value: name -> schema and array.
+
+    Where the struct is null, its fields are.
+    """
     inner = schema.field(name)
     assert inner is not None
     return {f.name: (f.schema, pc.struct_field(array, [name, f.name])) for f in inner.fields}

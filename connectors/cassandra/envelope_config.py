@@ -1,4 +1,7 @@
-"""The settings of the transform to Debezium's form. Imports no Arrow, as it is read wherever plug-ins are listed."""
+"""Declares the settings of the transform to Debezium's form.
+
+Imports no Arrow, as it is read wherever plug-ins are listed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ CELLS: Final = "cells"
 
 
 class EnvelopeConfig(Config):
-    """The setting for the form of columns."""
+    """Declares the setting for the form of columns."""
 
     columns: Annotated[String, one_of(CELLS, "values")] = key(
         "columns", CELLS, doc="cells: value, deletion_ts and set of each column; values: the value alone."

@@ -12,7 +12,7 @@ CONTACT = "Cassandra"
 
 
 class ContactKeys(ConnectorConfig):
-    """How to reach the cluster, and as whom."""
+    """Declares the settings that say how to reach the Cassandra cluster, and as whom."""
 
     contact_points: Annotated[ListOf, non_empty] = key(
         "contact.points", importance="high", group=CONTACT,

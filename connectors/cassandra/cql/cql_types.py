@@ -27,7 +27,9 @@ _TOKEN: Final = re.compile(r"""\s*([<>,]|"(?:[^"]|"")*"|'[^']*'|[^<>,"'\s]+)""")
 
 @dataclass(frozen=True, slots=True)
 class CqlType:
-    """A type. `name` is CQL's word, `udt` for a user-defined type, `custom` for a Java class without a CQL name.
+    """Describes a CQL type.
+
+    `name` is CQL's word, `udt` for a user-defined type, `custom` for a Java class without a CQL name.
 
     `parameters`: of a list or set the element, of a map key and value, of a tuple or user-defined type its fields, of a
     vector the element. `fields`: names of a user-defined type's fields. `title`: its name, or the Java class.
@@ -55,11 +57,14 @@ class CqlType:
 
 
 UserTypes = Mapping[str, CqlType]
-"""The user-defined types of a keyspace by name."""
+"""This mapping holds the user-defined types of a keyspace by name."""
 
 
 def parse_type(text: str, user_types: UserTypes) -> CqlType:
-    """The type of a text such as `map<text, frozen<list<int>>>`. SchemaError: a type that is not known."""
+    """Return the CQL type of a text such as `map<text, frozen<list<int>>>`.
+
+    Raise SchemaError when a type is not known.
+    """
     tokens = _TOKEN.findall(text)
     found, rest = _parse(tokens, user_types, text)
     if rest:

@@ -10,7 +10,7 @@ from connect.api.errors import ConnectError
 
 
 class TruncatedError(ConnectError):
-    """The bytes end inside a value."""
+    """This error says that the bytes end inside a value."""
 
 
 class Cursor:

@@ -28,7 +28,7 @@ _AWAY: Final = (NoHostAvailable, OperationTimedOut, Timeout, Unavailable, Coordi
                 ServerError)  # fmt: skip
 _REFUSED: Final = re.compile(r"User (\S+) has no (\w+) permission on <(all keyspaces|keyspace|table) ?([^>]*)>")
 _TOO_MANY_TOMBSTONES: Final = 1
-"""The code for a read that met too many tombstones (org.apache.cassandra.exceptions.RequestFailureReason)."""
+"""This code says that a read met too many tombstones (org.apache.cassandra.exceptions.RequestFailureReason)."""
 
 
 def grant_of(message: str) -> str:

@@ -14,7 +14,7 @@ NO_NODES: Final[Nodes] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class OwnedPart:
-    """The tokens up to `upto`, from the part before on. `owners` are nodes with all of them; empty if unknown."""
+    """Holds the tokens up to `upto`, from the part before on. `owners` are nodes with all of them; empty if unknown."""
 
     upto: int
     owners: Nodes

@@ -9,7 +9,7 @@ FIRST_ROWS: Final = 100
 
 
 class PageSize:
-    """The rows of the pages of one table. Owned by the task thread."""
+    """Decides how many rows the pages of one table have. Owned by the task thread."""
 
     def __init__(self, most_rows: int, size_bytes: int) -> None:
         """`size_bytes` is how large pages should be. A larger row is a page of its own."""

@@ -22,7 +22,9 @@ _SIZE: Final = struct.Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows of a result (CQL protocol, section 4.2.5.2): per cell a 4-byte length, negative for null, and bytes."""
+    """Holds rows of a result (CQL protocol, section 4.2.5.2): each cell is a 4-byte length, negative for null, and
+    bytes.
+    """
 
     data: bytes
     rows: int
@@ -40,22 +42,22 @@ class Cells:
     sizes: np.ndarray[Any, np.dtype[np.int64]]
 
     def row(self, row: int) -> Cells:
-        """The cells of one row."""
+        """Return the cells of one row."""
         return Cells(self.data, self.starts[row : row + 1], self.sizes[row : row + 1])
 
     def take(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> Cells:
-        """The cells of these rows."""
+        """Return the cells of the rows with these numbers."""
         return Cells(self.data, self.starts[rows], self.sizes[rows])
 
     def value(self, row: int) -> bytes | None:
-        """The bytes of one cell."""
+        """Return the bytes of the cell of one row; None for a null."""
         size = int(self.sizes[row])
         start = int(self.starts[row])
         return None if size < 0 else self.data[start : start + size]
 
 
 def split_columns(page: Page) -> list[Cells]:
-    """The cells of each column."""
+    """Return the cells of each column of a page."""
     native = module()
     found = None if native is None else native.find_cells(page.data, page.rows, page.columns)
     if found is None:
@@ -82,7 +84,10 @@ def split_columns_slowly(page: Page) -> list[Cells]:
 
 
 def decode_column(cells: Cells, cql: CqlType, name: str) -> pa.Array:
-    """The values of a column as an Arrow array of its Connect schema. SchemaError names the column."""
+    """Return the values of a column as an Arrow array of its Connect schema.
+
+    Raise SchemaError, which names the column, when a value is not of its type.
+    """
     made = _WHOLE.get(cql.name)
     if made is not None:
         array = made(cells)

@@ -10,4 +10,7 @@ class Queries(Protocol):
     """Runs queries with small answers."""
 
     def rows(self, query: str, parameters: Sequence[object] = (), *, doing: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer. `doing` says in errors what the query is for. RetriableError: no node answers."""
+        """Return the rows that answer a query.
+
+        `doing` says in errors what the query is for. Raise RetriableError when no node answers.
+        """

@@ -30,7 +30,7 @@ class OwnersFirst(WrapperPolicy):  # type: ignore[misc]
         self._policy = policy
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Iterator[Host]:
-        """The nodes to ask, one after the other."""
+        """Yield the nodes to ask, one after the other; those that own the rows come first."""
         plan = list(self._policy.make_query_plan(working_keyspace, query))
         owners = query.owners if isinstance(query, OwnedStatement) else NO_NODES
         return iter(sorted(plan, key=lambda host: host not in owners))

@@ -45,7 +45,7 @@ class Schemas:
         """`keyspace.table` -> why its schema cannot be read."""
 
     def of_keyspace(self, keyspace: str) -> dict[str, Table]:
-        """The tables of a keyspace by name."""
+        """Return the tables of a keyspace by name."""
         return {table.name: table for table in self.tables.values() if table.keyspace == keyspace}
 
 
@@ -53,7 +53,10 @@ _TRIES: Final = 5
 
 
 def read_schemas(database: Queries) -> Schemas:
-    """All tables of the cluster. RetriableError: no node answers, or the tables change again and again meanwhile."""
+    """Return all tables of the cluster.
+
+    Raise RetriableError when no node answers, or when the tables change again and again meanwhile.
+    """
     for _ in range(_TRIES):
         before = _listed(database)
         schemas = _read(database, before)
@@ -98,7 +101,7 @@ def _read(database: Queries, listed: Sequence[tuple[Any, ...]]) -> Schemas:
 
 
 def _filled(bare: Table, columns: list[tuple[Any, ...]], dropped: Dropped, user_types: UserTypes) -> Table:
-    """The table with its columns: name, kind, position, type and order of each."""
+    """Return the table with its columns: name, kind, position, type and order of each."""
     of_kind: dict[str, list[tuple[int, TableColumn]]] = defaultdict(list)
     for column, kind, position, text, order in columns:
         made = TableColumn(column, parse_type(text, user_types), descending=order.lower() == "desc")

@@ -55,7 +55,7 @@ def connect_schema(cql: CqlType) -> s.Schema:
 
 
 def columns_schema(columns: Sequence[TableColumn], name: str) -> s.Schema:
-    """A struct with a field per column."""
+    """Return a struct's schema with a field per column."""
     return s.struct({column.name: connect_schema(column.type) for column in columns}, name=name)
 
 

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 _KEYS: Final = 1000
 """At most so many keys of one token are read."""
 _PAGES: Final = "pages"
-"""The name of the driver's execution profile for pages."""
+"""This is the name of the driver's execution profile for pages."""
 _SECOND_NODE: Final = 0.1
 """The part of a page's time after which another node is asked for it too, and the answer that comes first counts.
 
@@ -50,7 +50,10 @@ _RECONNECT_MOST_S: Final = 10.0
 
 
 class _Answer(ResultMessage):  # type: ignore[misc]
-    """A result. The rows of a prepared statement are left as the server sent them, others are the driver's tuples."""
+    """Holds a result.
+
+    The rows of a prepared statement are left as the server sent them, others are the driver's tuples.
+    """
 
     def recv_results_rows(
         self,
@@ -60,7 +63,7 @@ class _Answer(ResultMessage):  # type: ignore[misc]
         result_metadata: Any,
         column_encryption_policy: Any,
     ) -> None:
-        """Called by the driver with the body of a result; `result_metadata`: that of the prepared statement."""
+        """Read the body of a result, as the driver asks; `result_metadata` is that of the prepared statement."""
         if not result_metadata:
             super().recv_results_rows(f, protocol_version, user_type_map, result_metadata, column_encryption_policy)
             return
@@ -80,7 +83,7 @@ class _Answers(ProtocolHandler):  # type: ignore[misc]
 
 
 class Database:
-    """A connection to each node of one cluster, opened by the first call. Owned by one thread.
+    """Keeps a connection to each node of one cluster, opened by the first call. Owned by one thread.
 
     All goes through one session of the driver. With two, a connection of one that breaks is not made again while the
     other's is open: the driver then takes the node for up, and the pool of the first stays closed.
@@ -152,7 +155,7 @@ class Database:
         return owned_parts(after, upto, [token.value for token in ring.ring], owners_of)
 
     def nodes_agree(self) -> bool:
-        """Whether all nodes that are up have the same schema, so that a refused table is refused by all of them."""
+        """Tell if all nodes that are up have the same schema, so that a refused table is refused by all of them."""
         with translated("comparing the schemas of the nodes"):
             return bool(self._connected().cluster.control_connection.wait_for_schema_agreement(wait_time=_AGREEMENT_S))
 

@@ -33,7 +33,7 @@ class Split:
 
     @property
     def partition(self) -> Mapping[str, object]:
-        """The source partition of the split."""
+        """Return the source partition of the split."""
         return {
             "protocol": PROTOCOL, "keyspace": self.table.keyspace, "table": self.table.name,
             "table_id": str(self.table.id), "after": self.after, "upto": self.upto,
@@ -42,7 +42,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A place in a split: behind all rows of tokens below `token`.
+    """Holds a place in a split, which is behind all rows of tokens below `token`.
 
     `partition_key` None: and behind those of this token, too. Else behind the partitions of this token up to this key,
     where `clustering` is None, or behind one of its rows. Values are as Cassandra stores them.
@@ -55,7 +55,7 @@ class Progress:
 
     @property
     def offset(self) -> Mapping[str, object]:
-        """The source offset."""
+        """Return the source offset that stands for this place."""
         offset: dict[str, object] = {"token": self.token, "finished": self.finished}
         if self.partition_key is not None:
             offset["partition_key"] = _as_text(self.partition_key)
@@ -91,12 +91,15 @@ def _count_of(partition: Mapping[str, object]) -> int | None:
 
 
 def share_of(splits: Sequence[Split], share: int, shares: int) -> list[Split]:
-    """Every `shares`-th split. Neighbours go to different tasks, so that all tasks end at about the same time."""
+    """Return every `shares`-th split.
+
+    Neighbours go to different tasks, so that all tasks end at about the same time.
+    """
     return list(splits[share::shares])
 
 
 def progress_of(split: Split, stored: Mapping[str, object] | None) -> Progress:
-    """The stored place to go on from. ConnectError: what is stored is no place in this split."""
+    """Return the stored place to go on from. Raise ConnectError when what is stored is no place in this split."""
     if stored is None:
         return Progress(split.after)
     token, finished = stored.get("token"), stored.get("finished", False)

@@ -17,7 +17,7 @@ from connectors.cassandra.cql.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns.
+    """Holds a statement and its parameters, each as Cassandra stores it. Its rows have the token before their columns.
 
     owners: nodes that have all of its rows, as the session knows them; empty: none are known.
     """
@@ -44,7 +44,9 @@ def count_query(split: Split) -> Query:
 
 
 def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[Query]:
-    """The queries for the rows behind a row in its partition: first those with the same leading clustering columns."""
+    """Return the queries for the rows behind a row in its partition: first those with the same leading clustering
+    columns.
+    """
     if progress.partition_key is None or progress.clustering is None:
         return []
     keys = [f"{quoted(column.name)} = ?" for column in table.partition_key]
@@ -66,7 +68,7 @@ def keys_of_token(table: Table, token: int) -> Query:
 
 
 def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query:
-    """The query for the rows of a partition."""
+    """Return the query for the rows of a partition."""
     return Query(row_text(table, [column.name for column in table.partition_key], more), list(key))
 
 
@@ -76,12 +78,12 @@ def row_text(table: Table, names: Sequence[str], more: str = "") -> str:
 
 
 def quoted(name: str) -> str:
-    """An identifier, quoted for CQL."""
+    """Return an identifier, quoted for CQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def as_long(value: int) -> bytes:
-    """A bigint as Cassandra stores it."""
+    """Return a bigint as Cassandra stores it."""
     return value.to_bytes(8, "big", signed=True)
 
 

@@ -1,4 +1,4 @@
-"""The schema of a table: its columns by kind, with their types. Values only."""
+"""Describes the schema of a table: its columns by kind, with their types. Values only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from connectors.cassandra.cql.cql_types import CqlType
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column. `descending` is the order of a clustering column."""
+    """Describes a column. `descending` is the order of a clustering column."""
 
     name: str
     type: CqlType
@@ -42,7 +42,7 @@ class Table:
 
     @property
     def title(self) -> str:
-        """`keyspace.table`."""
+        """Return the table's name as `keyspace.table`."""
         return f"{self.keyspace}.{self.name}"
 
     @property
@@ -52,7 +52,7 @@ class Table:
 
     @property
     def columns(self) -> Sequence[TableColumn]:
-        """All columns in the order of `SELECT *`."""
+        """Return all columns in the order of `SELECT *`."""
         by_name = sorted((*self.static, *self.regular), key=lambda column: column.name)
         statics = [column for column in by_name if column in self.static]
         return (*self.primary_key, *statics, *(column for column in by_name if column not in self.static))

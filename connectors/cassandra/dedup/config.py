@@ -1,4 +1,4 @@
-"""The settings of the deduplicating connector. No driver, no I/O."""
+"""Declares the settings of the deduplicating connector. No driver, no I/O."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CassandraDedupConfig(ConnectorConfig):
         return self
 
     def output_of(self, topic: str) -> str:
-        """The topic that the events of a topic go to."""
+        """Return the topic that the events of an input topic go to."""
         return f"{self.topic_prefix}{topic.removeprefix(self.input_prefix)}"
 
 

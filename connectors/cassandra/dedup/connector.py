@@ -11,7 +11,7 @@ from connectors.cassandra.dedup.task import CassandraDedupTask
 
 
 class CassandraDedupConnector:
-    """Plans the tasks. Connects to nothing, as all its data is in Kafka."""
+    """Plans the deduplicating connector's tasks. Connects to nothing, as all its data is in Kafka."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraDedupConfig)
@@ -21,7 +21,7 @@ class CassandraDedupConnector:
         """Check nothing: there is no system outside of Kafka."""
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """As many tasks as allowed; a task without a partition rests."""
+        """Return the configurations of as many tasks as allowed; a task without a partition rests."""
         common = dict(self._config.originals)
         return [{**common, "share": str(share), "share.of": str(max_tasks)} for share in range(max_tasks)]
 

@@ -1,4 +1,4 @@
-"""What is remembered of one input partition, kept as entries of a partition of the state topic."""
+"""Remembers the events of one input partition, kept as entries of a partition of the state topic."""
 
 from __future__ import annotations
 

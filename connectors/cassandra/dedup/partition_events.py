@@ -26,7 +26,7 @@ def source_partition(place: TopicPartition) -> dict[str, object]:
 
 
 class PartitionEvents:
-    """The events of one input partition. Owned by the task thread."""
+    """Handles the events of one input partition. Owned by the task thread."""
 
     def __init__(
         self,
@@ -130,5 +130,5 @@ class PartitionEvents:
 
 
 def _runs(events: Sequence[EventRow]) -> Iterable[Iterable[EventRow]]:
-    """The events in groups of the same batch."""
+    """Return the events in groups of the same batch."""
     return (group for _, group in groupby(events, key=lambda event: id(event.batch)))

@@ -49,7 +49,7 @@ class RowMemory:
         self._changed[key] = None
 
     def behind(self, key: bytes, most: int) -> list[tuple[bytes, bytes]]:
-        """The next entries behind a key, in the order of their keys."""
+        """Return the next entries behind a key, `most` of them at most, in the order of their keys."""
         query = "SELECT key, value FROM state WHERE key > ? ORDER BY key LIMIT ?"
         return [(bytes(found), bytes(value)) for found, value in self._database.execute(query, (key, most))]
 

@@ -18,7 +18,7 @@ _NUMBER_BYTES: Final = 8
 
 
 class SeenIds:
-    """At least the last `most` ids of a partition. Owned by the task thread."""
+    """Remembers at least the last `most` ids of a partition. Owned by the task thread."""
 
     def __init__(self, name: bytes, most: int) -> None:
         """`name` is what the keys of its entries begin with."""

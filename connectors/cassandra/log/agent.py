@@ -54,7 +54,7 @@ class CassandraCdcAgent:
             database.close()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The configuration of the one task."""
+        """Return the configuration of the one task."""
         del max_tasks
         return [dict(self._config.originals)]
 
@@ -90,7 +90,7 @@ class CassandraCdcTask:
         """The segment of the mutations that were read last."""
         self._lock: FolderLock | None = None
         self._notes: list[SourcePosition] = []
-        """What is to be stored with the next unit."""
+        """This list holds the source positions to be stored with the next unit."""
 
     def open(self, ctx: SourceContext) -> None:
         """Ask the node for its name and tables, and go on behind the last change that is in Kafka.

@@ -1,4 +1,4 @@
-"""The settings of the agent beside a node. No driver, no I/O."""
+"""Declares the settings of the agent beside a node. No driver, no I/O."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CAPTURE = "Change data capture"
 
 
 class CassandraAgentConfig(ContactKeys):
-    """The settings for reading a node's commit log."""
+    """Declares the settings for reading a node's commit log."""
 
     contact_points: Annotated[ListOf, non_empty] = key(
         "contact.points", ("127.0.0.1",), importance="high", group=CONTACT,

@@ -1,4 +1,4 @@
-"""What statements wrote to a column, as an Arrow array with an entry per event: null where it wrote nothing. Pure."""
+"""Makes what statements wrote to a column an Arrow array with an entry per event: null where it wrote nothing. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def spread(array: pa.Array, rows: Ints, count: int) -> pa.Array:
 
 
 def times_columns(times: Times) -> list[pa.Array]:
-    """The columns writetime_us, ttl_s and local_deletion_s."""
+    """Return the columns writetime_us, ttl_s and local_deletion_s."""
     return [pa.array(times.writetimes_us), nullable(times.ttls_s, NO_TTL), nullable(times.locals_s, NONE)]
 
 
