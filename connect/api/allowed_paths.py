@@ -27,7 +27,8 @@ def allowed_by(worker: Mapping[str, str]) -> AllowedPaths:
 
 
 class AllowedPaths:
-    """Holds the files, and folders with all in them, that a configuration may name. Links count as where they lead; the state is on the disk, none is kept."""
+    """Holds the files, and folders with all in them, that a configuration may name. Links count as where they lead;
+    the state is on the disk, none is kept."""
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self.paths = tuple(path for path in paths if path)

@@ -39,7 +39,8 @@ _ALIASES = {
 
 
 def arrow_type(schema: s.Schema, path: str = "") -> pa.DataType:
-    """Return the Arrow type of a Connect schema. Raise SchemaError, which names the field, when a Decimal has an unusable scale."""
+    """Return the Arrow type of a Connect schema. Raise SchemaError, which names the field, when a Decimal has an
+    unusable scale."""
     import pyarrow as pa
 
     match schema.name:
@@ -108,7 +109,8 @@ def connect_schema(
 
 
 def with_times(array: pa.Array, schema: s.Schema) -> pa.Array:
-    """Return the array with its dates and times in the form of `connect_schema(array.type, times=...)`, in structs too."""
+    """Return the array with its dates and times in the form of `connect_schema(array.type, times=...)`, in structs
+    too."""
     import pyarrow as pa
 
     if time_type(schema.name) is not None:

@@ -188,7 +188,8 @@ class Config(BaseModel):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """Return the typed settings. Raise ConfigError, which lists every broken key; no message holds a secret's value.
+        """Return the typed settings. Raise ConfigError, which lists every broken key; no message holds a secret's
+        value.
 
         Without a leave (`with_leave`, `EVERYWHERE`) they may name no file.
         """

@@ -49,7 +49,8 @@ class Loss(NamedTuple):
 
 
 def loss_in(rows: Sequence[Any], schema: s.Schema) -> Loss | None:
-    """Return the first loss in rows that Arrow takes. A row itself may be null; below it a null needs an optional schema.
+    """Return the first loss in rows that Arrow takes. A row itself may be null; below it a null needs an optional
+    schema.
 
     A float32 keeps the nearest value.
     """

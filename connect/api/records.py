@@ -186,7 +186,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Holds one row, for plug-ins that work row by row. `offset` and `partition` are the log's, None on the source side."""
+    """Holds one row, for plug-ins that work row by row. `offset` and `partition` are the log's, None on the source
+    side."""
 
     topic: str
     key: Any = None
@@ -288,7 +289,8 @@ class Batch:
         )
 
     def slice(self, start: int, stop: int) -> Batch:
-        """Return the rows start..stop-1 without a copy. `next_offset` of a part that leaves rows behind is the first of those."""
+        """Return the rows start..stop-1 without a copy. `next_offset` of a part that leaves rows behind is the first
+        of those."""
         length = stop - start
         consumed = self.consumed
         if consumed is not None:

@@ -27,7 +27,8 @@ class SourceTopics(Protocol):
         """Read these partitions, and no others, each from an offset on; None: from its first record."""
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """Return the next rows of one partition by the connector's converters, with `consumed`; None: not by the deadline.
+        """Return the next rows of one partition by the connector's converters, with `consumed`; None: not by the
+        deadline.
 
         Records that cannot be converted are given up as `errors.tolerance` says. ConnectError: an offset that was asked
         for is not in the topic any more.

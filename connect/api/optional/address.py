@@ -1,4 +1,5 @@
-"""Defines how a connector's configuration is made from one URL, for commands that a person types without a file: see `Plugin.address`."""
+"""Defines how a connector's configuration is made from one URL, for commands that a person types without a file: see
+`Plugin.address`."""
 
 from __future__ import annotations
 

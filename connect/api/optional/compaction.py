@@ -46,7 +46,8 @@ class CompactableSink(Protocol):
     """A sink connector whose target may have many small files."""
 
     def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
-        """Return the groups of files that would be joined; nothing is changed. Raise RetriableError when the target is away.
+        """Return the groups of files that would be joined; nothing is changed. Raise RetriableError when the target
+        is away.
 
         ConfigError: under these settings they cannot be joined without losing what keeps each row in the target once.
         """

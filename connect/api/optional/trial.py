@@ -14,7 +14,8 @@ from connect.lib.deadline import Deadline
 
 
 class TrialTarget(Protocol):
-    """Stands for a folder, dataset or file of a trial's own. It is owned by one thread; nothing is reached before the first call."""
+    """Stands for a folder, dataset or file of a trial's own. It is owned by one thread; nothing is reached before the
+    first call."""
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -57,4 +58,5 @@ class TrialSink(Protocol):
     """A sink connector whose target can be had once more. Optional."""
 
     def trial_target(self, name: str) -> TrialTarget:
-        """Return a target apart, the same one for the same name: of letters, digits and '-', unlike any of the user's."""
+        """Return a target apart, the same one for the same name: of letters, digits and '-', unlike any of the
+        user's."""

@@ -1,4 +1,5 @@
-"""Does what `org.apache.kafka.connect.data.Values` of Kafka 4.1 does: text to a typed value and back, in time zone UTC. Pure."""
+"""Does what `org.apache.kafka.connect.data.Values` of Kafka 4.1 does: text to a typed value and back, in time zone
+UTC. Pure."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def float_text(value: float, schema: Schema | None) -> str:
 
 
 def java_string(value: Any, schema: Schema | None = None, *, of_bytes: OfBytes | None = None) -> str:
-    """Return the text of a value. `of_bytes` stands in for bytes, which Java prints as an object address; without it they are
+    """Return the text of a value. `of_bytes` stands in for bytes, which Java prints as an object address; without it
+    they are
     a SchemaError."""
     match value:
         case None:

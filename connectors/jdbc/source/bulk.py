@@ -194,7 +194,8 @@ class JdbcBulkReader:
             reader.abandon()
 
     def divide(self, split: Split, offset: Mapping[str, object], parts: int) -> Sequence[Split]:
-        """Return splits of equal width of the keys behind the offset; none if its key is no integer or no key is left."""
+        """Return splits of equal width of the keys behind the offset; none if its key is no integer or no key
+        is left."""
         wanted = TableSplit.of(split)
         last = offsets.range_progress_of(offset, wanted.mark)
         if last is None or len(last) != 1 or not isinstance(last[0], int):

@@ -37,7 +37,8 @@ _TIMESTAMP, _DATE, _TIME, _DATETIME, _DECIMAL = 7, 10, 11, 12, 246
 
 
 def json_text(stored: bytes, decimal: Callable[[int, int], Callable[[bytes], bytes]]) -> bytes:
-    """Return a stored document's text; `decimal` reads decimals of a precision and scale. Raise Misfit for no document."""
+    """Return a stored document's text; `decimal` reads decimals of a precision and scale. Raise Misfit for no
+    document."""
     if not stored:
         # What an ALTER TABLE without strict mode leaves.
         return b"null"

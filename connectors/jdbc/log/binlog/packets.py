@@ -77,7 +77,8 @@ class Event:
 
     @classmethod
     def of(cls, packet: bytes) -> Event:
-        """Read the event of a packet behind its first byte. Raise ConnectError when a setting of the server must turn it off."""
+        """Read the event of a packet behind its first byte. Raise ConnectError when a setting of the server must turn
+        it off."""
         second, kind, server_id, _, end, _ = struct.unpack_from("<IBIIIH", packet)
         if kind in _REFUSED:
             raise ConnectError(

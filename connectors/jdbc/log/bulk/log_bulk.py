@@ -264,7 +264,8 @@ class LogBulkReader:
                     self._reject(page.batch, page.reasons)
 
     def divide(self, split: Split, offset: Offset, parts: int) -> Sequence[Split]:
-        """Return ranges of keys behind the offset, of equal width; none when the key is no integer, or no key is left."""
+        """Return ranges of keys behind the offset, of equal width; none when the key is no integer, or no key
+        is left."""
         wanted, last = TableSplit.of(split), self._server.last_key(offset)
         columns, key = self._server.keyed(wanted.table)
         if key is None or not last:

@@ -94,7 +94,8 @@ class PastTable:
     charset: str | None = None
 
     def told(self, mapped: TableMap) -> Told:
-        """Return what a log that tells names would have told. Raise NotUnderstoodError when the log has other columns."""
+        """Return what a log that tells names would have told. Raise NotUnderstoodError when the log has other
+        columns."""
         if len(mapped.kinds) != len(self.columns):
             raise NotUnderstoodError(f"the log has {len(mapped.kinds)} columns, and {len(self.columns)} are known")
         for i, column in enumerate(self.columns):
