@@ -116,6 +116,8 @@ class TableWriter:
         try:
             with self._database.part(connection):
                 self._land(connection, admitted.rows)
+                if self._looks_late:
+                    self._database.check_constraints(connection)
         except _REFUSALS:
             self._targets.forget()
             there = self._already_there(connection, admitted.rows)

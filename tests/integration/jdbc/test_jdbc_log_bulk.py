@@ -323,7 +323,7 @@ def test_a_slot_that_cannot_be_made_or_is_read_by_somebody_is_said_with_what_to_
         with server.engine.connect() as open_:
             open_.exec_driver_sql(f"INSERT INTO {server.table} VALUES (11, 0)")
             for _ in range(2):
-                with pytest.raises(ConnectError, match="waits for every transaction that was open"):
+                with pytest.raises(ConnectError, match="waits for the open transactions of session"):
                     planned.begin_bulk(plan, Deadline.after(0.5))
         (begun,) = planned.begin_bulk(plan, Deadline.after(60))
         assert planned.begin_bulk(plan, Deadline.after(60)) == [begun], "a driver that died is followed by another one"
