@@ -19,7 +19,7 @@ from connectors.s3.paths.layout import Place
 
 
 class Together:
-    """The rules, counted over all open files. Owned by the task thread."""
+    """Counts the rules over all open files together. It is owned by the task thread."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules

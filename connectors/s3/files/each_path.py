@@ -18,7 +18,7 @@ from connectors.s3.paths.layout import Place
 
 
 class EachPath:
-    """The rules, counted per file. Owned by the task thread."""
+    """Counts the rules for each file by itself. It is owned by the task thread."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -27,7 +27,7 @@ class EachPath:
 
     @property
     def ends_by_poll(self) -> bool:
-        """partitioner.max.open.files counts files behind each poll."""
+        """Tell if partitioner.max.open.files is set, which counts files behind each poll."""
         return self._rules.max_paths is not None
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:  # noqa: ARG002
@@ -57,7 +57,10 @@ class EachPath:
         open_files.end(files)
 
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:  # noqa: ARG002
-        """The next offset to commit. `least_open`: the first row that is in no object yet; None: there is none."""
+        """Return the next offset to commit.
+
+        `least_open` is the first row that is in no object yet; None when there is none.
+        """
         return position if least_open is None else least_open
 
     def _may_end_by_time(self, work: _Part) -> bool:
@@ -137,7 +140,7 @@ class EachPath:
 
 
 class _Part:
-    """The rows of a part, grouped by their place."""
+    """Groups the rows of a part by their place."""
 
     def __init__(self, part: Admitted, files: OpenFiles, at_ms: int) -> None:
         facts = part.facts
@@ -158,13 +161,13 @@ class _Part:
         self.groups[self._order] = np.repeat(np.arange(len(self.places)), self._stops - self._starts)
 
     def ends(self) -> Iterator[tuple[int, int, int]]:
-        """First offset, last offset and number of the rows of each group."""
+        """Return the first offset, last offset and number of the rows of each group."""
         firsts = self.offsets[self._order[self._starts]].tolist()
         lasts = self.offsets[self._order[self._stops - 1]].tolist()
         return zip(firsts, lasts, (self._stops - self._starts).tolist(), strict=True)
 
     def rows(self, group: int) -> Ints:
-        """The rows of a group, ascending."""
+        """Return the rows of a group, ascending."""
         return self._order[self._starts[group] : self._stops[group]]
 
     def size_bytes(self, group: int) -> int:
@@ -176,7 +179,7 @@ class _Part:
         return 0 if self.size_of_rows is None else int(self.size_of_rows[rows].sum())
 
     def file(self, place: Place, first_offset: int, group: int, at: int) -> OpenFile:
-        """The open file of a place for the rows of its group from this one on."""
+        """Return the open file of a place for the rows of its group from this one on."""
         file = self.files.at(place, first_offset, self.at_ms)
         if file.rows == 0:
             file.began_rows = self.files.rows_taken + int(self._order[self._starts[group] + at])

@@ -65,20 +65,20 @@ class EndedFile:
         return replace(own, end_offset=offset)
 
     def joined(self, other: EndedFile) -> EndedFile:
-        """The rows of this file and of the next one of its place."""
+        """Return one file with the rows of this file and of the next one of its place."""
         offsets, times = [*self.offsets, *other.offsets], [*self.timestamps_ms, *other.timestamps_ms]
         body = self.body.joined(other.body)
         return replace(self, offsets=offsets, timestamps_ms=times, end_offset=other.end_offset, body=body)
 
 
 class EndedFiles:
-    """Of one topic partition, by place and offset. Owned by the task thread.
+    """Holds the ended files of one topic partition, by place and offset. It is owned by the task thread.
 
     The first file of a place goes first, without the rows that the objects of the place reach by then.
     """
 
     def __init__(self, open_files: OpenFiles, reaches: KnownReaches) -> None:
-        """`open_files` and `reaches`: of the same topic partition."""
+        """Start without ended files; `open_files` and `reaches` belong to the same topic partition."""
         self._open = open_files
         self._reaches = reaches
         self._files: dict[Place, deque[EndedFile]] = {}
@@ -86,14 +86,14 @@ class EndedFiles:
 
     @property
     def size_bytes(self) -> int:
-        """Encoded bytes."""
+        """Return the encoded bytes of all ended files."""
         return sum(int(file.body.size_bytes) for files in self._files.values() for file in files)
 
     def __contains__(self, place: Place) -> bool:
         return place in self._files
 
     def append(self, file: EndedFile) -> None:
-        """A file behind those of its place."""
+        """Add a file behind those of its place."""
         self._files.setdefault(file.place, deque()).append(file)
 
     def ready(self, busy: Container[Place]) -> Iterator[EndedFile]:

@@ -1,6 +1,6 @@
-"""Which small files are joined: those that follow each other, from the first one on, up to the size that is wanted.
+"""Groups small files to be joined: those that follow each other, from the first one on, up to the wanted size.
 
-What was found a little later gives the same groups, but for the last one. Pure.
+What was found a little later gives the same groups, but for the last one. It is pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def is_small(size_bytes: int, target_bytes: int) -> bool:
 
 
 def small_groups(files: Iterable[T], size_of: Callable[[T], int], target_bytes: int) -> Iterator[Sequence[T]]:
-    """Groups of at least two files, together no larger than the target."""
+    """Yield groups of at least two files, together no larger than the target."""
     group: list[T] = []
     size_bytes = 0
     for file in files:

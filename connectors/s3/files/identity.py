@@ -1,4 +1,4 @@
-"""Whether an object that is there was written by this sink, of the same log. Pure."""
+"""Decides if an object that is there was written by this sink, of the same log. It is pure."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Admitted:
         return self._part(0, middle), self._part(middle, self.facts.length)
 
     def picked(self, rows: NDArray[np.int64]) -> Admitted:
-        """These of its rows, ascending; schemaless ones with no more schema than they need."""
+        """Return these of its rows, ascending; schemaless rows get no more schema than they need."""
         import pyarrow as pa
 
         places = pa.array(rows)
@@ -94,7 +94,7 @@ class Admission:
 
 @dataclass(slots=True)
 class _Found:
-    """What is known so far of a batch that is being admitted; all its parts were polled together."""
+    """Holds what is known so far of a batch that is being admitted; all its parts were polled together."""
 
     next_offset: int
     current: Schema | None
@@ -133,7 +133,10 @@ class Intake:
         return Admission(found.parts or [_no_rows(batch)], dict(sorted(found.bad.items())), schema)
 
     def _admit(self, batch: Batch, first: int, found: _Found) -> None:
-        """Bisect down to the rows that fail by themselves. `first`: where the batch begins in the one that was put."""
+        """Bisect a batch down to the rows that fail by themselves.
+
+        `first` is where it begins in the batch that was put.
+        """
         try:
             part, bad = self._admit_whole(batch, found)
         except RejectedRowsError as error:

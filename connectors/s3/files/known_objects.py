@@ -16,7 +16,10 @@ _PLACES_MAX: Final = 20_000
 
 
 class KnownReaches:
-    """Owned by the task thread. The objects of a place hold all its rows before the offset that they reach."""
+    """Holds how far the objects of each place reach: they hold all its rows before that offset.
+
+    It is owned by the task thread.
+    """
 
     def __init__(self) -> None:
         self._reach: dict[Place, int] = {}
@@ -32,7 +35,7 @@ class KnownReaches:
         }
 
     def learn(self, place: Place, reach: int) -> None:
-        """The objects of a place hold all its rows before this offset."""
+        """Note that the objects of a place hold all its rows before this offset."""
         self._reach[place] = max(reach, self._reach.get(place, 0))
         self._highest_ever = max(self._highest_ever, reach)
         self._paths.setdefault(place.topic, set()).add(place.path)
@@ -42,11 +45,11 @@ class KnownReaches:
         return self._reach.get(place, 0)
 
     def farthest(self) -> int:
-        """How far the objects of any place reach."""
+        """Return how far the objects of any place reach."""
         return max(self._reach.values(), default=0)
 
     def rows_beyond(self, part: Admitted) -> NDArray[np.int64] | None:
-        """Which rows of a part are in no object yet, ascending; None: all of them."""
+        """Return the rows of a part that are in no object yet, ascending; None when all of them are in none."""
         offsets = part.consumed.offsets.to_numpy()
         if self._highest_ever <= offsets[0]:
             return None

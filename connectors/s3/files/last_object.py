@@ -22,12 +22,14 @@ from connectors.s3.stores.store import Bucket
 
 _log = logging.getLogger(__name__)
 _MANY: Final = 64
-"""Of so many new paths all objects are listed at once, a thousand with a request, where there are not too many."""
+"""This many new paths or more have all their objects listed at once, a thousand with a request, where there are not too
+many.
+"""
 _KEYS_PER_CHAIN: Final = 16
 
 
 class Reaches:
-    """Owned by the task thread."""
+    """Tells the files how far the objects of new paths reach. It is owned by the task thread."""
 
     def __init__(self, bucket: Bucket, layout: Layout) -> None:
         self._bucket = bucket

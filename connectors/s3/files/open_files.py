@@ -37,7 +37,7 @@ class OpenFile:
 
 
 class OpenFiles:
-    """At most one per place. Owned by the task thread.
+    """Holds the open files of a topic partition, at most one per place. It is owned by the task thread.
 
     `position`: the next offset to read; None: nothing was read. `ended`: files whose rows are not encoded yet.
     """
@@ -90,7 +90,7 @@ class OpenFiles:
         return begun
 
     def end(self, files: Iterable[OpenFile]) -> None:
-        """These take no more rows."""
+        """End these files, so that they take no more rows."""
         for file in list(files):
             del self.by_place[file.place]
             self.ended.append(file)

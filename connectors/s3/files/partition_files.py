@@ -35,7 +35,7 @@ _HELD_BYTES: Final = 8 * 2**20
 
 
 class PartitionFiles:
-    """The buffer of one topic partition."""
+    """Holds the buffer of one topic partition."""
 
     def __init__(
         self, partition: TopicPartition, rotation: Rotation, file_format: Format, topic_id: str | None = None
@@ -68,7 +68,7 @@ class PartitionFiles:
 
     @property
     def buffered_bytes(self) -> int:
-        """Encoded and waiting bytes, ended files included."""
+        """Return the encoded and waiting bytes, ended files included."""
         return self._ended.size_bytes + self.open_bytes
 
     @property
@@ -90,7 +90,7 @@ class PartitionFiles:
         return bool(self._poll or self._held) or any(place.topic == topic for place in self._open.by_place)
 
     def learn(self, place: Place, reach: int) -> None:
-        """The objects of a place hold all its rows before this offset."""
+        """Note that the objects of a place hold all its rows before this offset."""
         self._reaches.learn(place, reach)
 
     def take(self, admitted: Admitted, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""After which row the open files of a topic partition end. Pure: records in, an index out; no clock.
+"""Decides after which row the open files of a topic partition end. It is pure: records in, an index out; no clock.
 
 Every rule looks at records only, never at how they were cut into batches, so a replay ends files at the same offsets.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When files end; None: never for that reason.
+    """Says when files end; None means never for that reason.
 
     `ends_slow_files`: also when the topic partition had as many rows as fill all open files.
     """
@@ -37,7 +37,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules ask of the rows of a batch, of one topic.
+    """Holds what the rules ask of the rows of a batch, of one topic.
 
     names, codes: as `Paths`. epoch_ms: int64 without nulls. sizes_end: running sum of the rows' sizes, as int64 in
     memory.
@@ -50,7 +50,7 @@ class Facts:
     sizes_end: Sequence[int] | None = None
 
     def part(self, start: int, stop: int) -> Facts:
-        """The facts of rows start..stop-1."""
+        """Return the facts of rows start..stop-1."""
         length = stop - start
         sizes = None if self.sizes_end is None else [self.size_bytes(start, end) for end in range(start + 1, stop + 1)]
         codes = None if self.codes is None else self.codes.slice(start, length)
@@ -58,7 +58,7 @@ class Facts:
         return Facts(length, self.names, codes, times, sizes)
 
     def picked(self, rows: NDArray[np.int64]) -> Facts:
-        """The facts of these rows, ascending."""
+        """Return the facts of these rows, ascending."""
         import pyarrow as pa
 
         places = pa.array(rows)
@@ -69,7 +69,7 @@ class Facts:
         return Facts(len(rows), self.names, codes, None if self.epoch_ms is None else self.epoch_ms.take(places), sizes)
 
     def path(self, row: int) -> str:
-        """The path of a row."""
+        """Return the path of a row."""
         return self.names[0 if self.codes is None else self.codes[row].as_py()]
 
     def size_bytes(self, start: int, stop: int) -> int:
@@ -80,7 +80,7 @@ class Facts:
 
 
 def joined_facts(parts: Sequence[Facts]) -> Facts:
-    """The facts of the rows of all parts."""
+    """Return the facts of the rows of all parts."""
     import numpy as np
     import pyarrow as pa
 
@@ -105,7 +105,7 @@ def joined_facts(parts: Sequence[Facts]) -> Facts:
 
 @dataclass(slots=True)
 class Group:
-    """The rows since the last rotation of a topic partition, over all its open files."""
+    """Counts the rows since the last rotation of a topic partition, over all its open files."""
 
     rows: int = 0
     size_bytes: int = 0
@@ -197,11 +197,14 @@ def _places_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int
 
 
 class Rotation(Protocol):
-    """Which file each row goes to, when files end, and what that lets be committed. Owned by the task thread."""
+    """Decides which file each row goes to, when files end, and what may be committed then.
+
+    It is owned by the task thread.
+    """
 
     @property
     def ends_by_poll(self) -> bool:
-        """What is open behind each poll matters, so polls are not held together."""
+        """Tell if the number of files open behind each poll matters, so that polls are not held together."""
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> NDArray[np.int64]:
         """The number of the file of each row of a part, which has some; files that are full end.

@@ -1,4 +1,4 @@
-"""When files end by the wall clock. Pure: the time is given."""
+"""Decides when files end by the wall clock. It is pure: the time is given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from datetime import UTC, datetime
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """rotate.schedule.interval.ms and rotate.idle.ms; None: off. each_flush: files end at every flush."""
+    """Holds rotate.schedule.interval.ms and rotate.idle.ms; None turns one off.
+
+    With each_flush, files end at every flush.
+    """
 
     interval_ms: int | None
     idle_ms: int | None

@@ -42,7 +42,7 @@ def stable_order(numbers: NDArray[Any]) -> Ints:
 
 
 class Rows(NamedTuple):
-    """Rows in the form that a format writes, with their offsets and Kafka's timestamps."""
+    """Holds rows in the form that a format writes, with their offsets and Kafka's timestamps."""
 
     rows: Any
     offsets: Ints
@@ -50,11 +50,11 @@ class Rows(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Memory held."""
+        """Return the bytes of memory that the rows hold."""
         return int(self.rows.nbytes) + self.offsets.nbytes + self.timestamps_ms.nbytes
 
     def part(self, start: int, stop: int) -> Rows:
-        """Rows start..stop-1, not copied."""
+        """Return rows start..stop-1, not copied."""
         return Rows(self.rows.slice(start, stop - start), self.offsets[start:stop], self.timestamps_ms[start:stop])
 
     def picked(self, places: Any) -> Rows:
@@ -65,7 +65,7 @@ class Rows(NamedTuple):
 
 
 class Written(NamedTuple):
-    """An ended file's content."""
+    """Holds an ended file's content."""
 
     body: Body
     offsets: Ints
@@ -157,7 +157,7 @@ class Spool:
 
     @property
     def size_bytes(self) -> int:
-        """Memory held for all files."""
+        """Return the bytes of memory held for all files."""
         self._runs = [run for run in self._runs if len(run.rows.offsets)]
         encoded = sum(file.encoder.size_bytes for file in self._encoding.values())
         return self._staged_bytes + sum(run.size_bytes for run in self._runs) + encoded
@@ -217,7 +217,7 @@ class Spool:
         self._staged_bytes += rows.size_bytes
 
     def largest(self, most_bytes: int) -> list[int]:
-        """The largest files, until they hold so many bytes together."""
+        """Return the numbers of the largest files, until they hold so many bytes together."""
         self.sort()
         found, held = [], 0
         for number, file in sorted(self._files.items(), key=lambda item: -item[1].size_bytes):
@@ -244,7 +244,7 @@ class Spool:
         self._add_run(whole.picked(order), numbers[order])
 
     def expect_end(self, numbers: AbstractSet[int]) -> None:
-        """These files end next."""
+        """Note that these files end next."""
         for run in self._runs:
             run.expect_end(numbers)
 

@@ -24,7 +24,10 @@ _At = tuple[TopicPartition, Place]
 
 @dataclass(frozen=True, slots=True)
 class _Upload:
-    """The objects of a file, created one behind the other. `found`: the extent of one that is longer than the file."""
+    """Holds the objects of a file, which are created one behind the other.
+
+    `found` is the extent of one that is longer than the file.
+    """
 
     file: EndedFile
     objects: Sequence[StoredObject]
@@ -40,7 +43,7 @@ class _Upload:
 
 
 class Uploads:
-    """What is being created; a place has at most one at a time."""
+    """Creates the objects of ended files; a place has at most one object under way at a time."""
 
     def __init__(
         self, bucket: Bucket, layout: Layout, file_format: Format, tags: Mapping[str, str] | None = None

@@ -11,7 +11,10 @@ from connectors.s3.settings.classes import PARQUET_FORMAT
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """Parquet files of 1,000 rows. None: another kind of URL."""
+    """Return the settings of an s3:// URL, as Parquet files of 1,000 rows; None for another kind of URL.
+
+    Raise ConfigError when the URL names no bucket.
+    """
     del tables
     parts = urlsplit(url)
     if parts.scheme.lower() != "s3":

@@ -70,7 +70,7 @@ def _check_tag_pairs(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class BucketConfig(ConnectorConfig):
-    """The keys of the group S3."""
+    """Holds the keys of the group S3."""
 
     storage_class: Annotated[
         ClassName, BeforeValidator(any_package), one_class(*STORAGES), OneOf(STORAGES)
@@ -237,14 +237,14 @@ class BucketConfig(ConnectorConfig):
     )  # fmt: skip
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """The folder of LocalStorage, and a file of a key."""
+        """Yield the folder of LocalStorage and a file of a key, each with the setting that names it."""
         if self.storage_class == LOCAL_STORAGE:
             yield "s3.bucket.name", self.bucket
         if self.gcs_credentials_path:
             yield "gcs.credentials.path", self.gcs_credentials_path
 
     def bucket_problems(self) -> Iterator[ConfigProblem]:
-        """What is wrong between keys of this group."""
+        """Yield what is wrong between keys of this group."""
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
             name = "aws.access.key.id" if not self.access_key_id else "aws.secret.access.key"
             yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
@@ -288,7 +288,7 @@ class BucketConfig(ConnectorConfig):
 
     @property
     def proxy(self) -> str:
-        """The proxy's URL with the user in it, as HTTP clients want it; empty: none."""
+        """Return the proxy's URL with the user in it, as HTTP clients want it; empty when there is no proxy."""
         if not self.proxy_url or not self.proxy_user:
             return self.proxy_url
         user, password = (quote(text, safe="") for text in (self.proxy_user, self.proxy_password.get_secret_value()))

@@ -20,7 +20,7 @@ TIME_PARTITIONER: Final = f"{_PARTITIONER}TimeBasedPartitioner"
 HOURLY_PARTITIONER: Final = f"{_PARTITIONER}HourlyPartitioner"
 DAILY_PARTITIONER: Final = f"{_PARTITIONER}DailyPartitioner"
 FIELD_AND_TIME_PARTITIONER: Final = "com.canelmas.kafka.connect.FieldAndTimeBasedPartitioner"
-"""A class of others that many configurations name; built in here."""
+"""This names a partitioner by other authors that many configurations name; it is built in here."""
 PARTITIONERS: Final = (
     DEFAULT_PARTITIONER, FIELD_PARTITIONER, TIME_PARTITIONER, HOURLY_PARTITIONER, DAILY_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
@@ -36,7 +36,7 @@ HDFS_STORAGE: Final = "connect.s3.HdfsStorage"
 STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE, GCS_STORAGE, AZURE_STORAGE, HDFS_STORAGE)
 """All but the first one are ours."""
 FOLDER_STORAGES: Final = frozenset({LOCAL_STORAGE, HDFS_STORAGE})
-"""Those that keep folders without files."""
+"""These storage classes keep folders without files."""
 CREDENTIALS: Final = {
     S3_STORAGE: ("aws.access.key.id", "aws.secret.access.key"),
     LOCAL_STORAGE: ("s3.bucket.name",),
@@ -49,7 +49,7 @@ DEFAULT_CREDENTIALS: Final = "software.amazon.awssdk.auth.credentials.DefaultCre
 
 
 def simple_name(class_name: str) -> str:
-    """The name of a class without its package."""
+    """Return the name of a class without its package."""
     return class_name.rpartition(".")[2]
 
 

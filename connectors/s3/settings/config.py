@@ -53,8 +53,11 @@ def _check_path_format(value: str) -> str:
 
 
 class S3SinkConfig(IcebergConfig):
-    """Confluent's S3 sink settings, and some of ours: rotate.size.bytes, rotate.idle.ms, buffer.max.bytes,
-    exactly.once, partition.field.drop, s3.request.timeout.ms."""
+    """Holds Confluent's S3 sink settings, and some of ours.
+
+    Ours are rotate.size.bytes, rotate.idle.ms, buffer.max.bytes, exactly.once, partition.field.drop,
+    s3.request.timeout.ms.
+    """
 
     flush_size: Annotated[Int, at_least(1)] = key(
         "flush.size", doc="Records after which a file ends.", importance="high", group="Rotation"
@@ -184,7 +187,7 @@ class S3SinkConfig(IcebergConfig):
 
     @property
     def is_time_partitioned(self) -> bool:
-        """Paths depend on the time of a record."""
+        """Tell if paths depend on the time of a record."""
         return self.partitioner_class in TIME_PARTITIONERS
 
     @property
@@ -205,7 +208,7 @@ class S3SinkConfig(IcebergConfig):
         return super().unknown_keys(name for name in properties if name not in WITHOUT_EFFECT)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys."""
+        """Yield what is wrong between keys of the sink."""
         yield from self._partitioner_problems()
         yield from self._delivery_problems()
         yield from self.format_problems()

@@ -1,4 +1,4 @@
-"""Where access keys come from, by the names of Amazon's and Confluent's Java classes.
+"""Finds access keys where the names of Amazon's and Confluent's Java classes say.
 
 Built on botocore, which reads what Amazon's SDKs read: variables, the profile file, tokens, the container, the
 instance. Keys that expire are asked for anew.
@@ -33,16 +33,16 @@ _OTHER_NAMES: Final = {
     "WebIdentityTokenCredentialsProvider": "WebIdentityTokenFileCredentialsProvider",
     "EC2ContainerCredentialsProviderWrapper": "ContainerCredentialsProvider",
 }
-"""Classes of version 1 of Amazon's SDK."""
+"""This maps class names of version 1 of Amazon's SDK to those of version 2."""
 ROLE: Final = "AwsAssumeRoleCredentialsProvider"
 STATIC: Final = ("BasicAWSCredentialsProvider", "AWSStaticCredentialsProvider", "StaticCredentialsProvider")
 ANONYMOUS: Final = "AnonymousCredentialsProvider"
 KNOWN: Final = frozenset({*_PROVIDERS, *_OTHER_NAMES, *STATIC, ROLE, ANONYMOUS})
-"""Simple names of classes."""
+"""These are the simple names of the classes of credentials providers that are known."""
 
 
 def provider_of(config: BucketConfig) -> Keys | None:
-    """What is asked for keys; None: the configuration has them, or requests are not signed."""
+    """Return the keys' source; None when the configuration has the keys, or requests are not signed."""
     name = simple_name(config.credentials_provider)
     name = _OTHER_NAMES.get(name, name)
     if name == ROLE:
@@ -54,7 +54,7 @@ def provider_of(config: BucketConfig) -> Keys | None:
 
 @dataclass(slots=True)
 class Keys:
-    """Keys of botocore, looked for at the first request. Called by one thread at a time.
+    """Finds the keys of botocore, looked for at the first request. It is called by one thread at a time.
 
     failure: why there were none the last time; the store's client tells of an exception that it is one, no more.
     """

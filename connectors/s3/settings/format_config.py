@@ -1,4 +1,4 @@
-"""The settings of the S3 sink that say what its files hold and how. Values only.
+"""Declares the settings of the S3 sink that say what its files hold and how. It has values only.
 
 Source of names and defaults: as `connectors.s3.settings.config`.
 """
@@ -29,7 +29,7 @@ from connectors.s3.settings.limits import any_package, one_class
 
 
 class FormatConfig(BucketConfig):
-    """The keys of the group Format."""
+    """Holds the keys of the group Format."""
 
     format_class: Annotated[
         ClassName,
@@ -116,7 +116,7 @@ class FormatConfig(BucketConfig):
 
     @property
     def avro_properties(self) -> dict[str, str]:
-        """How schemas become Avro's."""
+        """Return the settings that say how schemas become Avro's."""
         return {
             "enhanced.avro.schema.support": str(self.enhanced_avro).lower(),
             "connect.meta.data": str(self.connect_meta_data).lower(),
@@ -124,7 +124,7 @@ class FormatConfig(BucketConfig):
         }
 
     def format_problems(self) -> Iterator[ConfigProblem]:
-        """What is wrong between keys of this group."""
+        """Yield what is wrong between keys of this group."""
         own = {PARQUET_FORMAT: "parquet.codec", AVRO_FORMAT: "avro.codec"}.get(self.format_class)
         if own is not None and self.compression_type != "none":
             yield ConfigProblem("s3.compression.type", f"s3.compression.type is for text and byte files; use {own}.")

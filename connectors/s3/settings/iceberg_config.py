@@ -1,4 +1,4 @@
-"""The settings of the S3 sink that say which Iceberg table rows go into. Values only."""
+"""Declares the settings of the S3 sink that say which Iceberg table rows go into. It has values only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILES_ONLY: Final = (
     "s3.schema.partition.affix.type", "store.kafka.keys", "store.kafka.headers", "s3.sse.customer.key",
     "s3.acl.canned", "s3.object.tagging", "s3.wan.mode",
 )  # fmt: skip
-"""Keys for objects that this sink names itself; refused with tables."""
+"""These keys are for objects that the sink names itself, and are refused with tables."""
 
 
 def _check_table(value: str) -> str:
@@ -39,7 +39,7 @@ def _check_partition_by(value: str) -> str:
 
 
 class IcebergConfig(FormatConfig):
-    """The keys of the group Iceberg."""
+    """Holds the keys of the group Iceberg."""
 
     table_format: Annotated[String, one_of("none", "iceberg", ignore_case=True)] = key(
         "table.format", "none", doc="iceberg: rows are appended to Iceberg tables in s3.bucket.name, below topics.dir.",
@@ -88,16 +88,16 @@ class IcebergConfig(FormatConfig):
 
     @property
     def is_iceberg(self) -> bool:
-        """Rows go into tables."""
+        """Tell if rows go into Iceberg tables."""
         return self.table_format.lower() == "iceberg"
 
     @property
     def partition_fields(self) -> tuple[PartitionField, ...]:
-        """iceberg.partition.by."""
+        """Return the fields that iceberg.partition.by names."""
         return parse_partition_by(self.partition_by)
 
     def iceberg_problems(self) -> Iterator[ConfigProblem]:
-        """What is wrong between keys of this group."""
+        """Yield what is wrong between keys of this group."""
         if not self.is_iceberg:
             return
         if self.storage_class == HDFS_STORAGE:
@@ -125,7 +125,7 @@ class IcebergConfig(FormatConfig):
             yield ConfigProblem("iceberg.catalog.uri", "Give an http or https address.")
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """Those of the store, and the file of a catalogue in SQLite."""
+        """Yield the files that the store's settings name, and the file of a catalogue in SQLite."""
         yield from super().named_files()
         if self.is_iceberg and self.catalog_type == "sql":
             with suppress(ValueError):  # told by iceberg_problems

@@ -1,4 +1,4 @@
-"""What right settings of the sink weaken or leave undone, each with the key that helps. Pure."""
+"""Notes what right settings of the sink weaken or leave undone, each with the key that helps. It is pure."""
 
 from __future__ import annotations
 

@@ -13,14 +13,14 @@ _WITH_NUMBER: Final = ("bucket", "truncate")
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """A field, and the transform of its values by its name in Iceberg's specification: identity, day, bucket[16]."""
+    """Names a field and the transform of its values, as Iceberg's specification does: identity, day, bucket[16]."""
 
     source: str
     transform: str
 
 
 def parse_partition_by(text: str) -> tuple[PartitionField, ...]:
-    """The fields that partition a table, in order. ValueError says what the text may be."""
+    """Return the fields that partition a table, in order. Raise ValueError, which says what the text may be."""
     found, at = [], 0
     text = text.strip()
     while at < len(text):

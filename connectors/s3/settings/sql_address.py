@@ -9,11 +9,11 @@ _POSTGRES: Final = frozenset({"postgresql", "postgresql+psycopg", "postgresql+ps
 _MYSQL: Final = frozenset({"mysql+pymysql", "mariadb+pymysql"})
 DRIVERS: Final = (*sorted(_SQLITE), *sorted(_POSTGRES), *sorted(_MYSQL))
 PARAMETERS: Final = frozenset({"sslmode", "charset", "connect_timeout", "application_name"})
-"""Others of the drivers' read files or load code."""
+"""These parameters of an address are allowed; others of the drivers' read files or load code."""
 
 
 def sqlite_file(address: str) -> str:
-    """The path of the catalogue's file. Empty: it is in a database of another kind.
+    """Return the path of the catalogue's file; empty when it is in a database of another kind.
 
     ValueError: the driver or a parameter is not known here, or this is no address of SQLAlchemy's.
     """

@@ -1,4 +1,4 @@
-"""The parts of a task from its settings."""
+"""Builds the parts of an S3 sink's task from its settings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.bulk_layout import BulkLayout
 
 WritesAvro = Callable[[Schema, Mapping[str, str]], AvroValues]
-"""As `SinkContext.avro`."""
+"""This is a function with the signature of `SinkContext.avro`."""
 _HOUR_MS = 3_600_000
 
 
@@ -70,41 +70,41 @@ class Plan(Protocol):
 
     @property
     def schedule(self) -> Schedule:
-        """When files end because of the clock."""
+        """Return the schedule by which the clock ends files."""
 
     @property
     def open_bytes_max(self) -> int | None:
-        """Bytes of open files beyond which the largest end; None: no bound."""
+        """Return the bytes of open files beyond which the largest files end; None sets no bound."""
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
         """What decides how a batch is written, and where."""
 
     def rotation(self, topic_id: str | None) -> Rotation:
-        """When files of a topic partition end because of records."""
+        """Return the rotation by which records end the files of a topic partition."""
 
     def weaknesses(self) -> Iterator[ConfigProblem]:
         """Why a restart can write a record twice, unless that was accepted."""
 
 
 class ConfluentPlan:
-    """As Confluent's settings say."""
+    """Plans a task as Confluent's settings say."""
 
     def __init__(self, config: S3SinkConfig) -> None:
         self._config = config
 
     @property
     def bucket(self) -> BucketConfig:
-        """The settings themselves."""
+        """Return the sink's settings themselves, as they hold those of the bucket."""
         return self._config
 
     @property
     def probe_prefix(self) -> str:
-        """topics.dir."""
+        """Return the value of topics.dir."""
         return self._config.topics_dir
 
     @property
     def schedule(self) -> Schedule:
-        """When files end because of the clock."""
+        """Return the schedule by which the clock ends files."""
         return schedule_of(self._config)
 
     @property
@@ -117,7 +117,7 @@ class ConfluentPlan:
         return intake_of(self._config, now_ms, avro)
 
     def rotation(self, topic_id: str | None) -> Rotation:
-        """When files of a topic partition end because of records."""
+        """Return the rotation by which records end the files of a topic partition."""
         return rotation_of(self._config, topic_id)
 
     def weaknesses(self) -> Iterator[ConfigProblem]:
@@ -142,7 +142,7 @@ def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro)
 
 
 def rotation_of(config: S3SinkConfig, topic_id: str | None) -> Rotation:
-    """When files of a topic partition end because of records, together or each by itself."""
+    """Return the rotation by which records end a topic partition's files, together or each by itself."""
     rules = rules_of(config)
     if topic_id is None or not config.conditional_writes or rules.on_path_change:
         return Together(rules)
@@ -150,7 +150,7 @@ def rotation_of(config: S3SinkConfig, topic_id: str | None) -> Rotation:
 
 
 def rules_of(config: S3SinkConfig) -> Rules:
-    """When files end because of records."""
+    """Return the rules by which records end files."""
     ends_by_time = max(config.rotate_interval_ms, config.rotate_schedule_ms, config.rotate_idle_ms) > 0
     return Rules(
         rows=config.flush_size,
@@ -165,7 +165,7 @@ def rules_of(config: S3SinkConfig) -> Rules:
 
 
 def schedule_of(config: S3SinkConfig) -> Schedule:
-    """When files end because of the clock."""
+    """Return the schedule by which the clock ends files."""
     return Schedule(_or_none(config.rotate_schedule_ms), _or_none(config.rotate_idle_ms), config.timezone or "UTC")
 
 
@@ -197,7 +197,7 @@ class MergerPlan:
 
 
 def merger_plan_of(config: S3SinkConfig) -> MergerPlan:
-    """By format.class."""
+    """Return the merger, extension and content type that format.class asks for."""
     compression = Compression(config.compression_type, config.compression_level)
     mergers: Mapping[str, Callable[[], Merger]] = {
         PARQUET_FORMAT: lambda: ParquetMerger(config.parquet_codec),
@@ -220,7 +220,7 @@ def _or_none(value: int) -> int | None:
 
 
 def _beside(config: S3SinkConfig, avro: WritesAvro) -> Sequence[Strand]:
-    """What is stored beside values, in the order in which it is created."""
+    """Return the strands that are stored beside values, in the order in which their files are created."""
     keys = [_strand(config, KeySide(), config.keys_format, avro)] if config.store_keys else []
     headers = [_strand(config, HeaderSide(), config.headers_format, avro)] if config.store_headers else []
     return [*keys, *headers]
@@ -251,7 +251,7 @@ def _shape_of(config: S3SinkConfig) -> Shape:
 
 
 def _partitioner_of(config: S3SinkConfig, extractor: TimestampExtractor) -> Partitioner:
-    """By the partitioner's class, and around it what the schema and the lack of a value say."""
+    """Return the partitioner of the configured class, wrapped as the schema and the lack of a value ask for."""
     found = _partitioner_of_class(config, extractor)
     if config.affix_type.upper() != "NONE":
         found = SchemaNamePartitioner(found, config.directory_delim, config.affix_type.upper() == "PREFIX")

@@ -28,7 +28,7 @@ class BulkObject:
     files: int
 
     def metadata(self) -> dict[str, str]:
-        """The user metadata of the object."""
+        """Return the user metadata of the object."""
         return {
             "kconnect-backfill": self.job,
             "kconnect-chunk": self.chunk,
@@ -52,14 +52,14 @@ class BulkObject:
 
 @dataclass(frozen=True, slots=True)
 class BulkLayout:
-    """Keys beside those of the sink: `topics/orders/partition=0/<job>+<chunk>.parquet`."""
+    """Names a backfill's objects by keys beside the sink's: `topics/orders/partition=0/<job>+<chunk>.parquet`."""
 
     topics_dir: str
     directory_delim: str
     extension: str
 
     def key(self, place: Place, chunk: BulkChunk, number: int) -> str:
-        """The key of an object of a chunk; `number`: which of its place."""
+        """Return the key of an object of a chunk; `number` says which of its place's objects it is."""
         name = _PARTS.join((chunk.job, chunk.id, *([str(number)] if number else [])))
         folders = (self.topics_dir, place.topic) if self.topics_dir else (place.topic,)
         return self.directory_delim.join((*folders, place.path, f"{name}{self.extension}"))

@@ -1,4 +1,4 @@
-"""Small objects of a path joined into larger ones, behind the running sink.
+"""Joins small objects of a path into larger ones, behind the running sink.
 
 A joined object is created first, beside those that it was made of, under a key that says which offsets it holds:
 `topics/orders/partition=0/orders+0+0000000000-0000001200.parquet`. Then those that it was made of are deleted. Who dies
@@ -38,7 +38,7 @@ _LIMIT_S: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """An object of a chain by its key. end: the offset behind its rows, where it is a joined one."""
+    """Describes an object of a chain by its key. `end` is the offset behind its rows, where it is a joined one."""
 
     key: str
     stem: str
@@ -74,7 +74,7 @@ class ObjectCompaction:
         self._bucket.close()
 
     def groups(self, wish: Compaction) -> Iterator[FileGroup]:
-        """What is left of a compaction that died, and small objects that follow each other in a chain."""
+        """Yield what a compaction that died left, and small objects that follow each other in a chain."""
         for stem, chain in groupby(self._objects(), key=lambda found: found.stem):
             found = _without_late(list(chain))
             yield from (_group(stem, own) for own in _leftovers(found))

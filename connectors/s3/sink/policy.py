@@ -30,7 +30,7 @@ def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:
 
 
 def policy_of(config: BucketConfig) -> str:
-    """The least policy under which a sink of this configuration works."""
+    """Return the least policy under which a sink of this configuration works."""
     actions = ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]
     if config.tags is not None:
         actions.append("s3:PutObjectTagging")

@@ -1,4 +1,4 @@
-"""The S3 sink's connector and task: batches into files, ended files into objects, objects into durable offsets."""
+"""Holds the S3 sink's connector and task: batches become files, ended files objects, objects durable offsets."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class S3SinkConnector:
         return missing_rights(ConfluentPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The same configuration for each task."""
+        """Return the same configuration for each task."""
         return [dict(self._config.originals) for _ in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> S3SinkTask:
-        """A task, not yet open."""
+        """Return a task that is not yet open."""
         return S3SinkTask(ConfluentPlan(S3SinkConfig.parse(config)))
 
     def bulk_writer(self, ctx: BulkSinkContext) -> S3BulkWriter:
@@ -63,7 +63,7 @@ class S3SinkConnector:
         return S3BulkWriter(self._config, ctx)
 
     def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
-        """Small objects below topics.dir that follow each other in a path."""
+        """Yield the groups of small objects below topics.dir that follow each other in a path."""
         with self._compaction() as compaction:
             yield from compaction.groups(wish)
 
@@ -76,7 +76,7 @@ class S3SinkConnector:
         return closing(ObjectCompaction(self._config, merger_plan_of(self._config)))
 
     def trial_target(self, name: str) -> TrialObjects:
-        """A folder of its own below topics.dir."""
+        """Return a folder below topics.dir that a trial has for itself."""
         return TrialObjects(self._config, name)
 
 

@@ -25,7 +25,7 @@ from connectors.s3.stores.clients import open_store
 from connectors.s3.stores.store import Bucket
 
 _BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
-"""What is stored beside values has no rows of its own."""
+"""This matches the keys of objects stored beside values, which have no rows of their own."""
 Reader = Callable[[bytes], Iterator[bytes]]
 
 
@@ -40,7 +40,7 @@ class TrialObjects:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The other folder."""
+        """Return the settings that send objects to the trial's folder."""
         return {"topics.dir": self._folder}
 
     @property
@@ -54,7 +54,7 @@ class TrialObjects:
         """A bucket has no folders to make."""
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """The rows of all objects."""
+        """Yield the rows of all objects of values."""
         read = _reader(self._config)
         with closing(Bucket(self._config)) as bucket:
             for key in (key for key in self._keys(bucket, deadline) if not _BESIDE.search(key)):
