@@ -1,4 +1,4 @@
-"""Defines how many small files in a sink's target become few large ones, beside the sink. Optional for sinks."""
+"""Defines how many small files in a sink's target become few large ones, behind and beside the sink. Optional for sinks."""
 
 from __future__ import annotations
 
