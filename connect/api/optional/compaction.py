@@ -1,4 +1,4 @@
-"""Defines how many small files in a sink's target become few large ones, behind and beside the sink. Optional for sinks."""
+"""Defines how small files in a sink's target become few large ones, behind and beside the sink. Sinks may lack it."""
 
 from __future__ import annotations
 
