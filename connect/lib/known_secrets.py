@@ -107,7 +107,7 @@ def hidden_in(text: str, secrets: Iterable[str]) -> str:
 
 
 def is_plain(secret: str) -> bool:
-    """Whether a secret is a plain word or number, which stands in texts for other reasons."""
+    """Tell if a secret is a plain word or number, which stands in texts for other reasons."""
     if len(secret) > _PLAIN_CHARS:
         return False
     return secret.isdigit() or all(_is_word(part) for part in _JOINTS.split(secret))

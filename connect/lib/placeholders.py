@@ -29,7 +29,7 @@ def without_placeholders(text: str) -> str:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a text is placeholders and spaces alone, one at least: it holds no value itself."""
+    """Tell if a text is placeholders and spaces alone, one at least: it holds no value itself."""
     at, found = 0, False
     for start, end in placeholder_spans(text):
         if text[at:start].strip():

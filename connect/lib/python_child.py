@@ -77,5 +77,5 @@ def _flags() -> tuple[str, ...]:
 
 
 def _in_user_site() -> bool:
-    """Whether this program itself is installed for one user alone (`pip install --user`), so that a child needs it."""
+    """Tell if this program itself is installed for one user alone (`pip install --user`), so that a child needs it."""
     return bool(site.ENABLE_USER_SITE) and Path(__file__).is_relative_to(site.getusersitepackages())

@@ -37,7 +37,7 @@ Encode = Callable[[Batch, Sequence[Rejected]], Encoded]
 
 @dataclass(frozen=True, slots=True)
 class ChunkRest:
-    """What is left of a chunk: behind the offset `after`, where its last part ended; None: all of it.
+    """Read what is left of a chunk: behind the offset `after`, where its last part ended; None: all of it.
 
     parts: how many parts it has so far.
     """
@@ -104,7 +104,7 @@ class Part:
 
 
 def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes: int) -> Generator[Part, None, None]:
-    """What is left of a chunk as records, in parts of about so many bytes; the last is marked, and may be empty.
+    """Yield what is left of a chunk as records, in parts of about so many bytes; the last is marked, may be empty.
 
     A chunk that is much larger than planned ends behind one of them: see `division`. Raises what reading and encoding
     raise.

@@ -99,7 +99,7 @@ class ForeignRecords:
 
     @property
     def are_too_many(self) -> bool:
-        """Whether there were more than could be kept."""
+        """Tell if there were more than could be kept."""
         return self._count > self._most
 
     def __bool__(self) -> bool:

@@ -163,7 +163,7 @@ class Verdict:
 
     @property
     def is_good(self) -> bool:
-        """Whether every row is there once, as it was written and as the source has it, as far as it was compared."""
+        """Tell if every row is there once, as it was written and as the source has it, as far as it was compared."""
         return not (self.bad or self.again or self.differ or any(table.missing for table in self.tables))
 
     @property

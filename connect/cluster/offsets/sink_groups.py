@@ -19,7 +19,7 @@ Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]
 
 
 class GroupOffsets(Protocol):
-    """What is asked of topics and consumer groups; `connect.kafka.admin.topics.TopicAdmin` is the real one."""
+    """Answers what is asked of topics and consumer groups; `connect.kafka.admin.topics.TopicAdmin` is the real one."""
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
         """The number of partitions of every topic there is."""

@@ -36,7 +36,7 @@ def client_of(client: Consumer | Producer | AdminClient) -> c_void_p | None:
 
 
 def is_library_known() -> bool:
-    """Whether the functions of `connect.kafka.client.librdkafka` may be called in this process."""
+    """Tell if the functions of `connect.kafka.client.librdkafka` may be called in this process."""
     return _TRIAL.fault() is None
 
 
