@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from connect.api.codec import AvroValues
-from connect.api.config import ConnectorConfig
 from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.schema import Schema
 from connect.api.topics import SourceTopics
@@ -242,10 +241,3 @@ class CleanupConnector(Protocol):
         with the command that takes it away; None: nothing. RetriableError: asked again for a while; of any error the
         text tells the command, as it is for the worker's log. A worker that dies meanwhile leaves everything there.
         """
-
-
-class ConnectorFactory(Protocol):
-    """What a connector plug-in's `factory` names: a callable that builds the connector of a validated configuration."""
-
-    def __call__(self, config: ConnectorConfig) -> Connector:
-        """Must not connect to anything."""

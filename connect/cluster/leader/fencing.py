@@ -20,7 +20,7 @@ from connect.cluster.loop.herder_parts import Parts
 from connect.cluster.model.config_records import FencingRecord
 from connect.cluster.model.config_state import ConfigSnapshot, Properties
 from connect.cluster.model.operations import RequestError, TargetState
-from connect.runtime.settings.backoff import delays_s
+from connect.lib.backoff import delays_s
 from connect.runtime.task.messages import CallResult, State, TaskId
 
 FENCE_S: Final = 30.0

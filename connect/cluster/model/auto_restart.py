@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from connect.lib.backoff import delay_s
 from connect.runtime.settings.worker_config import WorkerConfig
 
 
@@ -57,6 +58,5 @@ def next_restart(policy: RestartPolicy, history: RestartHistory, now_s: float) -
     restarts = 0 if good else history.restarts
     if 0 <= policy.limit <= restarts:
         return None
-    # The exponent is bounded so that a limit of -1 does not end in an overflow.
-    delay_s = min(policy.initial_s * 2 ** min(restarts, 30), policy.max_s)
-    return NextRestart(delay_s, RestartHistory(restarts + 1))
+    wait_s = delay_s(restarts, initial_s=policy.initial_s, max_s=policy.max_s)
+    return NextRestart(wait_s, RestartHistory(restarts + 1))

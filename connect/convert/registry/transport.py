@@ -7,17 +7,19 @@ import random
 import ssl
 import tempfile
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-import stamina
 import urllib3
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.oauth import OAuthTokens, TokenRefusedError
+from connect.lib.backoff import delays_s
+from connect.lib.deadline import Deadline
 
 _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -65,15 +67,16 @@ class Transport:
             self._headers |= {name: value for name, value in own.items() if value}
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The parsed answer. RegistryError when it refuses; RetriableError when no address answers."""
+        """Return the parsed answer. RegistryError: it refuses. RetriableError: no address answers."""
         first_s, most_s = self._wait_s
-        for attempt in stamina.retry_context(
-            on=_may_pass, attempts=self._attempts, timeout=None, wait_initial=first_s, wait_max=most_s,
-            wait_jitter=first_s / 10,
-        ):  # fmt: skip
-            with attempt:
+        for wait_s in islice(delays_s(most_s, initial_s=first_s), self._attempts - 1):
+            try:
                 return self._once(method, path, body)
-        raise AssertionError("stamina tries at least once")
+            except RetriableError as error:
+                if not _may_pass(error):
+                    raise
+                Deadline.after(wait_s).wait(wait_s)
+        return self._once(method, path, body)
 
     def close(self) -> None:
         """Close connections."""

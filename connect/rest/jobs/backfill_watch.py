@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 from connect.api.errors import ConnectError
 from connect.cluster.model.operations import Operations, RequestError
-from connect.runtime.settings.backoff import delays_s
+from connect.lib.backoff import delays_s
 
 _log = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0

@@ -19,12 +19,12 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.plugin import Plugin, PluginKind
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
+from connect.lib.backoff import delays_s
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.runtime.host.agent_metrics import AgentFigures
 from connect.runtime.host.task_run import TaskRun
 from connect.runtime.parts.clients import Clients
-from connect.runtime.settings.backoff import delays_s
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.offset_topics import workers_topic
 from connect.runtime.task.condition import Condition

@@ -19,12 +19,12 @@ from connect.api.records import Batch, TopicPartition
 from connect.kafka.client.errors import FencedError
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.kafka.raw import RawBatch
+from connect.lib.backoff import delays_s
 from connect.lib.deadline import Deadline
 from connect.runtime.records.dead_letter import DeadLetters
 from connect.runtime.records.pipeline import SinkPipeline, bad_sink_rows
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import LimitExceededError, Stage, Tolerance, ToleranceExceededError
-from connect.runtime.settings.backoff import delays_s
 from connect.runtime.task.committed_lag import CommittedLag
 from connect.runtime.task.condition import Conditions, Step
 from connect.runtime.task.control import Control

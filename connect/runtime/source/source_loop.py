@@ -17,11 +17,11 @@ from connect.api.connector import SourceTask
 from connect.api.errors import RetriableError
 from connect.api.records import Batch, SourcePosition, batches_of
 from connect.kafka.raw import RawBatch
+from connect.lib.backoff import delays_s
 from connect.lib.deadline import Deadline
 from connect.runtime.records.pipeline import Encoded, SourcePipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
-from connect.runtime.settings.backoff import delays_s
 from connect.runtime.task.condition import Conditions, Step
 from connect.runtime.task.control import Control
 from connect.runtime.task.task_metrics import TaskFigures

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
+from connect.lib.backoff import delay_s
 from connectors.bigquery.dedup.rules import DedupColumns
 from connectors.bigquery.dedup.sealed_batch import Piece, Refusals, SealedBatch
 from connectors.bigquery.dedup.staged_rows import Admitted
@@ -147,7 +148,7 @@ class Lane:
             refused = landing.result()
         except RetriableError as error:
             self._failures += 1
-            self._retry_at_s = now_s + min(60.0, 0.5 * 2 ** min(self._failures, 10))
+            self._retry_at_s = now_s + delay_s(self._failures, initial_s=0.5, max_s=60.0)
             self.failure = error
             return error
         if refused:
