@@ -15,7 +15,7 @@ from connectors.jdbc.connection.engine import border_of, driver_error_of, engine
 from connectors.jdbc.connection.mysql_arrow import MySqlArrow
 from connectors.jdbc.connection.pages import FETCH_ROWS, CursorPages, PageRules, Pages
 from connectors.jdbc.connection.postgres_arrow import PostgresArrow, columns_told, is_installed
-from connectors.jdbc.connection.sessions import closed_session, session_statements
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.native import libpq_module
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.url import OTHER_SERVERS
@@ -41,12 +41,13 @@ class Database:
         """
         self._waits = waits
         url = url_of(config, connect_timeout_s=connect_timeout_s)
+        self.dialect = dialect_of(config.connection_url)
         self.dialect_name = url.get_backend_name()
         self.schema_of_connection = url.database if self.dialect_name in _MYSQL else None
         # Statements that prepare each session.
         self.session = (
-            *closed_session(self.dialect_name, config.allowed),
-            *session_statements(self.dialect_name, config.statement_timeout_ms),
+            *self.dialect.sessions.closed(config.allowed),
+            *self.dialect.sessions.reading(config.statement_timeout_ms),
         )
         url, self._tls = tls.take_tls(url)
         level = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")

@@ -14,11 +14,11 @@ from connect.api.connector import SourceContext
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
+from connectors.jdbc.dialects.known import family
 from connectors.jdbc.follow.left_aside import left_aside
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import from_text
-from connectors.jdbc.settings.url import family
 from connectors.jdbc.settled.progress import Progress
 from connectors.jdbc.values.unconvertible_rows import BadRows
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from connect.api.errors import ConfigProblem
+from connectors.jdbc.dialects.known import dialect_of, dialects, family
 from connectors.jdbc.settings.connection_keys import ConnectionKeys
 from connectors.jdbc.settings.drivers import driver_problems
-from connectors.jdbc.settings.url import family, parse
-
-_DIALECT_FAMILIES = {
-    "Sqlite": ("sqlite",), "PostgreSql": ("postgresql",), "MySql": ("mysql", "mariadb"), "Oracle": ("oracle",),
-    "SqlServer": ("mssql",), "Db2": ("db2", "ibm"), "SapHana": ("hana",), "Vertica": ("vertica",),
-}  # fmt: skip
+from connectors.jdbc.settings.url import parse
 
 
 def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
@@ -37,6 +33,7 @@ def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
 
 def dialect_problems(name: str, url: str) -> Iterator[ConfigProblem]:
     """Yield a problem when dialect.name does not fit the URL."""
-    wanted = _DIALECT_FAMILIES.get(name.removesuffix("DatabaseDialect"))
-    if url and wanted and family(url) not in wanted:
+    wanted = name.removesuffix("DatabaseDialect")
+    is_known = wanted and wanted in {dialect.java_name for dialect in dialects()}
+    if url and is_known and dialect_of(url).java_name != wanted:
         yield ConfigProblem("dialect.name", f"dialect.name={name} does not fit a URL of {family(url)}.")

@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 from connect.api.allowed import OneOf
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Long, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
-from connectors.jdbc.settings.url import family
+from connectors.jdbc.dialects.known import family
 
 if TYPE_CHECKING:
     from connectors.jdbc.settings.config import JdbcSourceConfig

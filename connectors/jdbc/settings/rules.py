@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from connect.api.errors import ConfigProblem
 from connect.lib.secrets import HIDDEN
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.connection_rules import connection_problems, dialect_problems
 from connectors.jdbc.settings.log_keys import log_problems
 from connectors.jdbc.settings.table_choice import parse_mapping
-from connectors.jdbc.settings.url import family
 
 if TYPE_CHECKING:
     from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -131,7 +131,7 @@ def _mode_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
 
 def _database_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     is_snapshot = config.isolation_mode == "SQL_SERVER_SNAPSHOT"
-    if config.connection_url and is_snapshot and family(config.connection_url) not in {"mssql", "sqlserver"}:
+    if config.connection_url and is_snapshot and not dialect_of(config.connection_url).sessions.has_snapshot_isolation:
         yield ConfigProblem(
             "transaction.isolation.mode", "transaction.isolation.mode=SQL_SERVER_SNAPSHOT is for SQL Server alone."
         )

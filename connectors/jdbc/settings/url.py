@@ -8,38 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl
 
-from connectors.jdbc.settings import url_parameters as known
-from connectors.jdbc.settings.url_hosts import ONE_BY_ONE, Address, addresses
+from connectors.jdbc.dialects.known import dialect_of, dialects
+from connectors.jdbc.settings.url_hosts import Address
+
+if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.url import UrlForm
 
 OTHER_SERVERS = "other_servers"
 """The parameter that tells `tls.connect` where to go when the first server of MySQL or MariaDB is not there."""
 
 
 _SQLALCHEMY = re.compile(r"[a-zA-Z][a-zA-Z0-9]*(\+[a-zA-Z0-9_]+)?://")
-
-
-@dataclass(frozen=True, slots=True)
-class _Family:
-    drivername: str
-    port: int
-    renamed: Mapping[str, known.Rename]
-    dropped: frozenset[str]
-
-
-_FAMILIES = {
-    "postgresql": _Family("postgresql+psycopg", 5432, known.POSTGRES, known.POSTGRES_DROPPED),
-    "mysql": _Family("mysql+pymysql", 3306, known.MYSQL, known.MYSQL_DROPPED),
-    "mariadb": _Family("mariadb+pymysql", 3306, known.MARIADB, known.MYSQL_DROPPED),
-    "sqlite": _Family("sqlite", 0, known.SQLITE, known.SQLITE_DROPPED),
-}
-_OTHERS = {
-    "oracle": "oracle+oracledb://user@host:1521/?service_name=name (or /sid)",
-    "sqlserver": "mssql+pymssql://user@host:1433/name",
-    "duckdb": "duckdb:////folder/file.db",
-}
-"""What a person writes instead where drivers of Java have a syntax of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +35,13 @@ class DatabaseUrl:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     query: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+
+
+class Login(NamedTuple):
+    """Holds what a JDBC URL says of the user."""
+
+    user: str | None
+    password: str | None
 
 
 def is_jdbc(url: str) -> bool:
@@ -82,47 +71,18 @@ def parse(url: str, properties: Mapping[str, str]) -> DatabaseUrl:
     return DatabaseUrl(made.drivername, made.host, made.port, made.database, made.username, password, made.query)
 
 
-def family(url: str) -> str:
-    """The database's name in the URL, as `sqlite` or `postgresql`; empty when it has no scheme."""
-    match = re.match(r"(?:jdbc:)?([a-zA-Z][a-zA-Z0-9]*)", url) if ":" in url else None
-    return match[1].lower() if match else ""
-
-
 def translate(url: str, properties: Mapping[str, str] | None = None) -> DatabaseUrl:
     """Return a JDBC URL's parts for SQLAlchemy; driver properties win. Raise ValueError, which says what is unknown."""
-    name = family(url)
-    if name not in _FAMILIES:
-        text = f"Known are {', '.join(f'jdbc:{f}:' for f in _FAMILIES)} and any SQLAlchemy URL"
-        raise ValueError(f"Unknown JDBC URL. {text}, as {_OTHERS.get(name, _OTHERS['oracle'])}.")
-    rest = url.removeprefix("jdbc:")[len(name) + 1 :]
+    dialect = dialect_of(url)
+    form = dialect.url
+    if not form.driver:
+        known = ", ".join(f"jdbc:{other.name}:" for other in dialects() if other.url.driver)
+        raise ValueError(f"Unknown JDBC URL. Known are {known} and any SQLAlchemy URL, as {form.instead}.")
+    rest = url.removeprefix("jdbc:")[len(dialect.name) + 1 :]
     address, _, text = rest.partition("?")
     given = dict(parse_qsl(text.replace(";", "&"), keep_blank_values=True)) | dict(properties or {})
     user, password = given.pop("user", None), given.pop("password", None)
-    chosen = _FAMILIES[name]
-    query = _parameters(chosen, name, given)
-    if name == "sqlite":
-        return DatabaseUrl(chosen.drivername, database=_sqlite_path(address), query=query)
-    if name == "postgresql" and not address.startswith("/"):
-        # pgJDBC: jdbc:postgresql:database is on this machine.
-        address = f"///{address}"
-    way, colon, servers = address.partition("://")
-    if colon and name != "postgresql":
-        if way not in ONE_BY_ONE:
-            raise ValueError(f"jdbc:{name}:{way}: is not known here. Known are {', '.join(sorted(ONE_BY_ONE))}.")
-        address = servers
-    authority, _, database = address.removeprefix("//").partition("/")
-    signed, at, hosts = authority.rpartition("@")
-    if at and name == "mysql":
-        user, password = _signed_in(signed, user, password)
-        authority = hosts
-    where = addresses(authority, chosen.port, f"jdbc:{name}://db.example:{chosen.port}/name")
-    if len(where) > 1 and name == "postgresql":
-        several = tuple(f"{host}:{port}" for host, port in where)
-        return DatabaseUrl(chosen.drivername, None, None, unquote(database), user, password, {**query, "host": several})
-    if len(where) > 1:
-        query = {**query, OTHER_SERVERS: " ".join(f"{host} {port}" for host, port in where[1:])}
-    host, port = where[0]
-    return DatabaseUrl(chosen.drivername, host, port, unquote(database) or None, user, password, query)
+    return form.read(address, Login(user, password), _parameters(form, given))
 
 
 def other_servers(text: str) -> list[Address]:
@@ -131,41 +91,31 @@ def other_servers(text: str) -> list[Address]:
     return [Address(host, int(port)) for host, port in zip(words[::2], words[1::2], strict=True)]
 
 
-def _signed_in(text: str, user: str | None, password: str | None) -> tuple[str | None, str | None]:
-    name, colon, secret = text.partition(":")
-    return unquote(name) or user, (unquote(secret) if colon else password)
+def values_of(url: DatabaseUrl, parameter: str) -> tuple[str, ...]:
+    """Return the values of a URL's parameter; none where it is not given."""
+    value = url.query.get(parameter, ())
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _parameters(chosen: _Family, name: str, given: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:
-    targets = {target for target, _ in chosen.renamed.values()}
-    unknown = sorted(p for p in given if p not in {*chosen.renamed, *chosen.dropped, *targets})
+def _parameters(form: UrlForm, given: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:
+    targets = {target for target, _ in form.renamed.values()}
+    unknown = sorted(p for p in given if p not in {*form.renamed, *form.dropped, *targets})
     if unknown:
         raise ValueError(
             f"JDBC parameters without a counterpart here: {', '.join(unknown)}. Remove them, or use a SQLAlchemy URL "
-            f"({chosen.drivername}://...), whose parameters go to the Python driver as they are."
+            f"({form.driver}://...), whose parameters go to the Python driver as they are."
         )
-    result = {p: v for p, v in given.items() if p in targets and p not in chosen.renamed}
+    result = {p: v for p, v in given.items() if p in targets and p not in form.renamed}
     # In the table's order: what says more comes later.
-    for parameter, (target, convert) in chosen.renamed.items():
+    for parameter, (target, convert) in form.renamed.items():
         if parameter not in given:
             continue
         try:
             value = convert(given[parameter])
         except ValueError as error:
-            raise ValueError(f"JDBC parameter {parameter} of {name} {error}.") from None
+            raise ValueError(f"JDBC parameter {parameter} of {form.name} {error}.") from None
         if not value:
             continue
-        joined = known.JOINED.get(target)
+        joined = form.joined.get(target)
         result[target] = f"{result[target]}{joined}{value}" if joined and target in result else value
     return dict(result)
-
-
-def _sqlite_path(address: str) -> str:
-    if address.startswith(":resource:"):
-        raise ValueError(
-            "jdbc:sqlite::resource: is a file in a Java archive: name a file, as jdbc:sqlite:/data/shop.db."
-        )
-    path = address.removeprefix("file:")
-    if path.startswith("//"):
-        path = "/" + path.lstrip("/")
-    return path or ":memory:"

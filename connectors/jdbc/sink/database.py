@@ -13,7 +13,7 @@ from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connectors.jdbc.connection import tls
 from connectors.jdbc.connection.engine import border_of, driver_error_of, engine_of, url_of
 from connectors.jdbc.connection.errors import original_of
-from connectors.jdbc.connection.sessions import writing_session
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.sink.refusals import RefusedRowsError, is_changed_table, is_denied, refuses_rows
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
@@ -39,9 +39,10 @@ class TargetDatabase:
     def __init__(self, config: JdbcSinkConfig, *, connect_timeout_s: int | None = None) -> None:
         """Connects to nothing. ConfigError: no usable URL, or no driver."""
         url = url_of(config, connect_timeout_s=connect_timeout_s, creates_file=True)
+        self.kind = dialect_of(config.connection_url)
         self.dialect_name = url.get_backend_name()
         url, secured = tls.take_tls(url)
-        self._engine = engine_of(url, writing_session(self.dialect_name), secured)
+        self._engine = engine_of(url, self.kind.sessions.writing, secured)
         if self.dialect_name == "sqlite":
             _begin_itself(self._engine)
         driver_error = driver_error_of(self._engine)

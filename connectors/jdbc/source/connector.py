@@ -24,9 +24,9 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.database.load import load
+from connectors.jdbc.dialects.known import family
 from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import parts_to_text, share_out, to_text
-from connectors.jdbc.settings.url import family
 from connectors.jdbc.source.bulk import BulkPlanning, JdbcBulkReader
 from connectors.jdbc.source.bulk_counts import count_all
 from connectors.jdbc.source.check import check, topic_problems

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
 from connectors.jdbc.connection.engine import url_of
+from connectors.jdbc.dialects.known import dialects, family
 from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.settings.drivers import PARAMETERS
-from connectors.jdbc.settings.url import OTHER_SERVERS, family, parse
-from connectors.jdbc.settings.url_parameters import MARIADB, MYSQL, POSTGRES, SQLITE
+from connectors.jdbc.settings.drivers import parameters_of
+from connectors.jdbc.settings.url import OTHER_SERVERS, parse
 
 BASE = {"mode": "bulk", "table.whitelist": "a", "topic.prefix": "t"}
 
@@ -142,9 +142,10 @@ def test_a_link_that_leads_elsewhere_later_is_not_followed(tmp_path) -> None:
 
 
 def test_every_parameter_that_a_jdbc_url_is_translated_to_is_known() -> None:
-    made = {"postgresql+psycopg": POSTGRES, "mysql+pymysql": MYSQL, "mariadb+pymysql": MARIADB, "sqlite": SQLITE}
-    for driver, renamed in made.items():
-        assert {target for target, _ in renamed.values()} - PARAMETERS[driver].names == set()
+    forms = [dialect.url for dialect in dialects() if dialect.url.driver]
+    assert {form.driver for form in forms} == {"postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql", "sqlite"}
+    for form in forms:
+        assert {target for target, _ in form.renamed.values()} - form.drivers[form.driver].names == set()
 
 
 PIECES = st.sampled_from([
@@ -168,7 +169,8 @@ def test_what_is_accepted_connects_by_listed_arguments_alone(prefix: str, pieces
     except ConfigError:
         return
     made = url_of(config)
-    known = PARAMETERS[made.drivername]
+    known = parameters_of(made.drivername)
+    assert known is not None
     positional, arguments = made.get_dialect()().create_connect_args(made)
     wanted = {"host", "port", "user", "password", "passwd", "db", "dbname", "database", OTHER_SERVERS, "factory"}
     assert set(arguments) - known.names - wanted == set()

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from connect.api.errors import ConfigError
 from connect.lib.secrets import masked
 from connectors.jdbc.connection.engine import engine_of
-from connectors.jdbc.settings.url import DatabaseUrl, family, translate
+from connectors.jdbc.dialects.known import family
+from connectors.jdbc.settings.url import DatabaseUrl, translate
 
 
 @pytest.mark.parametrize(

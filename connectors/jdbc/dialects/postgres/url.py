@@ -1,17 +1,23 @@
-"""Translates JDBC parameters to those of the Python drivers, and names those that mean nothing here. Pure.
+# ruff: noqa: SIM905 - many names read better as text
+"""How JDBC URLs of PostgreSQL become those of psycopg, and which parameters of libpq they may name. Pure.
 
 Those that mean nothing are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata,
 how it makes Java's types), which is done otherwise here. What would change who is connected to whom, or which rows
-come, is translated or refused. Source: pgJDBC 42.7, MySQL Connector/J 9, MariaDB Connector/J 3, sqlite-jdbc 3.
+come, is translated or refused. Source: pgJDBC 42.7, libpq ("Parameter Key Words",
+PostgreSQL 18).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
+from urllib.parse import unquote
 
-Rename = tuple[str, Callable[[str], str]]
-_POSTGRES_DROPPED: Final = (
+from connectors.jdbc.dialects.generic.url import DriverParameters, Query, Rename, UrlForm, same
+from connectors.jdbc.settings.url import DatabaseUrl, Login, values_of
+from connectors.jdbc.settings.url_hosts import addresses
+
+_DROPPED: Final = (
     "defaultRowFetchSize prepareThreshold reWriteBatchedInserts stringtype binaryTransfer binaryTransferEnable "
     "binaryTransferDisable loggerLevel loggerFile preparedStatementCacheQueries preparedStatementCacheSizeMiB "
     "assumeMinServerVersion socketTimeout readOnly readOnlyMode cleanupSavepoints autosave adaptiveFetch "
@@ -21,54 +27,17 @@ _POSTGRES_DROPPED: Final = (
     "quoteReturningIdentifiers hideUnprivilegedObjects sendBufferSize receiveBufferSize protocolVersion tcpNoDelay "
     "disableColumnSanitiser convertBooleanToNumeric compatible gssResponseTimeout xmlFactoryFactory"
 )
-_MYSQL_DROPPED: Final = (
-    "zeroDateTimeBehavior serverTimezone connectionTimeZone useCursorFetch defaultFetchSize useUnicode "
-    "rewriteBatchedStatements autoReconnect tinyInt1isBit useLegacyDatetimeCode allowPublicKeyRetrieval "
-    "yearIsDateType useServerPrepStmts cachePrepStmts nullCatalogMeansCurrent nullDatabaseMeansCurrent tcpKeepAlive "
-    "tcpNoDelay characterEncoding characterSetResults sendFractionalSeconds timezone permitMysqlScheme "
-    "useMysqlMetadata prepStmtCacheSize prepStmtCacheSqlLimit maxReconnects connectionCollation "
-    "autoReconnectForPools useLocalSessionState useLocalTransactionState cacheResultSetMetadata "
-    "cacheServerConfiguration elideSetAutoCommits maintainTimeStats noDatetimeStringSync useTimezone "
-    "useJDBCCompliantTimezoneShift preserveInstants forceConnectionTimeZoneToSession useGmtMillisForDatetimes "
-    "allowMultiQueries dontTrackOpenResources useInformationSchema useCompression useColumnNamesInFindColumn "
-    "allowLoadLocalInfile allowUrlInLocalInfile allowLocalInfile autoDeserialize useAffectedRows interactiveClient "
-    "jdbcCompliantTruncation noAccessToProcedureBodies useOldAliasMetadataBehavior transformedBitIsBoolean "
-    "useBulkStmts autocommit returnMultiValuesGeneratedIds createDatabaseIfNotExist assureReadOnly "
-    "validConnectionTimeout retriesAllDown failOverReadOnly secondsBeforeRetryMaster secondsBeforeRetrySource "
-    "queriesBeforeRetryMaster queriesBeforeRetrySource initialTimeout loadBalanceStrategy "
-    "loadBalanceBlacklistTimeout loadBalanceBlocklistTimeout loadBalanceAutoCommitStatementThreshold "
-    "roundRobinLoadBalance allowMasterDownConnections allowSourceDownConnections allowReplicaDownConnections "
-    "readFromMasterWhenNoSlaves readFromSourceWhenNoReplicas enabledTLSProtocols tlsVersions "
-    "enabledSslProtocolSuites enabledSSLCipherSuites tlsCiphersuites useUsageAdvisor profileSQL logSlowQueries "
-    "slowQueryThresholdMillis gatherPerfMetrics logger useReadAheadInput netTimeoutForStreamingResults "
-    "generateSimpleParameterMetadata emptyStringsConvertToZero includeInnodbStatusInDeadlockExceptions "
-    "dumpQueriesOnException paranoid clobberStreamingResults useStreamLengthsInPrepStmts dumpQueriesOnError "
-    "allowNanAndInf callableStmtCacheSize useSSPSCompatibleTimezoneShift defaultAuthenticationPlugin "
-    "geometryDefaultType blankTableNameMeta tinyInt1isBitMeta socketFactoryTimeout enableQueryTimeouts "
-    "useBatchMultiSend poolSize"
-)
-_SQLITE_DROPPED: Final = (
-    "date_class date_precision date_string_format journal_mode synchronous cache_size foreign_keys open_mode cache "
-    "transaction_mode locking_mode temp_store shared_cache mode encoding case_sensitive_like page_size "
-    "journal_size_limit max_page_count mmap_size recursive_triggers secure_delete jdbc.explicit_readonly"
-)
-POSTGRES_DROPPED: Final = frozenset(_POSTGRES_DROPPED.split())
-MYSQL_DROPPED: Final = frozenset(_MYSQL_DROPPED.split())
-SQLITE_DROPPED: Final = frozenset(_SQLITE_DROPPED.split())
-
-
-def _seconds_of_ms(value: str) -> str:
-    try:
-        return str(max(1, int(value) // 1000))
-    except ValueError:
-        raise ValueError("must be a whole number of milliseconds") from None
-
-
-def _exact_seconds_of_ms(value: str) -> str:
-    try:
-        return str(int(value) / 1000)
-    except ValueError:
-        raise ValueError("must be a whole number of milliseconds") from None
+_LIBPQ: Final = DriverParameters(
+    frozenset("""
+        application_name channel_binding client_encoding connect_timeout fallback_application_name gssencmode hostaddr
+        keepalives keepalives_count keepalives_idle keepalives_interval krbsrvname load_balance_hosts
+        max_protocol_version min_protocol_version options password require_auth requirepeer sslcertmode sslcompression
+        sslmode sslnegotiation sslpassword sslsni ssl_max_protocol_version ssl_min_protocol_version
+        target_session_attrs tcp_user_timeout user
+    """.split()),
+    frozenset({"sslcert", "sslkey", "sslrootcert", "sslcrl", "sslcrldir"}),
+    frozenset({"host", "port"}),
+)  # fmt: skip
 
 
 def _ssl_mode(value: str) -> str:
@@ -104,62 +73,41 @@ def _session_target(value: str) -> str:
     return _SESSION_TARGETS[value]
 
 
-_MYSQL_SSL_MODES = {
-    "disable": "disabled", "disabled": "disabled", "preferred": "preferred", "trust": "required",
-    "required": "required", "verify-ca": "verify_ca", "verify_ca": "verify_ca", "verify-full": "verify_identity",
-    "verify_identity": "verify_identity",
-}  # fmt: skip
-
-
-def _mysql_ssl_mode(value: str) -> str:
-    if value.lower() not in _MYSQL_SSL_MODES:
-        raise ValueError(f"must be one of {', '.join(_MYSQL_SSL_MODES)}")
-    return _MYSQL_SSL_MODES[value.lower()]
-
-
-def _encrypted(value: str) -> str:
-    return "required" if value.lower() == "true" else "preferred"
-
-
-def _verified(value: str) -> str:
-    return "verify_identity" if value.lower() == "true" else "preferred"
-
-
-def _by_authority(value: str) -> str:
-    # "" leaves it as it is.
-    return "verify_ca" if value.lower() == "true" else ""
-
-
-def _same(value: str) -> str:
-    return value
-
-
-POSTGRES: Final[Mapping[str, Rename]] = {
-    "ssl": ("sslmode", _ssl_mode), "sslfactory": ("sslmode", _factory), "sslmode": ("sslmode", _same),
-    "sslcert": ("sslcert", _same), "sslkey": ("sslkey", _same), "sslpassword": ("sslpassword", _same),
-    "sslrootcert": ("sslrootcert", _same), "ApplicationName": ("application_name", _same),
-    "connectTimeout": ("connect_timeout", _same), "loginTimeout": ("connect_timeout", _same),
+_RENAMED: Final[Mapping[str, Rename]] = {
+    "ssl": ("sslmode", _ssl_mode), "sslfactory": ("sslmode", _factory), "sslmode": ("sslmode", same),
+    "sslcert": ("sslcert", same), "sslkey": ("sslkey", same), "sslpassword": ("sslpassword", same),
+    "sslrootcert": ("sslrootcert", same), "ApplicationName": ("application_name", same),
+    "connectTimeout": ("connect_timeout", same), "loginTimeout": ("connect_timeout", same),
     "tcpKeepAlive": ("keepalives", lambda v: "1" if v.lower() == "true" else "0"),
-    "options": ("options", _same), "currentSchema": ("options", _search_path),
-    "targetServerType": ("target_session_attrs", _session_target), "gssEncMode": ("gssencmode", _same),
-    "channelBinding": ("channel_binding", _same), "kerberosServerName": ("krbsrvname", _same),
+    "options": ("options", same), "currentSchema": ("options", _search_path),
+    "targetServerType": ("target_session_attrs", _session_target), "gssEncMode": ("gssencmode", same),
+    "channelBinding": ("channel_binding", same), "kerberosServerName": ("krbsrvname", same),
 }  # fmt: skip
-_OF_BOTH: Final[Mapping[str, Rename]] = {
-    "connectTimeout": ("connect_timeout", _seconds_of_ms), "socketTimeout": ("read_timeout", _seconds_of_ms),
-    "serverSslCert": ("ssl_ca", _same), "keyStore": ("ssl_cert", _same), "unix_socket": ("unix_socket", _same),
-    "localSocket": ("unix_socket", _same), "useSSL": ("ssl_mode", _encrypted),
-    "ssl_key": ("ssl_key", _same), "sessionVariables": ("init_command", lambda v: f"SET {v}"),
-    "initSql": ("init_command", _same),
-}  # fmt: skip
-MYSQL: Final[Mapping[str, Rename]] = {
-    **_OF_BOTH, "requireSSL": ("ssl_mode", _encrypted), "verifyServerCertificate": ("ssl_mode", _by_authority),
-    "sslMode": ("ssl_mode", _mysql_ssl_mode),
-}  # fmt: skip
-# MariaDB's driver verifies where MySQL's only encrypts.
-MARIADB: Final[Mapping[str, Rename]] = {
-    **_OF_BOTH, "useSSL": ("ssl_mode", _verified), "useSsl": ("ssl_mode", _verified),
-    "sslMode": ("ssl_mode", _mysql_ssl_mode), "trustServerCertificate": ("ssl_trust", _same),
-}  # fmt: skip
-SQLITE: Final[Mapping[str, Rename]] = {"busy_timeout": ("timeout", _exact_seconds_of_ms)}
-JOINED: Final[Mapping[str, str]] = {"options": " ", "init_command": "; "}
-"""Parameters of the Python drivers that several of Java's are parts of, and what goes between the parts."""
+
+
+class PostgresUrl(UrlForm):
+    """Reads URLs of PostgreSQL."""
+
+    driver = "postgresql+psycopg"
+    renamed = _RENAMED
+    dropped = frozenset(_DROPPED.split())
+    joined = {"options": " "}  # noqa: RUF012 - of the class
+    drivers = {"postgresql": _LIBPQ, "postgresql+psycopg": _LIBPQ}  # noqa: RUF012 - of the class
+
+    def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
+        """Return the parts of a JDBC URL, whose servers libpq tries by itself."""
+        if not address.startswith("/"):
+            # pgJDBC: jdbc:postgresql:database is on this machine.
+            address = f"///{address}"
+        authority, _, database = address.removeprefix("//").partition("/")
+        where = addresses(authority, 5432, "jdbc:postgresql://db.example:5432/name")
+        if len(where) > 1:
+            several = tuple(f"{host}:{port}" for host, port in where)
+            return DatabaseUrl(self.driver, None, None, unquote(database), *login, {**query, "host": several})
+        host, port = where[0]
+        return DatabaseUrl(self.driver, host, port, unquote(database) or None, *login, query)
+
+    def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
+        """Yield a problem of a key that libpq takes for a library and a key in it, as `engine:key`."""
+        if any(":" in key for key in values_of(url, "sslkey")):
+            yield "sslkey names a library; give the path of a PEM file, which has no colon"

@@ -20,12 +20,12 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.database.query import table_source
+from connectors.jdbc.dialects.known import family
 from connectors.jdbc.follow.first_read import key_span
 from connectors.jdbc.follow.splits import TableSize, TableSplit, cut, divided, table_size
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, KeyRange, other_order
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.settings.url import family
 from connectors.jdbc.source.check import check
 from connectors.jdbc.values.types import ColumnPlan
 from connectors.jdbc.values.unconvertible_rows import BadRows

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigProblem
+from connectors.jdbc.dialects.known import family
 from connectors.jdbc.settings.connection_rules import connection_problems, dialect_problems
-from connectors.jdbc.settings.url import family
 
 if TYPE_CHECKING:
     from connectors.jdbc.sink.settings.config import JdbcSinkConfig

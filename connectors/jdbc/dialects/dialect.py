@@ -1,0 +1,40 @@
+"""The interface of a database: its parts, each of one job, made when they are first used.
+
+What is the same for every database stands in the parts of `generic`, which those of known databases build on.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.url import UrlForm
+
+
+class Dialect:
+    """Describes a kind of database. It has no state: all connections to databases of its kind share one object."""
+
+    title: ClassVar[str]
+    """What people call it, as `PostgreSQL`, stands in messages."""
+    java_name: ClassVar[str] = ""
+    """The beginning of the name of Confluent's class for it; empty: Confluent has none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """The name that its URLs begin with, which is SQLAlchemy's."""
+
+    @cached_property
+    def url(self) -> UrlForm:
+        """Return how its URLs are read, and which drivers and parameters they may name."""
+        from connectors.jdbc.dialects.generic.url import UrlForm
+
+        return UrlForm(self.name)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Return how its sessions begin."""
+        from connectors.jdbc.dialects.generic.sessions import Sessions
+
+        return Sessions()

@@ -1,0 +1,83 @@
+"""How URLs of a database are read, and which drivers and parameters of theirs they may name. Pure.
+
+Those of a database that is not known are SQLAlchemy's to read, by a driver that the worker allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from connect.api.errors import ConfigError
+from connectors.jdbc.settings.url import DatabaseUrl, Login
+
+Rename = tuple[str, Callable[[str], str]]
+"""A parameter of the Python driver, and how the value of Java's becomes its value."""
+Query = Mapping[str, str | tuple[str, ...]]
+_ORACLE: Final = "oracle+oracledb://user@host:1521/?service_name=name (or /sid)"
+
+
+def same(value: str) -> str:
+    """Return a value that means the same to both drivers."""
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class DriverParameters:
+    """The parameters of a driver that a connector may give. Those of `files` name files of this machine."""
+
+    plain: frozenset[str]
+    files: frozenset[str] = frozenset()
+    repeated: frozenset[str] = frozenset()
+    """Those that may be there more than once, one for each server."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of all parameters that a connector may give."""
+        return self.plain | self.files | self.repeated
+
+
+class UrlForm:
+    """How URLs of a database that is not known are read."""
+
+    driver: str = ""
+    """SQLAlchemy's name of the driver for JDBC URLs; empty: such URLs are not read."""
+    renamed: Mapping[str, Rename] = {}
+    """Java's parameters that have a counterpart. In this order: what says more comes later."""
+    dropped: frozenset[str] = frozenset()
+    """Java has these parameters beside them, which change nothing here."""
+    joined: Mapping[str, str] = {}
+    """Parameters that several of Java's are parts of, and what goes between the parts."""
+    drivers: Mapping[str, DriverParameters] = {}
+    """The drivers that a connector may name without the worker's leave."""
+
+    def __init__(self, name: str, *, is_file: bool = False, instead: str = _ORACLE) -> None:
+        """`is_file`: the database is a file of this machine. `instead`: what a person writes for a JDBC URL."""
+        self.name = name
+        self.is_file = is_file
+        self.instead = instead
+
+    def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
+        """Return the parts of a JDBC URL; `address`: what is between its name and its parameters."""
+        del address, login, query
+        raise ValueError(f"jdbc:{self.name}: is not read here")
+
+    def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
+        """Yield why the values of known parameters are not taken."""
+        del url
+        yield from ()
+
+    def settings(self, url: str) -> dict[str, str]:
+        """Return the keys of a connector for a URL as the database's own clients take it."""
+        parts = urlsplit(url)
+        if not parts.hostname or not parts.path.strip("/"):
+            raise ConfigError(
+                "The URL names no host or no database.", fix="Write it as postgresql://user@host/database."
+            )
+        place = parts.netloc.rpartition("@")[2]
+        query = f"?{parts.query}" if parts.query else ""
+        found = {"connection.url": f"jdbc:{self.name}://{place}{parts.path}{query}"}
+        login = {"connection.user": parts.username, "connection.password": parts.password}
+        return found | {key: unquote(value) for key, value in login.items() if value}

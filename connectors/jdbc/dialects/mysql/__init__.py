@@ -1,0 +1,1 @@
+"""Has the parts of MariaDB and MySQL, which share them but for their URLs."""

@@ -1,0 +1,156 @@
+# ruff: noqa: SIM905 - many names read better as text
+"""How JDBC URLs of MariaDB and MySQL become those of PyMySQL, and which of its parameters they may name. Pure.
+
+Those that mean nothing are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata,
+how it makes Java's types), which is done otherwise here. What would change who is connected to whom, or which rows
+come, is translated or refused. Source: MySQL Connector/J 9, MariaDB Connector/J 3,
+PyMySQL 1.2 (Connection).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote
+
+from connectors.jdbc.dialects.generic.url import DriverParameters, Query, Rename, UrlForm, same
+from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl, Login
+from connectors.jdbc.settings.url_hosts import ONE_BY_ONE, addresses
+
+_DROPPED: Final = (
+    "zeroDateTimeBehavior serverTimezone connectionTimeZone useCursorFetch defaultFetchSize useUnicode "
+    "rewriteBatchedStatements autoReconnect tinyInt1isBit useLegacyDatetimeCode allowPublicKeyRetrieval "
+    "yearIsDateType useServerPrepStmts cachePrepStmts nullCatalogMeansCurrent nullDatabaseMeansCurrent tcpKeepAlive "
+    "tcpNoDelay characterEncoding characterSetResults sendFractionalSeconds timezone permitMysqlScheme "
+    "useMysqlMetadata prepStmtCacheSize prepStmtCacheSqlLimit maxReconnects connectionCollation "
+    "autoReconnectForPools useLocalSessionState useLocalTransactionState cacheResultSetMetadata "
+    "cacheServerConfiguration elideSetAutoCommits maintainTimeStats noDatetimeStringSync useTimezone "
+    "useJDBCCompliantTimezoneShift preserveInstants forceConnectionTimeZoneToSession useGmtMillisForDatetimes "
+    "allowMultiQueries dontTrackOpenResources useInformationSchema useCompression useColumnNamesInFindColumn "
+    "allowLoadLocalInfile allowUrlInLocalInfile allowLocalInfile autoDeserialize useAffectedRows interactiveClient "
+    "jdbcCompliantTruncation noAccessToProcedureBodies useOldAliasMetadataBehavior transformedBitIsBoolean "
+    "useBulkStmts autocommit returnMultiValuesGeneratedIds createDatabaseIfNotExist assureReadOnly "
+    "validConnectionTimeout retriesAllDown failOverReadOnly secondsBeforeRetryMaster secondsBeforeRetrySource "
+    "queriesBeforeRetryMaster queriesBeforeRetrySource initialTimeout loadBalanceStrategy "
+    "loadBalanceBlacklistTimeout loadBalanceBlocklistTimeout loadBalanceAutoCommitStatementThreshold "
+    "roundRobinLoadBalance allowMasterDownConnections allowSourceDownConnections allowReplicaDownConnections "
+    "readFromMasterWhenNoSlaves readFromSourceWhenNoReplicas enabledTLSProtocols tlsVersions "
+    "enabledSslProtocolSuites enabledSSLCipherSuites tlsCiphersuites useUsageAdvisor profileSQL logSlowQueries "
+    "slowQueryThresholdMillis gatherPerfMetrics logger useReadAheadInput netTimeoutForStreamingResults "
+    "generateSimpleParameterMetadata emptyStringsConvertToZero includeInnodbStatusInDeadlockExceptions "
+    "dumpQueriesOnException paranoid clobberStreamingResults useStreamLengthsInPrepStmts dumpQueriesOnError "
+    "allowNanAndInf callableStmtCacheSize useSSPSCompatibleTimezoneShift defaultAuthenticationPlugin "
+    "geometryDefaultType blankTableNameMeta tinyInt1isBitMeta socketFactoryTimeout enableQueryTimeouts "
+    "useBatchMultiSend poolSize"
+)
+_PYMYSQL: Final = DriverParameters(
+    frozenset("""
+        autocommit bind_address charset collation compress connect_timeout database db host init_command
+        max_allowed_packet passwd password port program_name read_timeout sql_mode ssl_check_hostname ssl_disabled
+        ssl_key_password ssl_mode ssl_trust ssl_verify_cert ssl_verify_identity unix_socket use_unicode user
+        write_timeout
+    """.split()),
+    frozenset({"ssl_ca", "ssl_cert", "ssl_key"}),
+)  # fmt: skip
+
+
+def _seconds_of_ms(value: str) -> str:
+    try:
+        return str(max(1, int(value) // 1000))
+    except ValueError:
+        raise ValueError("must be a whole number of milliseconds") from None
+
+
+_MYSQL_SSL_MODES = {
+    "disable": "disabled", "disabled": "disabled", "preferred": "preferred", "trust": "required",
+    "required": "required", "verify-ca": "verify_ca", "verify_ca": "verify_ca", "verify-full": "verify_identity",
+    "verify_identity": "verify_identity",
+}  # fmt: skip
+
+
+def _mysql_ssl_mode(value: str) -> str:
+    if value.lower() not in _MYSQL_SSL_MODES:
+        raise ValueError(f"must be one of {', '.join(_MYSQL_SSL_MODES)}")
+    return _MYSQL_SSL_MODES[value.lower()]
+
+
+def _encrypted(value: str) -> str:
+    return "required" if value.lower() == "true" else "preferred"
+
+
+def _verified(value: str) -> str:
+    return "verify_identity" if value.lower() == "true" else "preferred"
+
+
+def _by_authority(value: str) -> str:
+    # "" leaves it as it is.
+    return "verify_ca" if value.lower() == "true" else ""
+
+
+_OF_BOTH: Final[Mapping[str, Rename]] = {
+    "connectTimeout": ("connect_timeout", _seconds_of_ms), "socketTimeout": ("read_timeout", _seconds_of_ms),
+    "serverSslCert": ("ssl_ca", same), "keyStore": ("ssl_cert", same), "unix_socket": ("unix_socket", same),
+    "localSocket": ("unix_socket", same), "useSSL": ("ssl_mode", _encrypted),
+    "ssl_key": ("ssl_key", same), "sessionVariables": ("init_command", lambda v: f"SET {v}"),
+    "initSql": ("init_command", same),
+}  # fmt: skip
+_MYSQL: Final[Mapping[str, Rename]] = {
+    **_OF_BOTH, "requireSSL": ("ssl_mode", _encrypted), "verifyServerCertificate": ("ssl_mode", _by_authority),
+    "sslMode": ("ssl_mode", _mysql_ssl_mode),
+}  # fmt: skip
+# MariaDB's driver verifies where MySQL's only encrypts.
+_MARIADB: Final[Mapping[str, Rename]] = {
+    **_OF_BOTH, "useSSL": ("ssl_mode", _verified), "useSsl": ("ssl_mode", _verified),
+    "sslMode": ("ssl_mode", _mysql_ssl_mode), "trustServerCertificate": ("ssl_trust", same),
+}  # fmt: skip
+
+
+class ServersUrl(UrlForm):
+    """Reads URLs of either, by one driver."""
+
+    dropped = frozenset(_DROPPED.split())
+    joined = {"init_command": "; "}  # noqa: RUF012 - of the class
+
+    def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
+        """Return the parts of a JDBC URL, whose further servers are told by OTHER_SERVERS."""
+        way, colon, servers = address.partition("://")
+        if colon:
+            if way not in ONE_BY_ONE:
+                known = ", ".join(sorted(ONE_BY_ONE))
+                raise ValueError(f"jdbc:{self.name}:{way}: is not known here. Known are {known}.")
+            address = servers
+        authority, _, database = address.removeprefix("//").partition("/")
+        authority, login = self._signed_in(authority, login)
+        where = addresses(authority, 3306, f"jdbc:{self.name}://db.example:3306/name")
+        if len(where) > 1:
+            query = {**query, OTHER_SERVERS: " ".join(f"{host} {port}" for host, port in where[1:])}
+        host, port = where[0]
+        return DatabaseUrl(self.driver, host, port, unquote(database) or None, *login, query)
+
+    def _signed_in(self, authority: str, login: Login) -> tuple[str, Login]:
+        """Return the servers, and who signs in."""
+        return authority, login
+
+
+class MariaDbUrl(ServersUrl):
+    """Reads URLs of MariaDB."""
+
+    driver = "mariadb+pymysql"
+    renamed = _MARIADB
+    drivers = {"mariadb+pymysql": _PYMYSQL}  # noqa: RUF012 - of the class
+
+
+class MySqlUrl(ServersUrl):
+    """Reads URLs of MySQL."""
+
+    driver = "mysql+pymysql"
+    renamed = _MYSQL
+    drivers = {"mysql+pymysql": _PYMYSQL}  # noqa: RUF012 - of the class
+
+    def _signed_in(self, authority: str, login: Login) -> tuple[str, Login]:
+        """Return the servers, and who signs in, which MySQL's URLs may say in front of the servers."""
+        signed, at, hosts = authority.rpartition("@")
+        if not at:
+            return authority, login
+        name, colon, secret = signed.partition(":")
+        return hosts, Login(unquote(name) or login.user, unquote(secret) if colon else login.password)

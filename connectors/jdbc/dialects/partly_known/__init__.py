@@ -1,0 +1,1 @@
+"""Describes databases of which little is known here beside what SQLAlchemy knows."""

@@ -1,0 +1,81 @@
+"""Databases that are read by generic means, but for the few things that are known of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from connectors.jdbc.dialects.dialect import Dialect
+
+if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.url import UrlForm
+
+
+class Oracle(Dialect):
+    """Describes Oracle."""
+
+    title = "Oracle"
+    java_name = "Oracle"
+
+
+class MsSql(Dialect):
+    """Describes SQL Server."""
+
+    title = "SQL Server"
+    java_name = "SqlServer"
+
+    @cached_property
+    def url(self) -> UrlForm:
+        """Return how its URLs are read."""
+        from connectors.jdbc.dialects.generic.url import UrlForm
+
+        return UrlForm(self.name, instead="mssql+pymssql://user@host:1433/name")
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Return how its sessions begin."""
+        from connectors.jdbc.dialects.generic.sessions import Sessions
+
+        return Sessions(has_snapshot_isolation=True)
+
+
+class DuckDb(Dialect):
+    """Describes DuckDB."""
+
+    title = "DuckDB"
+
+    @cached_property
+    def url(self) -> UrlForm:
+        """Return how its URLs are read."""
+        from connectors.jdbc.dialects.generic.url import UrlForm
+
+        return UrlForm(self.name, is_file=True, instead="duckdb:////folder/file.db")
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Return how its sessions begin."""
+        from connectors.jdbc.dialects.partly_known.duckdb import DuckDbSessions
+
+        return DuckDbSessions()
+
+
+class Db2(Dialect):
+    """Describes Db2."""
+
+    title = "Db2"
+    java_name = "Db2"
+
+
+class SapHana(Dialect):
+    """Describes SAP HANA."""
+
+    title = "SAP HANA"
+    java_name = "SapHana"
+
+
+class Vertica(Dialect):
+    """Describes Vertica."""
+
+    title = "Vertica"
+    java_name = "Vertica"

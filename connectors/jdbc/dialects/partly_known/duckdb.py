@@ -1,0 +1,25 @@
+"""Tells how sessions of DuckDB begin, which runs in this process and can open its files."""
+
+from __future__ import annotations
+
+from connect.api.allowed_paths import AllowedPaths
+from connectors.jdbc.dialects.generic.sessions import Sessions
+
+
+class DuckDbSessions(Sessions):
+    """Prepares sessions of DuckDB."""
+
+    def closed(self, allowed: AllowedPaths) -> tuple[str, ...]:
+        """Return the statements that keep it from files that the worker does not allow."""
+        folders, files = (
+            [_literal(f"{path}/") for path in allowed.folders],
+            [_literal(path) for path in allowed.files],
+        )
+        return (
+            f"SET allowed_directories=[{', '.join(folders)}]", f"SET allowed_paths=[{', '.join(files)}]",
+            "SET python_enable_replacements=false", "SET enable_external_access=false", "SET lock_configuration=true",
+        )  # fmt: skip
+
+
+def _literal(path: str) -> str:
+    return "'" + path.replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""Has the parts of PostgreSQL."""

@@ -1,0 +1,33 @@
+"""Describes PostgreSQL, part by part."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from connectors.jdbc.dialects.dialect import Dialect
+
+if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.url import UrlForm
+
+
+class Postgres(Dialect):
+    """Describes PostgreSQL."""
+
+    title = "PostgreSQL"
+    java_name = "PostgreSql"
+
+    @cached_property
+    def url(self) -> UrlForm:
+        """Return how its URLs are read, and which drivers and parameters they may name."""
+        from connectors.jdbc.dialects.postgres.url import PostgresUrl
+
+        return PostgresUrl(self.name)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Return how its sessions begin."""
+        from connectors.jdbc.dialects.postgres.sessions import PostgresSessions
+
+        return PostgresSessions()

@@ -1,0 +1,39 @@
+"""Tells how sessions of PostgreSQL begin."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connectors.jdbc.dialects.generic.sessions import Sessions
+
+# What is read as text does not depend on a role's or a database's settings.
+_ALWAYS: Final = (
+    "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
+)  # fmt: skip
+_LOCK_WAIT: Final = """
+SELECT pg_catalog.set_config(name, '{wait_s}s', false) FROM pg_catalog.pg_settings
+WHERE name = 'lock_timeout' AND setting = '0'
+"""
+
+
+class PostgresSessions(Sessions):
+    """Prepares sessions of PostgreSQL."""
+
+    def reading(self, timeout_ms: int) -> tuple[str, ...]:
+        """Return the statements for a reader."""
+        limit = (f"SET statement_timeout={timeout_ms}",) if timeout_ms else ()
+        return (*_ALWAYS, _lock_wait(5), *limit)
+
+    @property
+    def writing(self) -> tuple[str, ...]:
+        """Return the statements for a writer."""
+        return (*_ALWAYS, _lock_wait(30))
+
+
+def _lock_wait(wait_s: int) -> str:
+    """Return how long a lock is waited for, unless the user, the role or the database has a limit.
+
+    Then what was asked is tried again, and other tables have their turn in between. Without an effect where there is no
+    such limit.
+    """
+    return _LOCK_WAIT.format(wait_s=wait_s)

@@ -1,0 +1,63 @@
+# ruff: noqa: SIM905 - many names read better as text
+"""How JDBC URLs of SQLite become those of Python's own driver, and which of its parameters they may name. Pure.
+
+Those that mean nothing are about the Java driver's own work (statement caches, batches of INSERT, logs, metadata,
+how it makes Java's types), which is done otherwise here. What would change who is connected to whom, or which rows
+come, is translated or refused. Source: sqlite-jdbc 3, SQLite ("Uniform Resource
+Identifiers").
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connectors.jdbc.dialects.generic.url import DriverParameters, Query, UrlForm
+from connectors.jdbc.settings.url import DatabaseUrl, Login
+
+_DROPPED: Final = (
+    "date_class date_precision date_string_format journal_mode synchronous cache_size foreign_keys open_mode cache "
+    "transaction_mode locking_mode temp_store shared_cache mode encoding case_sensitive_like page_size "
+    "journal_size_limit max_page_count mmap_size recursive_triggers secure_delete jdbc.explicit_readonly"
+)
+_PYSQLITE: Final = DriverParameters(
+    frozenset("cache cached_statements check_same_thread detect_types immutable mode nolock timeout uri".split())
+)
+
+
+def _exact_seconds_of_ms(value: str) -> str:
+    try:
+        return str(int(value) / 1000)
+    except ValueError:
+        raise ValueError("must be a whole number of milliseconds") from None
+
+
+class SqliteUrl(UrlForm):
+    """Reads URLs of SQLite, whose databases are files."""
+
+    driver = "sqlite"
+    renamed = {"busy_timeout": ("timeout", _exact_seconds_of_ms)}  # noqa: RUF012 - of the class
+    dropped = frozenset(_DROPPED.split())
+    drivers = {"sqlite": _PYSQLITE, "sqlite+pysqlite": _PYSQLITE}  # noqa: RUF012 - of the class
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, is_file=True)
+
+    def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
+        """Return the path of a JDBC URL; a file has no user."""
+        del login
+        return DatabaseUrl(self.driver, database=_path(address), query=query)
+
+    def settings(self, url: str) -> dict[str, str]:
+        """Return the key of a connector for a URL as SQLAlchemy takes it."""
+        return {"connection.url": f"jdbc:sqlite:{url.removeprefix('sqlite:///')}"}
+
+
+def _path(address: str) -> str:
+    if address.startswith(":resource:"):
+        raise ValueError(
+            "jdbc:sqlite::resource: is a file in a Java archive: name a file, as jdbc:sqlite:/data/shop.db."
+        )
+    path = address.removeprefix("file:")
+    if path.startswith("//"):
+        path = "/" + path.lstrip("/")
+    return path or ":memory:"
