@@ -11,42 +11,44 @@ from connect.api.schema import Schema
 from connect.api.topics import SourceTopics
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.clients import Clients
-from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.sink.commits import SinkCommits
+from connect.runtime.sink.membership import SinkMembership
 from connect.runtime.source.exactly_once import ConnectorTransactions
 from connect.runtime.source.offset_store import SourceOffsets
-from connect.runtime.source.source_loop import SourceLoop
-from connect.runtime.task.condition import Conditions
 from connect.runtime.task.messages import TaskId
-from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.task_reports import TaskReports
 
 
 @dataclass
 class TaskContext:
-    """What one run of a task may ask; `offsets` of a source alone; its loop once it is there."""
+    """Answers what one run of a task may ask.
+
+    `offsets` are a source's alone, `commits` and `membership` a sink's.
+    """
 
     connector: str
     task: int
     clients: Clients
-    figures: TaskFigures
-    conditions: Conditions
+    reports: TaskReports
+    give_up: Callable[[Batch, Mapping[int, Exception]], None]
     offsets: SourceOffsets | None = None
     transactions: ConnectorTransactions | None = None
     config: Mapping[str, str] = field(default_factory=dict)
     source_topics: Callable[[], SourceTopics] | None = None
-    sink_loop: SinkLoop | None = field(default=None, init=False)
-    source_loop: SourceLoop | None = field(default=None, init=False)
+    commits: SinkCommits | None = None
+    membership: SinkMembership | None = None
 
     def gauge(self, name: str, value: float) -> None:
         """Set a metric of this task."""
-        self.figures.set(name, value)
+        self.reports.figures.set(name, value)
 
     def explain(self, reason: str | None) -> None:
         """Say why part of the work waits."""
-        self.conditions.part_waits("sink" if self.offsets is None else "source", reason)
+        self.reports.conditions.part_waits("sink" if self.offsets is None else "source", reason)
 
     def caught_up(self, at_s: float) -> None:
         """Say up to which time all that the source held is stored."""
-        self.figures.caught_up(at_s)
+        self.reports.figures.caught_up(at_s)
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """Return the offset last stored for this source partition."""
@@ -60,14 +62,12 @@ class TaskContext:
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows of a batch that was put before, or that no record can hold."""
-        loop = self.sink_loop or self.source_loop
-        assert loop is not None
-        loop.reject(batch, rows)
+        self.give_up(batch, rows)
 
     def request_flush(self, within_s: float = 0.0) -> None:
         """Ask for a flush in at most so many seconds."""
-        assert self.sink_loop is not None
-        self.sink_loop.request_flush(within_s)
+        assert self.commits is not None
+        self.commits.request(within_s)
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """The id of a topic that this sink reads."""
@@ -75,8 +75,8 @@ class TaskContext:
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
         """Ask whether a partition is still this task's."""
-        assert self.sink_loop is not None
-        return self.sink_loop.owns(partition, deadline)
+        assert self.membership is not None
+        return self.membership.owns(partition, deadline)
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
         """How values of a schema are written into Avro files."""

@@ -16,6 +16,7 @@ import structlog
 from connect.api.connector import SinkTask, SourceTask
 from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.kafka.client.errors import AbortableError, FencedError
+from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
 from connect.runtime.host.crash_report import Stages
 from connect.runtime.host.task_context import TaskContext
@@ -25,10 +26,11 @@ from connect.runtime.parts.task_parts import connector_plugin
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.settings.loop_limits import sink_limits, source_limits
+from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.source.delivery import AtLeastOnceDelivery
 from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions
-from connect.runtime.source.offset_store import SourceOffsets
 from connect.runtime.source.source_loop import Delivery, SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.task.condition import Condition, Conditions, Step, hidden, one_line
@@ -44,9 +46,10 @@ from connect.runtime.task.messages import (
     TaskState,
     TopicsUsed,
 )
+from connect.runtime.task.task_reports import TaskReports
 from connect.runtime.task.traces import trace_of
 from connect.runtime.task.used_topics import UsedTopics
-from connect.runtime.topics.source_topics import KafkaTopics
+from connect.runtime.topics.source_topics import KafkaTopics, Refuse
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 log = logging.getLogger(__name__)
@@ -88,10 +91,9 @@ class TaskRun:
         self._stage = stages.take(start.run) if stages is not None else None
         on_stage = self._stage.set if self._stage is not None else None
         self.figures = clients.figures(self.id, on_stage)
-        self.used_topics = UsedTopics()
         self._may_write: Future[MayWrite] = Future()
         self._state: State | None = None
-        self._conditions = Conditions(self._say_condition)
+        self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._say_condition))
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
 
     def start(self) -> None:
@@ -117,13 +119,13 @@ class TaskRun:
         lasts_s = time.monotonic() - since_s
         if stage and lasts_s >= LONG_CALL_S:
             reason = f"{stage} has not returned for {lasts_s // LONG_CALL_S * LONG_CALL_S:.0f} s."
-            self._conditions.waiting(Step.CALL, _CALLEES.get(stage, "source"), reason)
+            self._reports.conditions.waiting(Step.CALL, _CALLEES.get(stage, "source"), reason)
         else:
-            self._conditions.over(Step.CALL)
+            self._reports.conditions.over(Step.CALL)
 
     def report_topics(self) -> None:
         """Say which topics were used since the last word."""
-        if topics := self.used_topics.take():
+        if topics := self._reports.used_topics.take():
             # The status topic keeps them, and answers show them, where nobody knows what a config provider gave.
             shown = sorted({SECRET_TEXTS.hide(topic) for topic in topics})
             self._report(TopicsUsed(self.id.connector, self.id.task, shown))
@@ -159,25 +161,14 @@ class TaskRun:
         """A task that starts paused reports that from its loop."""
         if not self._control.paused:
             self._say(State.RUNNING)
-            self._conditions.report_again()
+            self._reports.conditions.report_again()
 
     def _say_paused(self, paused: bool) -> None:
         if paused:
             self._say(State.PAUSED)
         else:
             self._say(State.RUNNING)
-            self._conditions.report_again()
-
-    def _context(
-        self,
-        offsets: SourceOffsets | None = None,
-        transactions: ConnectorTransactions | None = None,
-        config: Mapping[str, str] | None = None,
-    ) -> TaskContext:
-        return TaskContext(
-            *(self.id.connector, self.id.task, self._clients, self.figures, self._conditions),
-            *(offsets, transactions, config or {}),
-        )
+            self._reports.conditions.report_again()
 
     def _main(self) -> None:
         structlog.contextvars.bind_contextvars(connector=self.id.connector, task=self.id.task)
@@ -219,15 +210,10 @@ class TaskRun:
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
         connector = parts.build_connector()
         delivery: Delivery
-        flush_interval_s = self._clients.flush_interval_s(config, exactly_once)
+        limits = source_limits(self._clients.worker, config, exactly_once=exactly_once)
         if exactly_once:
-            open_s = flush_interval_s if boundary is Boundary.INTERVAL else 0.0
-            transactional = self._clients.transactional_producer(self.id, resolved, open_s)
-            stack.callback(transactional.close, CLOSE_TIMEOUT_S)
-            self._say_built()
-            # Fence the old owner first: only then is the end of the offsets topic the end of its work.
-            transactional.init_transactions(opening)
-            self._ask_to_write(opening)
+            open_s = limits.flush_interval_s if boundary is Boundary.INTERVAL else 0.0
+            transactional = self._transactional_producer(resolved, open_s, opening, stack)
             offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
             delivery = ExactlyOnceDelivery(transactional, offsets, boundary, transactions, self.figures.is_behind)
         else:
@@ -239,34 +225,49 @@ class TaskRun:
         stack.callback(delivery.close)
         task = cast("SourceTask", connector.task(task_config))
         stack.callback(self._close, task)
-        context = self._context(offsets, transactions)
-        context.source_topics = partial(self._topics, config, parts, context, stack)
-        with self.figures.timed("open_s_total"):
-            task.open(context)
         loop = SourceLoop(
             task,
             pipeline,
             delivery,
             self.figures,
             task_class=str(resolved.get("connector.class", "")),
-            flush_interval_s=flush_interval_s,
-            flush_timeout_s=self._clients.flush_timeout_s(exactly_once),
-            retry_delay_max_s=self._clients.retry_delay_max_s(config),
+            flush_interval_s=limits.flush_interval_s,
+            flush_timeout_s=limits.flush_timeout_s,
+            retry_delay_max_s=limits.retry_delay_max_s,
             topics=self._clients.source_topics(self.id, config),
-            used_topics=self.used_topics,
+            used_topics=self._reports.used_topics,
             tolerance=tolerance,
             retries=RetryBudget(config.errors_retry_timeout_ms),
-            conditions=self._conditions,
+            conditions=self._reports.conditions,
         )
-        context.source_loop = loop
+        context = TaskContext(
+            *(self.id.connector, self.id.task, self._clients, self._reports, loop.reject),
+            offsets=offsets,
+            transactions=transactions,
+            source_topics=partial(self._topics, config, parts, loop.reject, stack),
+        )
+        with self.figures.timed("open_s_total"):
+            task.open(context)
         self._say_running()
         with sizes.explaining():
             loop.run(self._control, self._say_paused)
 
+    def _transactional_producer(
+        self, resolved: Mapping[str, str], open_s: float, opening: Deadline, stack: ExitStack
+    ) -> BatchProducer:
+        """Return the producer of this run, which has shut out the task's former owner and may write."""
+        producer = self._clients.transactional_producer(self.id, resolved, open_s)
+        stack.callback(producer.close, CLOSE_TIMEOUT_S)
+        self._say_built()
+        # Fence the old owner first: only then is the end of the offsets topic the end of its work.
+        producer.init_transactions(opening)
+        self._ask_to_write(opening)
+        return producer
+
     def _topics(
-        self, config: SourceConnectorConfig, parts: ConnectorParts, context: TaskContext, stack: ExitStack
+        self, config: SourceConnectorConfig, parts: ConnectorParts, refuse: Refuse, stack: ExitStack
     ) -> KafkaTopics:
-        topics = self._clients.kafka_topics(self.id, config, parts.converters, context.reject)
+        topics = self._clients.kafka_topics(self.id, config, parts.converters, refuse)
         stack.callback(topics.close)
         return topics
 
@@ -299,32 +300,23 @@ class TaskRun:
         connector = parts.build_connector()
         task = cast("SinkTask", connector.task(task_config))
         stack.callback(self._close, task)
-        context = self._context(config=resolved)
         consumer = self._clients.sink_consumer(self.id, resolved)
         stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
-        loop = SinkLoop(
-            task,
-            consumer,
-            task_class=str(resolved.get("connector.class", "")),
-            pipeline=pipeline,
-            tolerance=tolerance,
-            dead_letters=dead_letters,
-            figures=self.figures,
-            max_records=self._clients.max_poll_records(resolved),
-            put_timeout_s=self._clients.put_timeout_s(resolved),
-            flush_interval_s=self._clients.flush_interval_s(config, exactly_once=False),
-            flush_timeout_s=self._clients.flush_timeout_s(exactly_once=False),
-            retry_delay_max_s=self._clients.retry_delay_max_s(config),
-            used_topics=self.used_topics,
-            retries=RetryBudget(config.errors_retry_timeout_ms),
-            conditions=self._conditions,
+        retries = RetryBudget(config.errors_retry_timeout_ms)
+        task_class = str(resolved.get("connector.class", ""))
+        path = SinkRecordPath(task, task_class, pipeline, tolerance, retries, dead_letters)
+        loop = SinkLoop(consumer, path, sink_limits(self._clients.worker, config, resolved), self._reports)
+        context = TaskContext(
+            *(self.id.connector, self.id.task, self._clients, self._reports, loop.reject),
+            config=resolved,
+            commits=loop.commits,
+            membership=loop.membership,
         )
-        context.sink_loop = loop
         self._say_built()
         with self.figures.timed("open_s_total"):
             task.open(context)
         self._say_running()
-        loop.run(self._control, self._say_paused, self._clients.subscription(config))
+        loop.run(self._control, self._say_paused, config.topics_regex or list(config.topics))
 
 
 def _may_heal(error: BaseException) -> bool:

@@ -33,8 +33,9 @@ from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.source_letters import SourceDeadLetters
 from connect.runtime.settings.config_providers import ConfigProviders, config_providers
 from connect.runtime.settings.config_secrets import secret_texts
-from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
+from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.settings.internal_topics import Holds
+from connect.runtime.settings.loop_limits import flush_timeout_s
 from connect.runtime.settings.topic_groups import topic_groups
 from connect.runtime.settings.topic_look import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -54,17 +55,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_POLL_RECORDS: Final = 50_000
-MAX_POLL_INTERVAL_MS: Final = 300_000
-TRANSACTION_FLUSH_TIMEOUT_S: Final = 55.0
-"""Below the brokers' default transaction.timeout.ms of 60 s: a commit that takes longer is aborted anyway."""
 TRANSACTION_TIMEOUT_S: Final = 60.0
 TRANSACTION_TIMEOUT_MAX_MS: Final = 900_000
 """The brokers' default transaction.max.timeout.ms."""
 _TRANSACTION_TIMEOUT: Final = "transaction.timeout.ms"
 SEND_SPANS_MS: Final = 1000
-RETRY_DELAY_MAX_S: Final = 10.0
-"""A put or poll that is refused is tried again at least this often, so that a healed system is noticed soon."""
 
 
 class Clients:
@@ -310,7 +305,7 @@ class Clients:
             config.errors_dlq_topic,
             task,
             context_headers=config.errors_dlq_headers,
-            timeout_s=self.flush_timeout_s(exactly_once=False),
+            timeout_s=flush_timeout_s(self.worker),
             read_again=partial(read_record, reading.properties),
         )
 
@@ -350,40 +345,6 @@ class Clients:
         """Send what is traced so far: a host ends without notice."""
         if self._tracing is not None:
             self._tracing.force_flush(SEND_SPANS_MS)
-
-    def subscription(self, config: SinkConnectorConfig) -> list[str] | str:
-        """The topics of a sink: names, or one regular expression that must match whole names."""
-        return config.topics_regex or list(config.topics)
-
-    def flush_interval_s(self, config: CommonConnectorConfig, exactly_once: bool) -> float:
-        """Seconds between two flushes of offsets, or of transactions with transaction.boundary=interval."""
-        interval_ms = config.offset_flush_interval_ms or self.worker.offset_flush_interval_ms
-        if exactly_once and isinstance(config, SourceConnectorConfig):
-            interval_ms = config.transaction_boundary_interval_ms or interval_ms
-        return interval_ms / 1000.0
-
-    def flush_timeout_s(self, exactly_once: bool) -> float:
-        """Seconds a flush may take."""
-        if exactly_once:
-            return TRANSACTION_FLUSH_TIMEOUT_S
-        return self.worker.offset_flush_timeout_ms / 1000.0
-
-    def retry_delay_max_s(self, config: CommonConnectorConfig) -> float:
-        """The longest wait between two tries of a refused poll or put."""
-        return min(RETRY_DELAY_MAX_S, config.errors_retry_delay_max_ms / 1000.0)
-
-    def max_poll_records(self, config: Mapping[str, str]) -> int:
-        """Rows per read of a sink: `max.poll.records` where given; our own default suits columns."""
-        given = config.get(
-            "consumer.override.max.poll.records", self.worker_properties.get("consumer.max.poll.records")
-        )
-        return int(given) if given else MAX_POLL_RECORDS
-
-    def put_timeout_s(self, config: Mapping[str, str]) -> float:
-        """Half of max.poll.interval.ms: a put that takes longer would cost the task its place in the group."""
-        given = config.get("consumer.override.max.poll.interval.ms")
-        given = given or self.worker_properties.get("consumer.max.poll.interval.ms") or str(MAX_POLL_INTERVAL_MS)
-        return int(given) / 2000.0
 
 
 def _prefixed(config: Mapping[str, str], prefix: str) -> dict[str, str]:

@@ -10,7 +10,8 @@ from connect.api.errors import RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.lib.deadline import Deadline
-from connect.runtime.sink.sink_loop import SinkLoop
+from connect.runtime.sink.membership import SinkMembership
+from connect.runtime.sink.partitions import SinkPartitions
 from connect.tools.services import KafkaEndpoint
 
 pytestmark = pytest.mark.integration
@@ -23,11 +24,11 @@ def member(kafka: KafkaEndpoint, group: str) -> BatchConsumer:
     })  # fmt: skip
 
 
-def loop_of(consumer: BatchConsumer, place: TopicPartition) -> SinkLoop:
-    """As much of a loop as knows what it read first."""
-    loop = SinkLoop.__new__(SinkLoop)
-    loop._consumer, loop._commits, loop._firsts = consumer, {}, {place: 0}
-    return loop
+def membership_of(consumer: BatchConsumer, place: TopicPartition) -> SinkMembership:
+    """The membership of a task that has read its first record."""
+    partitions = SinkPartitions()
+    partitions.read(place, 0)
+    return SinkMembership(consumer, partitions)
 
 
 def test_a_task_that_does_not_poll_any_more_owns_nothing_and_the_next_one_does(kafka: KafkaEndpoint, unique: str):
@@ -45,11 +46,11 @@ def test_a_task_that_does_not_poll_any_more_owns_nothing_and_the_next_one_does(k
             while not consumer.poll(10, deadline.sooner(1)):
                 assert not deadline.expired
             if consumer is first:
-                assert loop_of(first, place).owns(place, Deadline.after(20))
+                assert membership_of(first, place).owns(place, Deadline.after(20))
                 assert first.committed([place], Deadline.after(20)) == {place: 0}, "nothing was gone past"
-        assert loop_of(second, place).owns(place, Deadline.after(20))
+        assert membership_of(second, place).owns(place, Deadline.after(20))
         try:
-            owns = loop_of(first, place).owns(place, Deadline.after(20))
+            owns = membership_of(first, place).owns(place, Deadline.after(20))
         except RetriableError:
             owns = False  # of an older generation: asked again behind the next poll
         assert not owns

@@ -18,11 +18,13 @@ from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.settings.loop_limits import SinkLimits
+from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.task.control import Control
 from connect.runtime.task.messages import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.task.task_reports import TaskReports
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 CONFIG = {
@@ -99,12 +101,11 @@ def live(kafka, reads=(), links=(), before_put=lambda consumer, batch: None, flu
     )
     tolerance = Tolerance(config, figures, letters.add)
     consumer = FakeConsumer(kafka, control, LOG, reads)
-    loop = SinkLoop(
-        new_task(kafka, partial(before_put, consumer)), consumer, task_class="Sink", dead_letters=letters,
-        pipeline=SinkPipeline(list(links), CONVERTERS, tolerance.give_up), tolerance=tolerance, figures=figures,
-        max_records=100, put_timeout_s=1, flush_interval_s=flush_interval_s, flush_timeout_s=1,
-        retry_delay_max_s=0.001, used_topics=UsedTopics(), retries=RetryBudget(0),
-    )  # fmt: skip
+    pipeline = SinkPipeline(list(links), CONVERTERS, tolerance.give_up)
+    task = new_task(kafka, partial(before_put, consumer))
+    path = SinkRecordPath(task, "Sink", pipeline, tolerance, RetryBudget(0), letters)
+    limits = SinkLimits(flush_interval_s, 1, 0.001, max_records=100, put_timeout_s=1)
+    loop = SinkLoop(consumer, path, limits, TaskReports(figures))
     loop.run(control, lambda paused: None, ["t"])
 
 

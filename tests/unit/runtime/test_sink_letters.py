@@ -13,11 +13,13 @@ from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.settings.loop_limits import SinkLimits
+from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.task.control import Control
 from connect.runtime.task.messages import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.task.task_reports import TaskReports
 
 TP = TopicPartition("orders", 0)
 LOG = {TP: [b'{"a":1}', b"no json", b'{"a":3}']}
@@ -57,12 +59,10 @@ def live(kafka, target):
         FakeProducer(kafka), LETTERS, TaskId("n", 0), context_headers=False, timeout_s=1, read_again=pytest.fail
     )
     tolerance = Tolerance(config, figures, letters.add)
-    loop = SinkLoop(
-        WritesAtOnce(target), FakeConsumer(kafka, control, LOG), task_class="Sink", dead_letters=letters,
-        pipeline=SinkPipeline([], CONVERTERS, tolerance.give_up), tolerance=tolerance, figures=figures,
-        max_records=100, put_timeout_s=1, flush_interval_s=0, flush_timeout_s=1, retry_delay_max_s=0.01,
-        used_topics=UsedTopics(), retries=RetryBudget(0),
-    )  # fmt: skip
+    pipeline = SinkPipeline([], CONVERTERS, tolerance.give_up)
+    path = SinkRecordPath(WritesAtOnce(target), "Sink", pipeline, tolerance, RetryBudget(0), letters)
+    limits = SinkLimits(0, 1, 0.01, max_records=100, put_timeout_s=1)
+    loop = SinkLoop(FakeConsumer(kafka, control, LOG), path, limits, TaskReports(figures))
     loop.run(control, lambda paused: None, ["orders"])
 
 

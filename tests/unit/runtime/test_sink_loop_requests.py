@@ -15,11 +15,13 @@ from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.settings.loop_limits import SinkLimits
+from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.task.condition import Conditions
 from connect.runtime.task.control import Control
 from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.task.task_reports import TaskReports
 
 
 class AskingTask:
@@ -34,27 +36,25 @@ class AskingTask:
         pass
 
     def put(self, batch, deadline):
-        self.loop.request_flush(within_s=0.05)
-        self.loop.request_flush(within_s=30.0)  # a later moment does not take the place of a sooner one
+        self.loop.commits.request(within_s=0.05)
+        self.loop.commits.request(within_s=30.0)  # a later moment does not take the place of a sooner one
 
     def flush(self, deadline):
         self.flushes.append(time.monotonic())
         if len(self.flushes) == 3:
             self.control.ask_to_stop()
         else:
-            self.loop.request_flush(within_s=0.05)
+            self.loop.commits.request(within_s=0.05)
         return {GOOD: 5}
 
 
 def loop_of(task, kafka, *, flush_interval_s=60.0, conditions=None):
     consumer = FakeConsumer(kafka, task.control, LOG, reads=chain([5], repeat(0)))
     tolerance = Tolerance(SinkConnectorConfig.parse(CONFIG), TaskFigures(), None)
-    return SinkLoop(
-        task, consumer, task_class="Sink", dead_letters=None, tolerance=tolerance,
-        pipeline=SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up),
-        figures=TaskFigures(), max_records=100, put_timeout_s=1, flush_interval_s=flush_interval_s, flush_timeout_s=1,
-        retry_delay_max_s=0.01, used_topics=UsedTopics(), retries=RetryBudget(0), conditions=conditions,
-    )  # fmt: skip
+    pipeline = SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up)
+    path = SinkRecordPath(task, "Sink", pipeline, tolerance, RetryBudget(0))
+    reports = TaskReports() if conditions is None else TaskReports(conditions=conditions)
+    return SinkLoop(consumer, path, SinkLimits(flush_interval_s, 1, 0.01, max_records=100, put_timeout_s=1), reports)
 
 
 class KeepingTask(AskingTask):
@@ -72,7 +72,7 @@ class KeepingTask(AskingTask):
         if len(self.flushes) == 5:
             self.control.ask_to_stop()
         if self.asks_within_s is not None:
-            self.loop.request_flush(within_s=self.asks_within_s)
+            self.loop.commits.request(within_s=self.asks_within_s)
         return {}
 
 

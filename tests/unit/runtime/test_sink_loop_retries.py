@@ -12,10 +12,12 @@ from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.settings.loop_limits import SinkLimits
+from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.task.control import Control
 from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.task.task_reports import TaskReports
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 CONFIG = {
@@ -53,12 +55,10 @@ def test_other_partitions_are_committed_while_one_is_refused():
     kafka, control = FakeKafka(), Control()
     task = Task(kafka)
     tolerance = Tolerance(SinkConnectorConfig.parse(CONFIG), TaskFigures(), None)
-    loop = SinkLoop(
-        task, FakeConsumer(kafka, control, LOG), task_class="Sink", dead_letters=None, tolerance=tolerance,
-        pipeline=SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up),
-        figures=TaskFigures(), max_records=100, put_timeout_s=1, flush_interval_s=0.02, flush_timeout_s=1,
-        retry_delay_max_s=0.01, used_topics=UsedTopics(), retries=RetryBudget(0),
-    )  # fmt: skip
+    pipeline = SinkPipeline([], build_converters(Catalog.installed(), CONFIG, {}), tolerance.give_up)
+    path = SinkRecordPath(task, "Sink", pipeline, tolerance, RetryBudget(0))
+    limits = SinkLimits(0.02, 1, 0.01, max_records=100, put_timeout_s=1)
+    loop = SinkLoop(FakeConsumer(kafka, control, LOG), path, limits, TaskReports())
     loop.run(control, lambda paused: None, ["t"])
     assert task.seen == {GOOD: 5}
     assert kafka.committed == {GOOD: 5, REFUSED: 5}

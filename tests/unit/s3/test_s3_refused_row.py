@@ -12,10 +12,12 @@ from connect.runtime.records.pipeline import SinkPipeline
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import LimitExceededError, Tolerance, ToleranceExceededError
 from connect.runtime.settings.connector_config import SinkConnectorConfig
+from connect.runtime.settings.loop_limits import SinkLimits
+from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.task.control import Control
 from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.task.task_reports import TaskReports
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkTask
@@ -35,12 +37,10 @@ def live(store, log, kafka, settings):
     tolerance = Tolerance(SinkConnectorConfig.parse(raw), TaskFigures(), None)
     task = S3SinkTask(ConfluentPlan(config(store)))
     task.open(FakeSinkContext())
-    loop = SinkLoop(
-        task, FakeConsumer(kafka, control, {TP: log}), task_class="Sink", dead_letters=None, tolerance=tolerance,
-        pipeline=SinkPipeline([], build_converters(Catalog.installed(), raw, {}), tolerance.give_up),
-        figures=TaskFigures(), max_records=100, put_timeout_s=5, flush_interval_s=0, flush_timeout_s=5,
-        retry_delay_max_s=0.01, used_topics=UsedTopics(), retries=RetryBudget(0),
-    )  # fmt: skip
+    pipeline = SinkPipeline([], build_converters(Catalog.installed(), raw, {}), tolerance.give_up)
+    path = SinkRecordPath(task, "Sink", pipeline, tolerance, RetryBudget(0))
+    limits = SinkLimits(0, 5, 0.01, max_records=100, put_timeout_s=5)
+    loop = SinkLoop(FakeConsumer(kafka, control, {TP: log}), path, limits, TaskReports())
     try:
         loop.run(control, lambda paused: None, ["t"])
     finally:

@@ -1,0 +1,80 @@
+"""How often a task flushes and how long its steps may take, from the worker's and the connector's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from connect.runtime.settings.connector_config import CommonConnectorConfig, SourceConnectorConfig
+from connect.runtime.settings.worker_config import WorkerConfig
+
+MAX_POLL_RECORDS: Final = 50_000
+MAX_POLL_INTERVAL_MS: Final = 300_000
+TRANSACTION_FLUSH_TIMEOUT_S: Final = 55.0
+"""This is below the brokers' default transaction.timeout.ms of 60 s: a commit that takes longer is aborted anyway."""
+RETRY_DELAY_MAX_S: Final = 10.0
+"""A put or poll that is refused is tried again at least this often, so that a healed system is noticed soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """Holds the seconds between two flushes, those a flush may take, and the longest wait between two tries."""
+
+    flush_interval_s: float
+    flush_timeout_s: float
+    retry_delay_max_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SinkLimits(LoopLimits):
+    """Holds also the rows of one read of a sink, and the seconds that a put may take."""
+
+    max_records: int
+    put_timeout_s: float
+
+
+def source_limits(worker: WorkerConfig, config: SourceConnectorConfig, *, exactly_once: bool) -> LoopLimits:
+    """Return the limits of a source task; exactly once, the interval is that of its transactions."""
+    interval_ms = _flush_interval_ms(worker, config)
+    if exactly_once:
+        interval_ms = config.transaction_boundary_interval_ms or interval_ms
+    timeout_s = TRANSACTION_FLUSH_TIMEOUT_S if exactly_once else flush_timeout_s(worker)
+    return LoopLimits(interval_ms / 1000.0, timeout_s, _retry_delay_max_s(config))
+
+
+def sink_limits(worker: WorkerConfig, config: CommonConnectorConfig, resolved: Mapping[str, str]) -> SinkLimits:
+    """Return the limits of a sink task; `resolved` is its configuration with the consumer's overrides."""
+    return SinkLimits(
+        _flush_interval_ms(worker, config) / 1000.0,
+        flush_timeout_s(worker),
+        _retry_delay_max_s(config),
+        max_records=_max_poll_records(worker, resolved),
+        put_timeout_s=_put_timeout_s(worker, resolved),
+    )
+
+
+def flush_timeout_s(worker: WorkerConfig) -> float:
+    """Return the seconds that a flush outside of transactions may take."""
+    return worker.offset_flush_timeout_ms / 1000.0
+
+
+def _flush_interval_ms(worker: WorkerConfig, config: CommonConnectorConfig) -> int:
+    return config.offset_flush_interval_ms or worker.offset_flush_interval_ms
+
+
+def _retry_delay_max_s(config: CommonConnectorConfig) -> float:
+    return min(RETRY_DELAY_MAX_S, config.errors_retry_delay_max_ms / 1000.0)
+
+
+def _max_poll_records(worker: WorkerConfig, resolved: Mapping[str, str]) -> int:
+    """Return `max.poll.records` where it is given; our own default suits columns."""
+    given = resolved.get("consumer.override.max.poll.records", worker.originals.get("consumer.max.poll.records"))
+    return int(given) if given else MAX_POLL_RECORDS
+
+
+def _put_timeout_s(worker: WorkerConfig, resolved: Mapping[str, str]) -> float:
+    """Return half of max.poll.interval.ms: a put that takes longer would cost the task its place in the group."""
+    given = resolved.get("consumer.override.max.poll.interval.ms")
+    given = given or worker.originals.get("consumer.max.poll.interval.ms") or str(MAX_POLL_INTERVAL_MS)
+    return int(given) / 2000.0

@@ -1,0 +1,118 @@
+"""When a sink task flushes, and how it commits exactly what the sink says is durable (invariant 2)."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+
+from connect.api.errors import RetriableError
+from connect.api.records import TopicPartition
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.lib.deadline import Deadline
+from connect.runtime.settings.loop_limits import LoopLimits
+from connect.runtime.sink.partitions import SinkPartitions
+from connect.runtime.sink.record_path import SinkRecordPath
+from connect.runtime.task.condition import Step
+from connect.runtime.task.task_reports import TaskReports
+
+log = logging.getLogger(__name__)
+
+
+class SinkCommits:
+    """Flushes the sink and commits its offsets. Owned by the task's thread."""
+
+    def __init__(
+        self,
+        path: SinkRecordPath,
+        consumer: BatchConsumer,
+        partitions: SinkPartitions,
+        limits: LoopLimits,
+        reports: TaskReports,
+    ) -> None:
+        self._path = path
+        self._consumer = consumer
+        self._partitions = partitions
+        self._limits = limits
+        self._figures = reports.figures
+        self._conditions = reports.conditions
+        self._took_rows = False
+        self._next_flush_s = 0.0
+        self._asked_within_s = math.inf
+
+    def begin(self) -> None:
+        """Let the first interval begin now."""
+        self._next_flush_s = time.monotonic() + self._limits.flush_interval_s
+
+    @property
+    def is_due(self) -> bool:
+        """True when the interval is over, or the moment has come that the sink asked for."""
+        return time.monotonic() >= self._next_flush_s
+
+    @property
+    def due_in_s(self) -> float:
+        """Return the seconds until a flush is due."""
+        return max(0.0, self._next_flush_s - time.monotonic())
+
+    def request(self, within_s: float = 0.0) -> None:
+        """Flush in at most so many seconds, as the sink asks for it."""
+        self._asked_within_s = min(self._asked_within_s, within_s)
+        self._next_flush_s = min(self._next_flush_s, time.monotonic() + within_s)
+
+    def took_rows(self) -> None:
+        """Note that the sink has taken rows since the last flush."""
+        self._took_rows = True
+
+    def flush(self) -> None:
+        """Flush the sink within its time, and commit what is durable; where that fails it is tried again later."""
+        deadline = Deadline.after(self._limits.flush_timeout_s)
+        self._next_flush_s = time.monotonic() + self._limits.flush_interval_s
+        self._asked_within_s = math.inf
+        waiting_for = "sink"
+        with self._figures.timed("flush_s_total"):
+            try:
+                durable = self._durable(deadline)
+                waiting_for = "kafka"
+                if durable:
+                    self._consumer.commit(durable, deadline)
+                    self._partitions.committed(durable)
+                    log.debug("Committed the offsets of %d partitions.", len(durable))
+                    self._figures.set("last_flush_epoch_s", time.time())
+            except RetriableError as error:
+                self._figures.add("flush_failures_total")
+                log.warning("Offsets were not committed this time: %s", error)
+                self._conditions.retrying(Step.FLUSH, waiting_for, error, self._limits.flush_interval_s)
+            else:
+                self._conditions.over(Step.FLUSH)
+        self._tell_lag()
+
+    def _durable(self, deadline: Deadline) -> dict[TopicPartition, int]:
+        """Return what the sink claims and may be committed. Dead letters are acknowledged first."""
+        claimed = self._path.task.flush(deadline)
+        if self._path.dead_letters is not None:
+            self._path.dead_letters.flush(deadline)
+        return self._partitions.durable(claimed)
+
+    def _tell_lag(self) -> None:
+        """Tell what is not committed; what the sink keeps back while nothing more comes is said in words.
+
+        A sink that soon wants to be asked again writes what it has without more rows.
+        """
+        ends, lag = self._consumer.end_offsets(), self._partitions.lag
+        self._figures.set("lag_rows", lag.rows(ends, self._consumer.position(ends)))
+        oldest_ms = lag.oldest_ms()
+        self._figures.set("lag_s", 0.0 if oldest_ms is None else max(0.0, time.time() - oldest_ms / 1000))
+        kept = lag.uncommitted()
+        if kept and not self._took_rows and self._asked_within_s > self._limits.flush_interval_s:
+            first = min(kept)
+            more = f" and {len(kept) - 1} more partitions" if len(kept) > 1 else ""
+            self._conditions.waiting(
+                Step.TAIL,
+                "rows",
+                f"The sink keeps {sum(kept.values())} rows of {first.topic}-{first.partition}{more} until more rows "
+                "come: they do not yet fill what it writes (for files: flush.size and the rotation keys). They are "
+                "safe in Kafka.",
+            )
+        else:
+            self._conditions.over(Step.TAIL)
+        self._took_rows = False

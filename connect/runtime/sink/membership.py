@@ -1,0 +1,55 @@
+"""A sink task as a member of its group: it stays one while it takes no rows, and asks if it still is one."""
+
+from __future__ import annotations
+
+import logging
+
+from connect.api.records import TopicPartition
+from connect.kafka.client.errors import FencedError
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.lib.deadline import Deadline
+from connect.runtime.sink.partitions import SinkPartitions, first_offset, place_of
+
+log = logging.getLogger(__name__)
+
+
+class SinkMembership:
+    """Holds the consumer's partitions and lets them go on. Owned by the task's thread.
+
+    A silent consumer would be put out of its group, so `serve` has to be called between `hold` and `go_on`.
+    """
+
+    def __init__(self, consumer: BatchConsumer, partitions: SinkPartitions) -> None:
+        self._consumer = consumer
+        self.partitions = partitions
+
+    def hold(self) -> None:
+        """Read no partition any more."""
+        self._consumer.pause(self.partitions.assigned)
+
+    def go_on(self) -> None:
+        """Read all partitions again."""
+        self._consumer.resume(self.partitions.assigned)
+
+    def serve(self) -> None:
+        """Let the group hear of this member, and this member of the group."""
+        stray = self._consumer.poll(0, Deadline.after(0.0))
+        for raw in stray:
+            # A partition assigned while paused may deliver before it is paused: take it back, read it again later.
+            tp = place_of(raw)
+            self._consumer.seek(tp, first_offset(raw))
+            self._consumer.pause([tp])
+
+    def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
+        """Ask the group, whose coordinator takes commits from members alone: the same offset is committed again.
+
+        RetriableError: it does not answer, or a rebalance is on.
+        """
+        if not self.partitions.knows_commit(partition):
+            self.partitions.remember_commits(self._consumer.committed([partition], deadline))
+        try:
+            self._consumer.commit({partition: self.partitions.commit_again(partition)}, deadline)
+        except FencedError as error:
+            log.warning("Another task has taken %s-%d over: %s", *partition, error)
+            return False
+        return True

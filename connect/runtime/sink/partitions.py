@@ -1,0 +1,99 @@
+"""The books of a sink task's partitions say how far each of them was read, taken and committed. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from connect.api.errors import ConnectError
+from connect.api.records import TopicPartition
+from connect.kafka.raw import RawBatch
+from connect.runtime.task.committed_lag import CommittedLag
+
+
+class SinkPartitions:
+    """Keeps the books of a sink task's partitions. Owned by the task's thread."""
+
+    def __init__(self) -> None:
+        self.assigned: set[TopicPartition] = set()
+        self.lag = CommittedLag()
+        self._revoked_since_poll: set[TopicPartition] = set()
+        self._taken: dict[TopicPartition, int] = {}
+        self._firsts: dict[TopicPartition, int] = {}
+        self._commits: dict[TopicPartition, int] = {}
+
+    def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Add partitions that the group gave this task."""
+        self.assigned.update(partitions)
+
+    def lose(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget partitions that are another task's now."""
+        self.lag.lost(partitions)
+        for tp in partitions:
+            self.assigned.discard(tp)
+            self._revoked_since_poll.add(tp)
+            self._taken.pop(tp, None)
+            self._firsts.pop(tp, None)
+            self._commits.pop(tp, None)
+
+    def polled(self) -> None:
+        """Begin anew to watch what is revoked; called behind each poll."""
+        self._revoked_since_poll.clear()
+
+    def was_revoked(self, partition: TopicPartition) -> bool:
+        """Tell if a partition went away since the last poll, also where it came back."""
+        return partition in self._revoked_since_poll
+
+    def is_current(self, partition: TopicPartition) -> bool:
+        """Tell if what the last poll gave of a partition may be taken."""
+        return partition in self.assigned and partition not in self._revoked_since_poll
+
+    def read(self, partition: TopicPartition, offset: int) -> None:
+        """Note the first offset that was read of a partition."""
+        self._firsts.setdefault(partition, offset)
+
+    def took(self, partition: TopicPartition, raw: RawBatch) -> None:
+        """Note that the sink has a batch whole."""
+        assert raw.next_offset is not None
+        self._taken[partition] = raw.next_offset
+        self.lag.took(partition, raw)
+
+    def durable(self, claimed: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return the offsets that may be committed of those that the sink claims, or none where it claims none.
+
+        An offset it never claimed may lie in the middle of what it wrote as one. A claim beyond the last batch taken
+        whole waits, as rows of that batch may still be refused.
+        """
+        taken = {tp: offset for tp, offset in self._taken.items() if tp in self.assigned}
+        return {tp: offset for tp, offset in claimed.items() if offset <= taken.get(tp, -1)}
+
+    def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Note next offsets that are committed."""
+        self._commits |= offsets
+        self.lag.committed(offsets)
+
+    def remember_commits(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Note next offsets that were committed before this task had the partitions."""
+        self._commits |= offsets
+
+    def knows_commit(self, partition: TopicPartition) -> bool:
+        """Tell if the last commit of a partition is known."""
+        return partition in self._commits
+
+    def commit_again(self, partition: TopicPartition) -> int:
+        """Return the offset whose commit changes nothing: the last one, or the first that was read."""
+        at = self._commits.get(partition, self._firsts.get(partition))
+        assert at is not None, f"nothing was read of {partition}"
+        return at
+
+
+def place_of(raw: RawBatch) -> TopicPartition:
+    """Return the partition that a batch was read from."""
+    if raw.partition is None:
+        raise ConnectError(f"A batch read from topic {raw.topic} has no partition.")
+    return TopicPartition(raw.topic, raw.partition)
+
+
+def first_offset(raw: RawBatch) -> int:
+    """Return the offset of a batch's first record."""
+    assert raw.offsets is not None
+    return int(raw.offsets[0].as_py())
