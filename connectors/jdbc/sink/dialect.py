@@ -110,13 +110,13 @@ class SqlDialect(ABC):
             statement = sa.update(target.relation).where(_same_key(target, rows)).values(rows.bound(rows.values))
             connection.execute(statement, rows.records())
 
-    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> list[int]:
-        """The numbers of the rows that are in the table just so, in each of the columns."""
+    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
+        """The numbers of the rows that are in the table just so, in each of the columns. Each has a unique key."""
         rows = Rows(columns, ())
         same = (target.relation.c[name].is_not_distinct_from(p) for name, p in rows.bound(columns.column_names).items())
         statement = sa.select(sa.literal(1)).select_from(target.relation).where(*same).limit(1)
         found = (connection.execute(statement, record).first() is not None for record in rows.records())
-        return [number for number, is_there in enumerate(found) if is_there]
+        return {number for number, is_there in enumerate(found) if is_there}
 
     def delete(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
         """Delete the rows of these keys."""
@@ -136,21 +136,22 @@ def numbered(columns: pa.Table) -> Rows:
     return Rows(columns.append_column(NUMBER, pa.array(range(len(columns)), pa.int64())), ())
 
 
-def same_rows(target: Target, staged: str, columns: pa.Table, *, mark: str, text: str, equal: str) -> str:
-    """The statement that gives the numbers of staged rows that are in the table; keys first, as they have an index.
+def same_rows(target: Target, staged: str, columns: pa.Table, *, mark: str, text: str, equal: str) -> Iterator[str]:
+    """Statements that give the numbers of staged rows that are in the table: one per unique key, as it has an index.
 
     `text`: how a column becomes the text of its value; `equal`: what is true of two equal values or two NULLs.
     """
     names = columns.column_names
-    keys = [column for unique in target.unique if unique <= set(names) for column in sorted(unique)]
-    tests = [f"t.{quoted(mark, key)} = s.{quoted(mark, key)}" for key in dict.fromkeys(keys)]
+    alike = []
     for name in names:
         ours, theirs = (text.format(f"{one}.{quoted(mark, name)}") for one in ("s", "t"))
-        tests.append(f"{theirs} {equal} {ours}")
-    return (
-        f"SELECT s.{NUMBER} FROM {staged} s WHERE EXISTS (SELECT 1 FROM {quoted(mark, *target.name)} t "  # noqa: S608 - quoted
-        f"WHERE {' AND '.join(tests)}) ORDER BY 1"
-    )
+        alike.append(f"{theirs} {equal} {ours}")
+    for unique in dict.fromkeys(unique for unique in target.unique if unique <= set(names)):
+        found = [f"t.{quoted(mark, key)} = s.{quoted(mark, key)}" for key in sorted(unique)]
+        yield (
+            f"SELECT s.{NUMBER} FROM {staged} s WHERE EXISTS (SELECT 1 FROM {quoted(mark, *target.name)} t "  # noqa: S608 - quoted
+            f"WHERE {' AND '.join([*found, *alike])})"
+        )
 
 
 def quoted(mark: str, *names: str | None) -> str:

@@ -68,7 +68,7 @@ class MySql(SqlDialect):
         changes = ", ".join(f"{name}=VALUES({name})" for name in names)
         self._write(connection, target, rows, f" ON DUPLICATE KEY UPDATE {changes}")
 
-    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> list[int]:
+    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
         """By a temporary table, byte by byte, as texts that differ in case may be equal to the server."""
         stage = "connect_compared"
         listed = ", ".join(quoted("`", name) for name in columns.column_names)
@@ -78,12 +78,13 @@ class MySql(SqlDialect):
             f"FROM {quoted('`', *target.name)} WHERE 1 = 0"
         )
         self._write(connection, replace(target, name=TableName(None, stage)), numbered(columns), "")
-        found = connection.exec_driver_sql(
-            same_rows(target, stage, columns, mark="`", text="CAST({} AS BINARY)", equal="<=>")
-        )
-        numbers = [number for (number,) in found]
+        found = {
+            number
+            for statement in same_rows(target, stage, columns, mark="`", text="CAST({} AS BINARY)", equal="<=>")
+            for (number,) in connection.exec_driver_sql(statement)
+        }
         connection.exec_driver_sql(f"DROP TEMPORARY TABLE {stage}")
-        return numbers
+        return found
 
     def _write(self, connection: sa.Connection, target: Target, rows: Rows, end: str) -> None:
         if rows.columns.nbytes > _MOST_BYTES and len(rows.columns) > 1:

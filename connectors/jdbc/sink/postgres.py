@@ -93,7 +93,7 @@ class Postgres(SqlDialect):
         staged = self._staged(connection, target, rows)
         connection.execute(sa.delete(target.relation).where(_same_key(target, staged, rows)))
 
-    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> list[int]:
+    def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
         """By a temporary table, as the texts of values, which every type has."""
         stage, names = "connect_compared", columns.column_names
         with _driver(connection).cursor() as cursor:
@@ -102,10 +102,11 @@ class Postgres(SqlDialect):
                 f"SELECT {_listed(names)}, 0::bigint AS {NUMBER} FROM {target.name.quoted} WITH NO DATA"
             )
             _copy(connection, f"pg_temp.{stage}", numbered(columns))
-            cursor.execute(
-                same_rows(target, f"pg_temp.{stage}", columns, mark='"', text="{}::text", equal="IS NOT DISTINCT FROM")
-            )
-            found = [number for (number,) in cursor.fetchall()]
+            found = set()
+            for statement in same_rows(
+                target, f"pg_temp.{stage}", columns, mark='"', text="{}::text", equal="IS NOT DISTINCT FROM"
+            ):
+                found |= {number for (number,) in cursor.execute(statement).fetchall()}
             cursor.execute(f"DROP TABLE pg_temp.{stage}")
         return found
 

@@ -9,11 +9,12 @@ from typing import Final
 
 from connect.api.errors import ConnectError
 
-_REFUSED_STATES: Final = ("21", "22", "23", "54")
-"""SQLSTATE classes: one row twice in a statement, data exception, integrity, a limit of the program as of an index."""
+_REFUSED_STATES: Final = ("09", "21", "22", "23", "27", "38", "44", "54", "P0")
+"""SQLSTATE classes: a trigger's exception, one row twice in a statement, data exception, integrity, a trigger that
+changed the row, a function's error, the condition of a view, a limit of the program as of an index, RAISE."""
 _REFUSED_NUMBERS: Final = frozenset({
-    1048, 1062, 1118, 1138, 1216, 1263, 1264, 1265, 1292, 1364, 1366, 1367, 1406, 1411, 1416, 1452, 1525, 1526, 1592,
-    1690, 1748, 3140, 3156, 3157, 3819, 4025, 4078,
+    1048, 1062, 1118, 1138, 1216, 1263, 1264, 1265, 1292, 1364, 1366, 1367, 1369, 1406, 1411, 1416, 1452, 1525, 1526,
+    1592, 1644, 1690, 1748, 3140, 3156, 3157, 3819, 4025, 4078,
 })  # fmt: skip
 _REFUSED_KINDS: Final = frozenset({"DataError", "IntegrityError"})
 _CHANGED_STATES: Final = frozenset({"42P01", "42703", "0A000"})

@@ -136,7 +136,7 @@ class JdbcSinkTask:
 
         def work(connection: sa.Connection) -> Bad:
             bad = self._writer.write(connection, admitted)
-            if self._config.is_keyed or self._config.delete_enabled:
+            if bad or self._config.is_keyed or self._config.delete_enabled:
                 self._require_owned(place, deadline)
             return bad
 
@@ -149,7 +149,10 @@ class JdbcSinkTask:
         return bad
 
     def _require_owned(self, place: TopicPartition, deadline: Deadline) -> None:
-        """Fence off a task that was frozen since it read the rows; the rows that it changes are locked by now."""
+        """Fence off a task that was frozen since it read the rows; the rows that it changes are locked by now.
+
+        A row that such a task would give up may be refused because the next owner has written it.
+        """
         assert self._ctx is not None
         if not self._ctx.owns(place, deadline):
             raise _LostError(f"Rows of {place.topic}-{place.partition} are another task's to write by now.")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import schema as ddl
+from sqlalchemy.engine.interfaces import ReflectedIndex
 from sqlalchemy.sql.elements import quoted_name
 
 from connect.api.errors import ConnectError, SchemaError
@@ -38,7 +39,7 @@ class TargetColumn:
 
 @dataclass(frozen=True)
 class Target:
-    """A table or view. `unique`: the columns of its primary key and of each unique index."""
+    """A table or view. `unique`: the columns of its primary key and of each unique index of all its rows."""
 
     name: TableName
     columns: Mapping[str, TargetColumn]
@@ -201,13 +202,20 @@ class Targets:
             }
             keys = [frozenset(inspector.get_pk_constraint(name.name, name.schema)["constrained_columns"])]
             indexes = [index for index in inspector.get_indexes(name.name, name.schema) if index["unique"]]
-            keys += [frozenset(filter(None, index["column_names"])) for index in indexes]
+            keys += [frozenset(filter(None, index["column_names"])) for index in indexes if not _is_in_part(index)]
             keys += [frozenset(u["column_names"]) for u in inspector.get_unique_constraints(name.name, name.schema)]
         if is_view and "VIEW" not in map(str.upper, self._config.table_types):
             raise ConnectError(
                 f"{name.full} is a view.", key="table.types", fix="Set table.types=TABLE,VIEW to write to it."
             )
         return Target(name, columns, [key for key in keys if key], is_view)
+
+
+def _is_in_part(index: ReflectedIndex) -> bool:
+    """Tell if it is an index of some rows, or of an expression: two rows may be alike in its columns."""
+    options = index.get("dialect_options", {})
+    is_of_some_rows = any(option.endswith("_where") and value is not None for option, value in options.items())
+    return is_of_some_rows or None in index["column_names"]
 
 
 def _named(name: TableName) -> sa.Table:

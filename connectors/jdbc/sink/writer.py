@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -126,6 +128,12 @@ class TableWriter:
             return self._write(connection, admitted.only([*left, *admitted.bad]))
         return admitted.bad
 
+    def write_all(self, connection: sa.Connection, batches: Sequence[Admitted]) -> list[Bad]:
+        """Write several batches, whose rows may lean on those of others; the bad rows of each."""
+        if self._looks_late:
+            return self._written_late(connection, batches)
+        return [self.write(connection, one) for one in batches]
+
     def _already_there(self, connection: sa.Connection, batch: Batch) -> set[int]:
         """The places of rows that are in their table just so; none that a delete of the batch comes before."""
         try:
@@ -139,24 +147,26 @@ class TableWriter:
                     deleted.add(key)
                 elif key not in deleted:
                     places.append(place)
-            if not places or not target.unique:
+            if not places:
                 return set()
             columns = self._cells(target, shape.members, batch.take(places))
+            keyed = _keyed(columns, target)
             with self._database.part(connection):
-                found = self._dialect.there(connection, target, columns)
+                found = self._dialect.there(connection, target, columns.take(keyed)) if keyed else set()
         except DeniedError as error:
             _log.warning("Rows that an earlier try has written cannot be told from bad ones: %s", error.message)
             return set()
         except (SchemaError, RefusedRowsError):
             return set()  # a value has no form in the table, so that its rows have to be looked at one by one
-        return {places[number] for number in found}
+        return {places[keyed[number]] for number in found}
 
     def _write(self, connection: sa.Connection, admitted: Admitted) -> Bad:
         rows = admitted.rows
         if not len(rows):
             return admitted.bad
         if self._looks_late:
-            return admitted.bad | self._written_late(connection, admitted)
+            (bad,) = self._written_late(connection, [admitted])
+            return bad
 
         def land(first: int, last: int) -> None:
             with self._database.part(connection):
@@ -171,18 +181,24 @@ class TableWriter:
             return admitted.bad | {admitted.numbers[row]: why for row, why in refused}
         return admitted.bad
 
-    def _written_late(self, connection: sa.Connection, admitted: Admitted) -> Bad:
-        rows = admitted.rows
+    def _written_late(self, connection: sa.Connection, batches: Sequence[Admitted]) -> list[Bad]:
+        places = [(batch, row) for batch, one in enumerate(batches) for row in range(len(one.rows))]
 
-        def tried(places: Sequence[int]) -> Exception | None:
-            return self._database.tried(connection, lambda: self._land(connection, rows.take(places)))
+        def land(numbers: Sequence[int]) -> None:
+            for batch, of_batch in groupby((places[number] for number in numbers), key=itemgetter(0)):
+                self._land(connection, batches[batch].rows.take([row for _, row in of_batch]))
 
-        refused = late_refusals(len(rows), tried)
-        good = [place for place in range(len(rows)) if place not in refused]
-        if good:
-            self._land(connection, rows.take(good))
+        def tried(numbers: Sequence[int]) -> Exception | None:
+            return self._database.tried(connection, lambda: land(numbers))
+
+        refused = late_refusals(len(places), tried) if places else {}
+        land([number for number in range(len(places)) if number not in refused])
         self._database.check_constraints(connection)
-        return {admitted.numbers[place]: why for place, why in refused.items()}
+        bad = [dict(one.bad) for one in batches]
+        for number, why in refused.items():
+            batch, row = places[number]
+            bad[batch][batches[batch].numbers[row]] = why
+        return bad
 
     def forget_tables(self) -> None:
         """Look at tables anew."""
@@ -238,6 +254,13 @@ class TableWriter:
                     error.message, field=error.field or member.name, key=error.key, fix=error.fix
                 ) from error
         return pa.table(cells)
+
+
+def _keyed(columns: pa.Table, target: Target) -> list[int]:
+    """The numbers of rows that a unique key of the table can refuse: they have each column of it, and none is NULL."""
+    keys = [unique for unique in target.unique if unique <= set(columns.column_names)]
+    nulls = {name: columns[name].is_null().to_pylist() for name in frozenset().union(*keys)}
+    return [row for row in range(len(columns)) if any(not any(nulls[name][row] for name in key) for key in keys)]
 
 
 def _nulls(column: Column) -> list[int]:

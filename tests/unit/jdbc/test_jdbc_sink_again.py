@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,27 @@ def test_what_another_task_owns_by_now_is_not_committed(table: SqliteTable, sett
             put(task, batch(named((2, "old")), first=1))
     task.close()
     assert table.rows() == [(1, "mine")]
+
+
+def test_records_that_are_alike_are_each_a_row_where_no_key_refuses_them(tmp_path: Path):
+    table = SqliteTable(tmp_path)
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER, name TEXT UNIQUE CHECK (name <> 'refused'))")
+    table.run(f"CREATE UNIQUE INDEX of_some ON {TOPIC} (id) WHERE name = 'x'")
+    given = [{"id": 1, "name": None}, {"id": 2, "name": "b"}, *named((3, "refused"))]
+    for _ in range(2):
+        task = begun(table)
+        assert put(task, batch(given)).keys() == {2}
+        task.close()
+    assert Counter(table.rows()) == {(1, None): 2, (2, "b"): 1}
+
+
+def test_a_task_that_lost_its_partition_gives_up_no_row(table: SqliteTable):
+    ctx = FakeSinkContext()
+    task = begun(table, ctx)
+    for n in (1, 2):  # rows are new from here on
+        assert put(task, batch(named((n, "a")), first=n)) == {}
+    table.run(f"INSERT INTO {TOPIC} VALUES (3, 'of the next owner')")
+    ctx.lost.add(PLACE)
+    with pytest.raises(RetriableError, match="another task's"):
+        put(task, batch(named((3, "of the next owner")), first=3))
+    task.close()
