@@ -71,7 +71,7 @@ class JdbcBulkWriter:
     ) -> NotedChunk:
         noted = self._chunks.begun(connection, chunk)
         if noted is None:
-            noted = _noted(given, [self._writer.write(connection, one) for one in admitted])
+            noted = _noted(given, self._writer.write_all(connection, admitted))
             self._chunks.note(connection, chunk, noted)
         return noted
 

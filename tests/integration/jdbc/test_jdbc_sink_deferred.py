@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from jdbc_server import Server
-from jdbc_sink_target import batch, opened, put, rows
+from jdbc_sink_target import batch, opened, put, rows, settings_of
+
+from connect.api.optional.bulk import BulkChunk
+from connect.api.records import Batch
+from connect.lib.deadline import Deadline
+from connectors.jdbc.sink.settings.config import JdbcSinkConfig
+from connectors.jdbc.sink.sink import JdbcSinkConnector
 
 pytestmark = [pytest.mark.integration, pytest.mark.parametrize("server", ["postgres"], indirect=True)]
 INSERT = {"insert__mode": "insert"}
@@ -48,8 +54,41 @@ def test_a_row_of_a_key_that_comes_twice_is_as_its_last_good_record_says(child: 
         assert rows(child) == [(0, None), (1, 0), (4, 4)]
 
 
+def test_a_delete_that_later_rows_make_good_is_not_bad_beside_a_bad_row(child: Server):
+    with opened(child, **UPSERT) as task:
+        put(task, batch(child, [(0, None), (1, 0), (2, None)]))
+        # 1 leans on 2 when the transaction ends, and on nothing that is there between its statements.
+        assert put(task, batch(child, [(7, 5000), 0, (1, 2)], 3)).keys() == {0}
+    assert rows(child) == [(1, 2), (2, None)]
+
+
 def test_a_unique_key_that_is_looked_at_late(server: Server):
     server.run("CREATE TABLE {t} (id BIGINT, v BIGINT UNIQUE DEFERRABLE INITIALLY DEFERRED)")
     with opened(server, **INSERT) as task:
         assert put(task, batch(server, [(1, 1), (2, 2), (3, 1), (4, 3)])).keys() == {2}
     assert rows(server) == [(1, 1), (2, 2), (4, 3)]
+
+
+def test_a_row_of_a_chunk_that_leans_on_one_of_a_later_batch_is_not_bad(child: Server):
+    ctx = Rejected()
+    given = {**settings_of(child, **INSERT)}
+    writer = JdbcSinkConnector(JdbcSinkConfig.parse(given)).bulk_writer(ctx)
+    batches = [
+        batch(child, [(1, 8), (2, None)]), batch(child, [(3, 5000), (4, 1)], 2), batch(child, [(5, 7), (6, 3)], 4),
+        batch(child, [(7, None), (8, 5)], 6),
+    ]  # fmt: skip
+    written = writer.write(BulkChunk("job", child.table, is_stable=True), batches, Deadline.after(60))
+    writer.close()
+    # Nothing is there that 3 leans on, and 6 leans on it.
+    assert (ctx.rows, written.rows) == ({3, 6}, 6)
+    assert rows(child, "id") == [(1,), (2,), (4,), (5,), (7,), (8,)]
+
+
+class Rejected:
+    """A BulkSinkContext that keeps the ids of rejected rows."""
+
+    def __init__(self) -> None:
+        self.rows: set[int] = set()
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        self.rows |= {batch.values.rows()[row]["id"] for row in rows}
