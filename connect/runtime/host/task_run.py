@@ -31,6 +31,7 @@ from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.source.delivery import AtLeastOnceDelivery
 from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions
+from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import Delivery, SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.task.condition import Condition, Conditions, Step, hidden, one_line
@@ -225,26 +226,14 @@ class TaskRun:
         stack.callback(delivery.close)
         task = cast("SourceTask", connector.task(task_config))
         stack.callback(self._close, task)
-        loop = SourceLoop(
-            task,
-            pipeline,
-            delivery,
-            self.figures,
-            task_class=str(resolved.get("connector.class", "")),
-            flush_interval_s=limits.flush_interval_s,
-            flush_timeout_s=limits.flush_timeout_s,
-            retry_delay_max_s=limits.retry_delay_max_s,
-            topics=self._clients.source_topics(self.id, config),
-            used_topics=self._reports.used_topics,
-            tolerance=tolerance,
-            retries=RetryBudget(config.errors_retry_timeout_ms),
-            conditions=self._reports.conditions,
-        )
+        task_class, retries = str(resolved.get("connector.class", "")), RetryBudget(config.errors_retry_timeout_ms)
+        path = SourceRecordPath(task, task_class, pipeline, tolerance, retries, self.figures)
+        loop = SourceLoop(path, delivery, self._clients.source_topics(self.id, config), limits, self._reports)
         context = TaskContext(
-            *(self.id.connector, self.id.task, self._clients, self._reports, loop.reject),
+            *(self.id.connector, self.id.task, self._clients, self._reports, path.reject),
             offsets=offsets,
             transactions=transactions,
-            source_topics=partial(self._topics, config, parts, loop.reject, stack),
+            source_topics=partial(self._topics, config, parts, path.reject, stack),
         )
         with self.figures.timed("open_s_total"):
             task.open(context)
@@ -307,7 +296,7 @@ class TaskRun:
         path = SinkRecordPath(task, task_class, pipeline, tolerance, retries, dead_letters)
         loop = SinkLoop(consumer, path, sink_limits(self._clients.worker, config, resolved), self._reports)
         context = TaskContext(
-            *(self.id.connector, self.id.task, self._clients, self._reports, loop.reject),
+            *(self.id.connector, self.id.task, self._clients, self._reports, path.refused),
             config=resolved,
             commits=loop.commits,
             membership=loop.membership,

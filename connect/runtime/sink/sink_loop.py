@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from connect.api.records import Batch, TopicPartition
+from connect.api.records import TopicPartition
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.lib.deadline import Deadline
 from connect.runtime.records.tolerance import LimitExceededError, Stage, ToleranceExceededError
@@ -65,10 +65,6 @@ class SinkLoop:
             self.commits.flush()
         finally:
             self._ended = True
-
-    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Give up rows that the sink refuses after put returned."""
-        self._path.refused(batch, rows)
 
     def _step(self, control: Control) -> None:
         stop = control.stop

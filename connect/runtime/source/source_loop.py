@@ -9,23 +9,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from connect.api.connector import SourceTask
 from connect.api.errors import RetriableError
-from connect.api.records import Batch, SourcePosition, batches_of
+from connect.api.records import Batch, SourcePosition
 from connect.kafka.raw import RawBatch
 from connect.lib.backoff import delays_s
 from connect.lib.deadline import Deadline
-from connect.runtime.records.pipeline import Encoded, SourcePipeline
-from connect.runtime.records.retry import RetryBudget
-from connect.runtime.records.tolerance import Tolerance
-from connect.runtime.task.condition import Conditions, Step
+from connect.runtime.records.pipeline import Encoded
+from connect.runtime.settings.loop_limits import LoopLimits
+from connect.runtime.source.record_path import SourceRecordPath
+from connect.runtime.task.condition import Step
 from connect.runtime.task.control import Control
-from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.task.task_reports import TaskReports
 from connect.runtime.topics.source_topics import state_records
 from connect.runtime.topics.topic_creation import Topics
 
@@ -89,42 +87,21 @@ class SourceLoop:
     """Runs one source task on the calling thread until `stop` is set."""
 
     def __init__(
-        self,
-        task: SourceTask,
-        pipeline: SourcePipeline,
-        delivery: Delivery,
-        figures: TaskFigures,
-        *,
-        flush_interval_s: float,
-        flush_timeout_s: float,
-        retry_delay_max_s: float,
-        topics: Topics,
-        used_topics: UsedTopics,
-        tolerance: Tolerance,
-        retries: RetryBudget,
-        conditions: Conditions | None = None,
-        task_class: str = "",
+        self, path: SourceRecordPath, delivery: Delivery, topics: Topics, limits: LoopLimits, reports: TaskReports
     ) -> None:
-        """`task_class`: what dead letters name where the source itself gave up rows."""
-        self._task = task
-        self._task_class = task_class
-        self._pipeline = pipeline
+        """`topics` makes those that rows go to and that are missing."""
+        self._path = path
         self._delivery = delivery
-        self._figures = figures
-        self._flush_interval_s = flush_interval_s
-        self._flush_timeout_s = flush_timeout_s
-        self._retry_delay_max_s = retry_delay_max_s
         self._topics = topics
-        self._used_topics = used_topics
-        self._tolerance = tolerance
-        self._retries = retries
-        self._conditions = conditions or Conditions(lambda _: None)
+        self._limits = limits
+        self._figures = reports.figures
+        self._used_topics = reports.used_topics
+        self._conditions = reports.conditions
         self._doing = (Step.POLL, "source")
         self._pending: Sequence[Batch] = ()
         """The batches of the last poll, until they are sent."""
         self._encoded: list[Encoded] = []
         """What the first of these became."""
-        self._rejected: list[RawBatch] = []
         self._next_flush_s = 0.0
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:
@@ -132,8 +109,8 @@ class SourceLoop:
 
         `on_paused` hears of a pause once nothing more is polled, and of its end.
         """
-        self._next_flush_s = time.monotonic() + self._flush_interval_s
-        delays = delays_s(self._retry_delay_max_s)
+        self._next_flush_s = time.monotonic() + self._limits.flush_interval_s
+        delays = delays_s(self._limits.retry_delay_max_s)
         while not control.stopping:
             control.heard()
             self._delivery.check()
@@ -142,7 +119,7 @@ class SourceLoop:
                 continue
             try:
                 self._step(control)
-                delays = delays_s(self._retry_delay_max_s)
+                delays = delays_s(self._limits.retry_delay_max_s)
                 self._conditions.over(Step.POLL, Step.CONVERT, Step.PUT)
             except RetriableError as error:
                 self._figures.add("retries_total")
@@ -154,12 +131,6 @@ class SourceLoop:
                 self._flush_if_due(polled=False)
                 control.bell.wait(delay_s)
         self._flush(self._delivery.drain)
-
-    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """The source gives up rows. Invariant 3: their letters go with the batch whose position is behind them."""
-        self._figures.add("polled_rows_total", len(rows))
-        self._tolerance.saw(len(rows))
-        self._rejected += self._pipeline.reject(self._task_class, batch, rows)
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         on_paused(True)
@@ -189,29 +160,13 @@ class SourceLoop:
 
     def _poll(self, bell: threading.Event) -> Sequence[Batch]:
         self._doing = (Step.POLL, "source")
-        with self._figures.timed("poll_s_total"):
-            timeout_s = MORE_TIMEOUT_S if self._delivery.expects_more else POLL_TIMEOUT_S
-            unit = batches_of(self._task.poll(Deadline.after(timeout_s, bell)))
-        if unit:
-            rows = sum(map(len, unit))
-            self._figures.add("polled_rows_total", rows)
-            self._tolerance.saw(rows)
-        return unit
-
-    def _encode(self, batch: Batch) -> Encoded:
-        self._doing = (Step.CONVERT, "converter")
-        with self._figures.timed("convert_s_total"):
-            try:
-                encoded = self._pipeline.encode(batch)
-            except RetriableError as error:
-                self._retries.failed(error, f"A batch for topic {batch.topic}")
-                raise
-        self._retries.succeeded()
-        return encoded
+        timeout_s = MORE_TIMEOUT_S if self._delivery.expects_more else POLL_TIMEOUT_S
+        return self._path.poll(Deadline.after(timeout_s, bell))
 
     def _deliver(self, unit: Sequence[Batch], stop: threading.Event) -> None:
         for batch in unit[len(self._encoded) :]:
-            self._encoded.append(self._encode(batch))
+            self._doing = (Step.CONVERT, "converter")
+            self._encoded.append(self._path.encode(batch))
         self._doing = (Step.PUT, "kafka")
         unbounded = Deadline(float("inf"), stop)
         made = [raw for encoded in self._encoded for raw in encoded.rows]
@@ -224,8 +179,8 @@ class SourceLoop:
             rows = [self._figures.stamped(raw) for raw in made]
             positions = [batch.position for batch in unit if batch.position is not None]
             meanwhile = partial(self._flush_if_due, polled=False)
-            self._delivery.send([*rows, *self._rejected, *letters, *states], positions, unbounded, meanwhile)
-        self._rejected = []
+            self._delivery.send([*rows, *self._path.rejected, *letters, *states], positions, unbounded, meanwhile)
+        self._path.rejected.clear()
         self._figures.add("batches_total", len(unit))
         for raw in made:
             self._used_topics.add(raw.topic)
@@ -233,15 +188,15 @@ class SourceLoop:
             self._figures.add("bytes_total", raw.size_bytes)
 
     def _flush(self, flush: Flush) -> None:
-        deadline = Deadline.after(self._flush_timeout_s)
-        self._next_flush_s = time.monotonic() + self._flush_interval_s
+        deadline = Deadline.after(self._limits.flush_timeout_s)
+        self._next_flush_s = time.monotonic() + self._limits.flush_interval_s
         with self._figures.timed("flush_s_total"):
             try:
                 stored = flush(deadline, pending=bool(self._pending))
             except RetriableError as error:
                 self._figures.add("flush_failures_total")
                 log.warning("Offsets were not stored this time: %s", error)
-                self._conditions.retrying(Step.FLUSH, "kafka", error, self._flush_interval_s)
+                self._conditions.retrying(Step.FLUSH, "kafka", error, self._limits.flush_interval_s)
                 return
         if self._delivery.held_up is None:
             self._conditions.over(Step.FLUSH)
@@ -251,4 +206,4 @@ class SourceLoop:
         if stored:
             self._figures.set("last_flush_epoch_s", time.time())
             log.debug("Stored the offsets of %d source partitions.", len(stored))
-            self._task.stored(stored)
+            self._path.task.stored(stored)

@@ -15,13 +15,14 @@ from connect.runtime.records.pipeline import Encoded
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.loop_limits import LoopLimits
 from connect.runtime.source.delivery import AtLeastOnceDelivery
 from connect.runtime.source.exactly_once import Boundary
+from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.task.control import Control
-from connect.runtime.task.task_metrics import TaskFigures
-from connect.runtime.task.used_topics import UsedTopics
+from connect.runtime.task.task_reports import TaskReports
 from connect.runtime.topics.topic_creation import BrokersTopics
 
 ROWS = {"a": 5, "b": 4}
@@ -149,11 +150,11 @@ def live(kafka, new_delivery, pace=(), room=2, new_task=Rows):
     control, offsets = Control(), FakeOffsets(kafka)
     delivery = new_delivery(FakeProducer(kafka, pace, room), offsets)
     config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
-    loop = SourceLoop(
-        new_task(kafka, offsets, control), Texts(), delivery, TaskFigures(),
-        flush_interval_s=0, flush_timeout_s=5, retry_delay_max_s=0.001, topics=BrokersTopics(),
-        used_topics=UsedTopics(), tolerance=Tolerance(config, TaskFigures(), None), retries=RetryBudget(0),
-    )  # fmt: skip
+    reports = TaskReports()
+    tolerance = Tolerance(config, reports.figures, None)
+    task = new_task(kafka, offsets, control)
+    path = SourceRecordPath(task, "Source", Texts(), tolerance, RetryBudget(0), reports.figures)
+    loop = SourceLoop(path, delivery, BrokersTopics(), LoopLimits(0, 5, 0.001), reports)
     loop.run(control, lambda paused: None)
     delivery.close()
 

@@ -16,12 +16,14 @@ from connect.runtime.records.pipeline import Encoded
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.loop_limits import LoopLimits
 from connect.runtime.source.delivery import AtLeastOnceDelivery
 from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions
+from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.task.control import Control
-from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.task_reports import TaskReports
 
 
 class Task:
@@ -129,12 +131,11 @@ def at_least_once(kafka):
 
 def loop_of(task, pipeline, delivery, retry_timeout_ms, topics=None, flush_interval_s=60):
     config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
-    return SourceLoop(
-        task, pipeline, delivery, TaskFigures(),
-        flush_interval_s=flush_interval_s, flush_timeout_s=1, retry_delay_max_s=0.01,
-        topics=topics, used_topics=topics, tolerance=Tolerance(config, TaskFigures(), None),
-        retries=RetryBudget(retry_timeout_ms),
-    )  # fmt: skip
+    reports = TaskReports(used_topics=topics)
+    tolerance = Tolerance(config, reports.figures, None)
+    path = SourceRecordPath(task, "Source", pipeline, tolerance, RetryBudget(retry_timeout_ms), reports.figures)
+    task.reject = path.reject
+    return SourceLoop(path, delivery, topics, LoopLimits(flush_interval_s, 1, 0.01), reports)
 
 
 def test_a_polled_batch_that_cannot_be_converted_for_now_ends_the_task_and_is_never_passed_over():
@@ -225,7 +226,7 @@ class GivesUp(Task):
     def poll(self, deadline):
         self.polls += 1
         if self.polls == 1:
-            self.loop.reject(Batch("t", Column.from_rows([b"?"], s.BYTES)), {0: ValueError("no text")})
+            self.reject(Batch("t", Column.from_rows([b"?"], s.BYTES)), {0: ValueError("no text")})
             return None
         return super().poll(deadline)
 
@@ -255,7 +256,7 @@ def test_letters_of_what_the_source_gave_up_go_with_the_batch_behind_it_once(bou
     delivery = at_least_once(kafka)
     if boundary is not None:
         delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), boundary)
-    loop = task.loop = loop_of(task, AwayAtFirst(control), delivery, 60_000, Topic())
+    loop = loop_of(task, AwayAtFirst(control), delivery, 60_000, Topic())
     loop.run(control, lambda paused: None)
     assert (kafka.records["t"], kafka.records["dlq"]) == ([b"1"], [b"letter"])
     assert [position.offset for position in task.heard] == [{"n": 1}]

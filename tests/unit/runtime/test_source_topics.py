@@ -22,11 +22,13 @@ from connect.runtime.records.pipeline import Encoded
 from connect.runtime.records.retry import RetryBudget
 from connect.runtime.records.tolerance import Tolerance
 from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.loop_limits import LoopLimits
 from connect.runtime.source.exactly_once import Boundary
+from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
 from connect.runtime.task.control import Control
-from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.task_reports import TaskReports
 from connect.runtime.topics.source_topics import KafkaTopics
 
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}
@@ -69,11 +71,10 @@ def test_rows_and_what_is_remembered_are_in_one_transaction_wherever_the_task_di
         kafka, control = FakeKafka(dies_at=step), Control()
         delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.POLL)
         config = SourceConnectorConfig.parse({"name": "n", "connector.class": "c"})
-        loop = SourceLoop(
-            Remembers(control), Pipeline(), delivery, TaskFigures(), flush_interval_s=60, flush_timeout_s=1,
-            retry_delay_max_s=0.01, topics=Topic(), used_topics=Topic(), retries=RetryBudget(0),
-            tolerance=Tolerance(config, TaskFigures(), None),
-        )  # fmt: skip
+        reports = TaskReports(used_topics=Topic())
+        tolerance = Tolerance(config, reports.figures, None)
+        path = SourceRecordPath(Remembers(control), "Source", Pipeline(), tolerance, RetryBudget(0), reports.figures)
+        loop = SourceLoop(path, delivery, Topic(), LoopLimits(60, 1, 0.01), reports)
         with suppress(KilledError):
             loop.run(control, lambda paused: None)
         after = kafka.after_death()
