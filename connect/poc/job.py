@@ -1,13 +1,12 @@
 """Runs an evaluation in a process of its own: `python -m connect.poc.job`.
 
-The first line on standard input is the request, as JSON. Each line on standard output is a JSON object: `said` holds a
-sentence of progress; the last line has `result` and `report`, or `error`. When standard input ends, the owner is gone
+It is a child of `connect.lib.answering_child`. Each thing that it tells is `said`, a sentence of progress; the last one
+has `result` and `report`, or `error`. When standard input ends, the owner is gone
 or has cancelled: the evaluation ends and removes what it made.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 
 from connect.api.errors import ConnectError
 from connect.client.manifests import Manifest
+from connect.lib.answering_child import Answers
 from connect.poc.sandbox.options import Options
 
 
@@ -30,26 +30,25 @@ def asked_options(given: Mapping[str, Any]) -> Options:
 
 def main() -> int:
     """Run the evaluation that standard input asks for; the exit code."""
-    asked = json.loads(sys.stdin.readline())
+    answers = Answers()
+    asked = answers.request()
     threading.Thread(target=_end_with_owner, daemon=True, name="owner").start()
     manifests = [Manifest(one["name"], one["config"], "REST") for one in asked["connectors"]]
     try:
         from connect.poc.evaluation import evaluate
         from connect.poc.report.report import html_report
 
-        result = evaluate(manifests, asked_options(asked["options"]), lambda text: _tell(said=text), asked["worker"])
-        _tell(result=result.as_json(), report=html_report(result))
+        result = evaluate(
+            manifests, asked_options(asked["options"]), lambda text: answers.tell(said=text), asked["worker"]
+        )
+        answers.tell(result=result.as_json(), report=html_report(result))
     except ConnectError as error:
-        _tell(error=str(error))
+        answers.tell(error=str(error))
     except ModuleNotFoundError as error:
-        _tell(error=f"{error}. Install what it needs: pip install 'connect-for-kafka[poc]'.")
+        answers.tell(error=f"{error}. Install what it needs: pip install 'connect-for-kafka[poc]'.")
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-def _tell(**members: object) -> None:
-    print(json.dumps(members), flush=True)  # noqa: T201 - the protocol with the owner
 
 
 def _end_with_owner() -> None:

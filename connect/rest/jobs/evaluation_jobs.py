@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from connect.cluster.model.operations import NotFoundError, RequestError
-from connect.lib import python_child
+from connect.lib.answering_child import AnsweringChild
 
 MODULE: Final = "connect.poc.job"
 KEPT: Final = 10
@@ -24,7 +23,7 @@ class EvaluationJob:
     """One of them. `said`: its progress; `answer`: `result` and `report`, or `error`, once it is over."""
 
     id: str
-    process: subprocess.Popen[str]
+    process: AnsweringChild | None = None
     said: list[str] = field(default_factory=list)
     answer: Mapping[str, Any] | None = None
 
@@ -34,6 +33,18 @@ class EvaluationJob:
         if self.answer is None:
             return "RUNNING"
         return "FAILED" if "error" in self.answer else "DONE"
+
+    def hear(self, told: Mapping[str, Any]) -> None:
+        """Take one thing that the process tells."""
+        if "said" in told:
+            self.said.append(told["said"])
+        else:
+            self.answer = told
+
+    def ended(self, exit_code: int) -> None:
+        """Take the end of the process, which is the answer where it gave none."""
+        if self.answer is None:
+            self.answer = {"error": f"Its process ended with {exit_code}."}
 
     def shown(self) -> dict[str, Any]:
         """The evaluation as REST answers it."""
@@ -57,19 +68,14 @@ class EvaluationJobs:
             running = next((job.id for job in self._jobs.values() if job.state == "RUNNING"), None)
             if running is not None:
                 raise RequestError(409, f"Evaluation {running} runs on this worker: wait for it, or ask another one.")
-            process = python_child.start(
-                python_child.command(MODULE),
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                start_new_session=True,
-            )  # fmt: skip
-            job = EvaluationJob(f"poc-{secrets.token_hex(4)}", process)
+            asked = {"connectors": list(connectors), "options": dict(options), "worker": self._worker}
+            job = EvaluationJob(f"poc-{secrets.token_hex(4)}")
+            job.process = AnsweringChild(
+                MODULE, asked, hear=job.hear, ended=job.ended, own_session=True, stderr=subprocess.DEVNULL
+            )
             self._jobs[job.id] = job
             for old in list(self._jobs)[:-KEPT]:
                 del self._jobs[old]
-        asked = {"connectors": list(connectors), "options": dict(options), "worker": self._worker}
-        _pipe(process.stdin).write(f"{json.dumps(asked)}\n")
-        _pipe(process.stdin).flush()
-        threading.Thread(target=self._listen, args=(job,), name=job.id, daemon=True).start()
         return job
 
     def job(self, name: str) -> EvaluationJob:
@@ -83,27 +89,9 @@ class EvaluationJobs:
     def close(self) -> None:
         """End those that run; they remove what they made."""
         with self._lock:
-            running = [job.process for job in self._jobs.values() if job.state == "RUNNING"]
+            running = [job.process for job in self._jobs.values() if job.process is not None and job.state == "RUNNING"]
         for process in running:
-            _pipe(process.stdin).close()
+            process.cancel()
         for process in running:
-            try:
-                process.wait(_END_S)
-            except subprocess.TimeoutExpired:
+            if not process.has_ended(_END_S):
                 process.kill()
-
-    def _listen(self, job: EvaluationJob) -> None:
-        for line in _pipe(job.process.stdout):
-            told = json.loads(line)
-            if "said" in told:
-                job.said.append(told["said"])
-            else:
-                job.answer = told
-        code = job.process.wait()
-        if job.answer is None:
-            job.answer = {"error": f"Its process ended with {code}."}
-
-
-def _pipe(stream: IO[str] | None) -> IO[str]:
-    assert stream is not None
-    return stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.backfill.child import BackfillChildren
+from connect.backfill.child import BackfillChildren, _FirstAnswer
 from connect.backfill.job import request_bounds
 from connect.backfill.job.job import JobStateError
 from connect.backfill.job.request_bounds import check_bounds, within_bounds
@@ -87,12 +87,19 @@ def test_so_many_processes_work_on_backfills_at_a_time() -> None:
 class Alive:
     """A process."""
 
-    def is_alive(self) -> bool:
-        return True
+    exit_code = None
 
 
 class Ended:
     """A process that has ended."""
 
-    def is_alive(self) -> bool:
-        return False
+    exit_code = 0
+
+
+def test_what_a_process_fails_with_behind_its_answer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    told = _FirstAnswer("orders")
+    told.hear({"kind": "done", "answer": 3})
+    told.hear({"kind": "failed", "answer": "The source is away."})
+    told.ended(0)
+    assert told.wait(1) == ("done", 3)
+    assert "Backfill orders has ended: The source is away." in caplog.text

@@ -1,23 +1,20 @@
-"""A process that speaks as an evaluation does, and waits for a file before it ends."""
+"""A process that speaks as an evaluation does, and waits for its owner's end before it ends."""
 
-import json
 import sys
 from pathlib import Path
 
+from connect.lib.answering_child import Answers
 
-def tell(text):
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-asked = json.loads(sys.stdin.readline())
+answers = Answers()
+asked = answers.request()
 config = asked["connectors"][0]["config"]
-tell(json.dumps({"said": f"options {sorted(asked['options'].items())}"}))
+answers.tell(said=f"options {sorted(asked['options'].items())}")
 match config["wanted"]:
     case "result":
-        tell(json.dumps({"result": {"verdict": "fits"}, "report": "<!DOCTYPE html>é"}))
+        sys.stdout.write("a library prints")
+        answers.tell(result={"verdict": "fits"}, report="<!DOCTYPE html>é")
     case "error":
-        tell(json.dumps({"error": "no such connector"}))
+        answers.tell(error="no such connector")
     case "end":
         sys.exit(7)
     case path:
