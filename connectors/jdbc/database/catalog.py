@@ -169,7 +169,7 @@ def _without_escapes(name: str) -> str:
 def type_rules(database: Database, config: JdbcSourceConfig) -> TypeRules:
     """What this database and configuration say about types."""
     return TypeRules(
-        database.dialect_name,
+        database.dialect.types,
         config.numeric,
         config.timestamp_granularity,
         config.zero_date_handling,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
 
 
@@ -38,3 +39,10 @@ class Dialect:
         from connectors.jdbc.dialects.generic.sessions import Sessions
 
         return Sessions()
+
+    @cached_property
+    def types(self) -> ColumnTypes:
+        """Return what its column types hold."""
+        from connectors.jdbc.dialects.generic.types import ColumnTypes
+
+        return ColumnTypes()

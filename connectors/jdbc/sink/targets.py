@@ -195,7 +195,7 @@ class Targets:
             is_view = name.name in inspector.get_view_names(name.schema)
             if not is_view and not inspector.has_table(name.name, name.schema):
                 return None
-            rules = TypeRules(self._database.dialect_name)
+            rules = TypeRules(self._database.kind.types)
             columns = {
                 c["name"]: TargetColumn(c["name"], c["type"], plan_column(c["name"], c["type"], True, rules).raw)
                 for c in inspector.get_columns(name.name, name.schema)

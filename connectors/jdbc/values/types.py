@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import types as t
 from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
@@ -17,6 +17,9 @@ from sqlalchemy.dialects.postgresql import CITEXT, DOMAIN
 from connect.api import schema as s
 from connect.api import time_types
 from connect.api.time_types import TIME_TYPES, TimePrecision
+
+if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.types import ColumnTypes
 
 WIDEST_DECIMAL = 76
 DAY_DIGITS = -5
@@ -68,9 +71,9 @@ class ColumnPlan:
 
 @dataclass(frozen=True, slots=True)
 class TypeRules:
-    """What the configuration and the database say about types. `dialect` is SQLAlchemy's name of it."""
+    """Holds what the configuration and the database say about types."""
 
-    dialect: str
+    types: ColumnTypes
     numeric: str = "none"
     granularity: str = "connect_logical"
     special_dates: str = "fail"
@@ -92,19 +95,7 @@ def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeR
     no_date = rules.special_dates == "null" and raw in {Raw.DATE, Raw.WALL_CLOCK, Raw.INSTANT}
     is_unsigned = isinstance(kind, t.BigInteger) and bool(getattr(kind, "unsigned", False))
     schema = schema.as_optional(nullable or no_date)
-    return ColumnPlan(name, raw, schema, projection, UNSIGNED_FIX * is_unsigned, _second_digits(kind, rules.dialect))
-
-
-def _second_digits(kind: t.TypeEngine[Any], dialect: str) -> int | None:
-    match kind:
-        case t.DateTime() | t.Time() if dialect in {"mysql", "mariadb"}:
-            return getattr(kind, "fsp", None) or 0
-        case t.DateTime() | t.Time() if dialect == "postgresql":
-            digits: int | None = getattr(kind, "precision", None)
-            return 6 if digits is None else digits
-        case t.Date() if dialect != "sqlite":
-            return DAY_DIGITS
-    return None
+    return ColumnPlan(name, raw, schema, projection, UNSIGNED_FIX * is_unsigned, rules.types.second_digits(kind))
 
 
 def value_schema(name: str | None, columns: Sequence[ColumnPlan]) -> s.Schema:
@@ -119,35 +110,35 @@ def timestamp_schema(granularity: str) -> s.Schema:
     return s.INT64 if granularity.endswith("_long") else s.STRING
 
 
-_Class = tuple[Raw, s.Schema, Projection]
+Classified = tuple[Raw, s.Schema, Projection]
+"""What a driver gives of a column, what schema it leaves with, and what SQL makes of it, stand in this order."""
 _AS_IS = Projection.AS_IS
 
 
-def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
+def _classify(kind: t.TypeEngine[Any], rules: TypeRules) -> Classified:
     match kind:
         case t.Boolean():
             return Raw.BOOLEAN, s.BOOLEAN, _AS_IS
         case t.Integer():
             return _integer(kind, rules)
         case t.Float() | t.REAL() | t.DOUBLE():
-            return _float(kind, rules.dialect)
+            return _float(kind, rules.types)
         case t.Numeric():
             return _numeric(kind, rules)
         case t.Date():
             return Raw.DATE, time_types.date_schema(rules.precision), _AS_IS
         case t.DateTime():
             return _date_time(kind, rules)
-        # SQLite keeps times as text of the writer's choice; the Java driver passes them on as text, too.
         case t.Time():
-            return (Raw.TEXT, s.STRING, _AS_IS) if rules.dialect == "sqlite" else _time(kind, rules)
+            return _time(kind, rules) if rules.types.has_times else (Raw.TEXT, s.STRING, _AS_IS)
         case t.JSON() | t.Uuid() | t.Enum() | CITEXT():
-            return Raw.TEXT, s.STRING, Projection.TEXT if rules.dialect == "postgresql" else _AS_IS
+            return Raw.TEXT, s.STRING, rules.types.documents
         case t.String():
             return Raw.TEXT, s.STRING, _AS_IS
     return _special(kind, rules)
 
 
-def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
+def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> Classified:
     # TINYBLOB, MEDIUMBLOB and LONGBLOB of MySQL are no LargeBinary to SQLAlchemy.
     if isinstance(kind, t.LargeBinary | t.BINARY | t.VARBINARY) or type(kind).__name__.endswith("BLOB"):
         return Raw.BYTES, s.BYTES, _AS_IS
@@ -167,50 +158,41 @@ def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
         case "INET":
             return Raw.TEXT, s.STRING, Projection.TEXT_OF_INET
     # Everything else that a database has (intervals, networks, ranges, arrays, geometry) keeps all its digits as text.
-    return Raw.TEXT, s.STRING, _AS_IS if rules.dialect == "sqlite" else Projection.TEXT
+    return Raw.TEXT, s.STRING, rules.types.others
 
 
-def _bit(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
+def _bit(kind: t.TypeEngine[Any], rules: TypeRules) -> Classified:
     one = getattr(kind, "length", None) in {None, 1} and not getattr(kind, "varying", False)
-    if rules.dialect in {"mysql", "mariadb"}:
-        return (Raw.INTEGER, s.INT8, Projection.INTEGER_OF_BIT) if one else (Raw.BYTES, s.BYTES, _AS_IS)
-    if one and rules.dialect == "postgresql":
-        return Raw.BOOLEAN, s.BOOLEAN, Projection.BOOLEAN_OF_BIT
-    return Raw.TEXT, s.STRING, Projection.TEXT
+    return rules.types.bit(is_one=one)
 
 
-def _integer(kind: t.TypeEngine[Any], rules: TypeRules) -> _Class:
+def _integer(kind: t.TypeEngine[Any], rules: TypeRules) -> Classified:
     unsigned = bool(getattr(kind, "unsigned", False))
     if isinstance(kind, t.BigInteger) and unsigned and rules.unsigned_bigint == "precise":
         return Raw.DECIMAL, s.decimal(0, precision=20), _AS_IS
-    return Raw.INTEGER, _integer_schema(kind, rules.dialect, unsigned=unsigned), _AS_IS
+    return Raw.INTEGER, _integer_schema(kind, rules.types, unsigned=unsigned), _AS_IS
 
 
-def _integer_schema(kind: t.TypeEngine[Any], dialect: str, *, unsigned: bool) -> s.Schema:
-    # Any SQLite integer may need 64 bits, whatever its column's type is called (sqlite.org/datatype3.html).
-    if dialect == "sqlite" or isinstance(kind, t.BigInteger):
+def _integer_schema(kind: t.TypeEngine[Any], types: ColumnTypes, *, unsigned: bool) -> s.Schema:
+    if types.has_wide_integers or isinstance(kind, t.BigInteger):
         return s.INT64
     name = type(kind).__name__.upper()
     if name == "TINYINT":
-        return s.INT16 if unsigned or dialect == "mssql" else s.INT8
+        return s.INT16 if unsigned or types.has_unsigned_tinyints else s.INT8
     if isinstance(kind, t.SmallInteger):
         return s.INT32 if unsigned else s.INT16
     return s.INT64 if unsigned else s.INT32
 
 
-def _float(kind: t.TypeEngine[Any], dialect: str) -> _Class:
-    # SQLite's REAL has 8 bytes, MySQL's DOUBLE synonym REAL too; everywhere else REAL has 4.
-    name = type(kind).__name__.upper()
-    four_bytes = {"mysql": {"FLOAT"}, "mariadb": {"FLOAT"}, "sqlite": set[str]()}.get(dialect, {"REAL"})
-    if name not in four_bytes:
+def _float(kind: t.TypeEngine[Any], types: ColumnTypes) -> Classified:
+    if type(kind).__name__.upper() not in types.four_bytes:
         return Raw.FLOAT, s.FLOAT64, _AS_IS
-    # MariaDB and MySQL write a FLOAT with six digits, which is not the value (16777215 becomes 16777200).
-    return Raw.FLOAT, s.FLOAT32, Projection.DOUBLE if dialect in {"mysql", "mariadb"} else _AS_IS
+    return Raw.FLOAT, s.FLOAT32, types.floats
 
 
-def _numeric(kind: t.Numeric[Any], rules: TypeRules) -> _Class:
+def _numeric(kind: t.Numeric[Any], rules: TypeRules) -> Classified:
     precision, scale = kind.precision, kind.scale or 0
-    if rules.dialect == "sqlite" and precision is None:
+    if precision is None and not rules.types.has_exact_numerics:
         return Raw.FLOAT, s.FLOAT64, _AS_IS
     if precision is None:
         # Every value has a scale of its own, and Decimal has one per column: only text keeps all digits.
@@ -236,27 +218,17 @@ def _mapped(precision: int, scale: int, mapping: str) -> s.Schema | None:
     return s.FLOAT64 if mapping == "best_fit_eager_double" and scale > 0 else None
 
 
-def _date_time(kind: t.DateTime, rules: TypeRules) -> _Class:
-    # A MySQL TIMESTAMP is an instant; sessions here run in UTC.
-    mysql_instant = rules.dialect in {"mysql", "mariadb"} and isinstance(kind, t.TIMESTAMP)
-    raw = Raw.INSTANT if kind.timezone or mysql_instant else Raw.WALL_CLOCK
+def _date_time(kind: t.DateTime, rules: TypeRules) -> Classified:
+    raw = Raw.INSTANT if rules.types.is_instant(kind) else Raw.WALL_CLOCK
     if rules.precision is TimePrecision.CONNECT:
         return raw, timestamp_schema(rules.granularity), _AS_IS
-    digits = _fraction_digits(kind, rules.dialect)
+    digits = rules.types.fraction_digits(kind)
     return raw, time_types.timestamp_schema(rules.precision, digits, zoned=raw is Raw.INSTANT), _AS_IS
 
 
-def _time(kind: t.Time, rules: TypeRules) -> _Class:
+def _time(kind: t.Time, rules: TypeRules) -> Classified:
     if kind.timezone:
         # Connect's Time has no zone; a time with one keeps it as text.
         plain = rules.precision is TimePrecision.CONNECT
         return Raw.TEXT, s.STRING if plain else TIME_TYPES["ZonedTime"], Projection.TEXT
-    return Raw.TIME, time_types.time_schema(rules.precision, _fraction_digits(kind, rules.dialect)), _AS_IS
-
-
-def _fraction_digits(kind: t.TypeEngine[Any], dialect: str) -> int:
-    """How many digits of a second the column keeps; 6 where the catalog does not say."""
-    if dialect in {"mysql", "mariadb"}:
-        return getattr(kind, "fsp", None) or 0
-    digits: int | None = getattr(kind, "precision", None)
-    return 6 if digits is None else digits
+    return Raw.TIME, time_types.time_schema(rules.precision, rules.types.fraction_digits(kind)), _AS_IS

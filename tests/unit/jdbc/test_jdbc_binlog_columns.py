@@ -13,6 +13,7 @@ from sqlalchemy.dialects import mysql as m
 
 from connect.api.errors import SchemaError
 from connectors.jdbc.connection.mysql_arrow import text_column
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog import columns as binlog_columns
 from connectors.jdbc.log.binlog.columns import decoder, driver_columns
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader
@@ -119,7 +120,9 @@ def built(form, columns):
 def test_a_column_is_what_the_text_of_its_values_gives(case, data):
     kind, meta, column, declared, stored = CASES[case]
     values = data.draw(st.lists(st.none() | stored, max_size=6))
-    plan = plan_column("c", declared, True, TypeRules("mariadb", granularity="micros_long", special_dates="null"))
+    plan = plan_column(
+        "c", declared, True, TypeRules(dialect_named("mariadb").types, granularity="micros_long", special_dates="null")
+    )
     form = RowFormat("t", "t", [plan], TIMES)
     read = reader(kind, meta, column)
     decode = decoder(kind, meta, column, plan, read)
@@ -135,7 +138,7 @@ SLOW = {"set", "bit(9)", "inet6", "an int that is a varchar by now", "a varchar 
 def test_ordinary_columns_are_not_read_value_by_value():
     slow = set()
     for name, (kind, meta, column, declared, _) in CASES.items():
-        plan = plan_column("c", declared, True, TypeRules("mariadb"))
+        plan = plan_column("c", declared, True, TypeRules(dialect_named("mariadb").types))
         if binlog_columns._fast(kind, meta, column, plan) is None:
             slow.add(name)
     assert slow == SLOW

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, Seen, read_binlog_offset
@@ -33,7 +34,7 @@ NAMES = ("a", "b", "unchosen")
 
 
 def _table(name: str) -> BinlogTable:
-    plans = [plan_column("id", m.INTEGER(), False, TypeRules("mariadb"))]
+    plans = [plan_column("id", m.INTEGER(), False, TypeRules(dialect_named("mariadb").types))]
     form = RowFormat(f"db.{name}", f"p.db.{name}.Value", plans, TimeRules(zone("UTC"), "micros_long"))
     events = EventFormat(f"p.db.{name}", form.schema, ("id",), binlog_source("mariadb"))
     return BinlogTable(TableName("db", name), form, events, (LoggedColumn("id"),))

@@ -7,6 +7,7 @@ from sqlalchemy import types as t
 from sqlalchemy.dialects import mysql, postgresql
 
 from connect.api.optional.origins import Kept
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.source.origins import kept_of
 from connectors.jdbc.values.types import TypeRules, plan_column
@@ -40,4 +41,4 @@ def test_what_is_kept_follows_from_what_the_rows_have(kind, name, dialect, kept,
     config = JdbcSourceConfig.parse({
         "connection.url": "jdbc:postgresql://127.0.0.1/x", "topic.prefix": "x-", "mode": "bulk", "table.whitelist": "t",
     })  # fmt: skip
-    assert kept_of(plan_column("c", kind, True, TypeRules(dialect)), name, config) == (kept, lost)
+    assert kept_of(plan_column("c", kind, True, TypeRules(dialect_named(dialect).types)), name, config) == (kept, lost)

@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql as pg
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.mysql import tables as mysql_tables
 from connectors.jdbc.log.postgres import tables as pg_tables
 from connectors.jdbc.log.postgres.text import driver_array, unhexed
@@ -37,7 +38,7 @@ GIVEN = {
 
 
 def _numbers(kind, *texts):
-    plan = plan_column("c", kind, True, TypeRules("postgresql"))
+    plan = plan_column("c", kind, True, TypeRules(dialect_named("postgresql").types))
     array = driver_array(plan, pa.array([None if x is None else x.encode() for x in texts], pa.binary()))
     return array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64()).to_pylist()
 

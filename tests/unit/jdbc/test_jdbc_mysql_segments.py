@@ -14,6 +14,7 @@ from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
 from connectors.jdbc.connection.pages import Page
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, Seen
 from connectors.jdbc.log.binlog.values import LoggedColumn
@@ -41,7 +42,7 @@ EARLY, LATE = Seen("f", 200, {"0": "0-1-2"}), Seen("f", 400, {"0": "0-1-4"})
 
 
 def _table(order: RowOrder, key: tuple[str, ...] = ("id",)) -> BinlogTable:
-    plans = [plan_column("id", m.INTEGER(), False, TypeRules("mariadb"))]
+    plans = [plan_column("id", m.INTEGER(), False, TypeRules(dialect_named("mariadb").types))]
     form = RowFormat(NAME.full, "v", plans, TimeRules(zone("UTC"), "micros_long"))
     events = EventFormat("p.db.a", form.schema, key, binlog_source("mariadb"))
     return BinlogTable(NAME, form, events, (LoggedColumn("id"),), order=order)

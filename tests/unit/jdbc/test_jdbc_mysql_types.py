@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.api import schema as s
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.values.mysql_types import column_type
 from connectors.jdbc.values.types import TypeRules, plan_column
 
@@ -43,7 +44,7 @@ def test_a_column_definition_has_the_type_of_its_column(name):
     definition, schema = DEFINITIONS[name]
     kind = column_type(*definition)
     assert kind is not None
-    assert plan_column("c", kind, nullable=False, rules=TypeRules("mariadb")).schema == schema
+    assert plan_column("c", kind, nullable=False, rules=TypeRules(dialect_named("mariadb").types)).schema == schema
 
 
 def test_null_alone_has_no_type():

@@ -14,6 +14,7 @@ from connect.api import schema as s
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.time_types import TIME_TYPES, TimePrecision
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.types import ColumnPlan, TypeRules, plan_column
@@ -24,7 +25,9 @@ MOMENT_US = 1_709_210_096_123_456
 
 
 def plan(kind: sa.types.TypeEngine, dialect: str, mode: str) -> ColumnPlan:
-    return plan_column("c", kind, nullable=True, rules=TypeRules(dialect, precision=TimePrecision(mode)))
+    return plan_column(
+        "c", kind, nullable=True, rules=TypeRules(dialect_named(dialect).types, precision=TimePrecision(mode))
+    )
 
 
 def built(column: ColumnPlan, *values: object) -> list[object]:

@@ -11,6 +11,7 @@ from sqlalchemy.dialects import mysql, postgresql
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.follow.modes import whole_id
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, TypeRules, plan_column
@@ -20,7 +21,7 @@ TIMES = TimeRules(ZoneInfo("UTC"), "connect_logical")
 
 
 def schema_of(kind: sa.types.TypeEngine, dialect: str = "postgresql", **rules: str) -> s.Schema:
-    return plan_column("c", kind, nullable=False, rules=TypeRules(dialect, **rules)).schema
+    return plan_column("c", kind, nullable=False, rules=TypeRules(dialect_named(dialect).types, **rules)).schema
 
 
 @pytest.mark.parametrize(
@@ -122,8 +123,13 @@ def test_a_timestamp_follows_its_granularity(granularity, expected):
 
 
 def test_a_zone_makes_an_instant_and_mysqls_timestamp_is_one():
-    rules = TypeRules("mysql")
-    assert plan_column("c", sa.DateTime(timezone=True), nullable=True, rules=TypeRules("postgresql")).raw is Raw.INSTANT
+    rules = TypeRules(dialect_named("mysql").types)
+    assert (
+        plan_column(
+            "c", sa.DateTime(timezone=True), nullable=True, rules=TypeRules(dialect_named("postgresql").types)
+        ).raw
+        is Raw.INSTANT
+    )
     assert plan_column("c", mysql.TIMESTAMP(fsp=6), nullable=True, rules=rules).raw is Raw.INSTANT
     assert plan_column("c", mysql.DATETIME(fsp=6), nullable=True, rules=rules).raw is Raw.WALL_CLOCK
 
@@ -219,5 +225,5 @@ def test_the_golden_file_is_readable_json():
 
 
 def test_text_without_case_is_read_as_text():
-    plan = plan_column("name", postgresql.CITEXT(), True, TypeRules("postgresql"))
+    plan = plan_column("name", postgresql.CITEXT(), True, TypeRules(dialect_named("postgresql").types))
     assert (plan.raw, plan.projection) == (Raw.TEXT, Projection.TEXT)

@@ -9,6 +9,7 @@ from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
 
 
@@ -31,6 +32,13 @@ class MySql(Dialect):
         from connectors.jdbc.dialects.mysql.sessions import MySqlSessions
 
         return MySqlSessions()
+
+    @cached_property
+    def types(self) -> ColumnTypes:
+        """Return what its column types hold."""
+        from connectors.jdbc.dialects.mysql.types import MySqlTypes
+
+        return MySqlTypes()
 
 
 class MariaDb(MySql):

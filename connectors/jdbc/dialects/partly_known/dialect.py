@@ -9,6 +9,7 @@ from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
 
 
@@ -38,6 +39,13 @@ class MsSql(Dialect):
         from connectors.jdbc.dialects.generic.sessions import Sessions
 
         return Sessions(has_snapshot_isolation=True)
+
+    @cached_property
+    def types(self) -> ColumnTypes:
+        """Return what its column types hold."""
+        from connectors.jdbc.dialects.partly_known.mssql import MsSqlTypes
+
+        return MsSqlTypes()
 
 
 class DuckDb(Dialect):

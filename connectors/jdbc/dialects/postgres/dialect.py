@@ -9,6 +9,7 @@ from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
 
 
@@ -31,3 +32,10 @@ class Postgres(Dialect):
         from connectors.jdbc.dialects.postgres.sessions import PostgresSessions
 
         return PostgresSessions()
+
+    @cached_property
+    def types(self) -> ColumnTypes:
+        """Return what its column types hold."""
+        from connectors.jdbc.dialects.postgres.types import PostgresTypes
+
+        return PostgresTypes()

@@ -9,6 +9,7 @@ from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
 
 
@@ -31,3 +32,10 @@ class Sqlite(Dialect):
         from connectors.jdbc.dialects.sqlite.sessions import SqliteSessions
 
         return SqliteSessions()
+
+    @cached_property
+    def types(self) -> ColumnTypes:
+        """Return what its column types hold."""
+        from connectors.jdbc.dialects.sqlite.types import SqliteTypes
+
+        return SqliteTypes()

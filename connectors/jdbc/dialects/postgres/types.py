@@ -1,0 +1,27 @@
+"""Tells what PostgreSQL's column types hold. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import types as t
+
+from connect.api import schema as s
+from connectors.jdbc.dialects.generic.types import ColumnTypes
+from connectors.jdbc.values.types import Classified, Projection, Raw
+
+
+class PostgresTypes(ColumnTypes):
+    """Tells it of PostgreSQL."""
+
+    documents = Projection.TEXT
+
+    def second_digits(self, kind: t.TypeEngine[Any]) -> int | None:
+        """Return how many digits of a second a column keeps."""
+        if isinstance(kind, t.DateTime | t.Time):
+            return self.fraction_digits(kind)
+        return super().second_digits(kind)
+
+    def bit(self, *, is_one: bool) -> Classified:
+        """Return one bit as a boolean."""
+        return (Raw.BOOLEAN, s.BOOLEAN, Projection.BOOLEAN_OF_BIT) if is_one else super().bit(is_one=False)
