@@ -19,6 +19,7 @@ from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.modes.mode import Landing
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.tables.preflight import check, missing_roles
 from connectors.bigquery.tables.trial import TrialDataset
@@ -30,7 +31,7 @@ from connectors.bigquery.write.given_up import given_up
 from connectors.bigquery.write.intake import taken_in
 from connectors.bigquery.write.table_buffers import Lane, first_pending
 from connectors.bigquery.write.tables_ready import Targets
-from connectors.bigquery.write.write_mode import Landing, landing_of
+from connectors.bigquery.write.write_mode import landing_of
 
 _log = logging.getLogger(__name__)
 _LOOK_S = 0.25
@@ -126,7 +127,8 @@ class BigQuerySinkTask:
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
         landing = landing_of(config, warehouse, role, self._count)
         threads = ThreadPoolExecutor(landing.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
-        self._opened = _Opened(ctx, warehouse, landing, Targets(config, warehouse), TopicIds(ctx.topic_id), threads)
+        targets = Targets(config, warehouse, self._lanes)
+        self._opened = _Opened(ctx, warehouse, landing, targets, TopicIds(ctx.topic_id), threads)
         warehouse.look()
         landing.sweep()
 
@@ -147,7 +149,7 @@ class BigQuerySinkTask:
             batch = opened.topic_ids.placed(batch, deadline)
             assert batch.consumed is not None
             with opened.warehouse.within(deadline):
-                intake = taken_in(batch, opened.targets, self._lanes)
+                intake = taken_in(batch, opened.targets)
             for lane, admitted in intake.parts:
                 if admitted.late:
                     self._count({"late_records_total": admitted.late})

@@ -8,6 +8,7 @@ takes a row's place only if its own is larger; so a record that comes again, lat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -18,6 +19,8 @@ from connectors.bigquery.rows.names import FieldNames
 from connectors.bigquery.rows.paths import COORDINATES, Path, Root
 from connectors.bigquery.rows.table_schema import REPEATED, ColumnSchema, ColumnType
 
+DELETE_FIELD: Final = re.compile(r"(?P<path>[^=]+)=(?P<value>.*)")
+"""Reads a value of dedup.delete that is a field and what it holds in a delete."""
 KAFKA_TOPIC: Final = "_kafka_topic"
 KAFKA_TOPIC_ID: Final = "_kafka_topic_id"
 KAFKA_PARTITION: Final = "_kafka_partition"

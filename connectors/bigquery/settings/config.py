@@ -26,6 +26,9 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.reach import Reach
+from connectors.bigquery.dedup.rules import DedupRules
+from connectors.bigquery.modes.choice import mode_of
+from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.rows.extras import Extras
 from connectors.bigquery.rows.names import FieldNames, TableNames, is_table_name
 from connectors.bigquery.rows.table_schema import ColumnType
@@ -264,6 +267,16 @@ class BigQuerySinkConfig(DedupSettings):
     def notes(self) -> Iterable[ConfigProblem]:
         """Notes where a record can become two rows, and where a search costs more than it has to."""
         return notes_of(self)
+
+    @property
+    def mode(self) -> Mode:
+        """Return what dedup.mode decides."""
+        return mode_of(self)
+
+    @property
+    def dedup(self) -> DedupRules:
+        """Return the rules by which records are told apart."""
+        return self.mode.rules
 
     @property
     def extras(self) -> Extras:

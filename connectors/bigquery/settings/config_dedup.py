@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
 from connect.api.config import Boolean, ConnectorConfig, ListOf, Long, String, at_least, key, non_empty, one_of
-from connectors.bigquery.dedup.rules import DedupRules, Deletes, Keep, NullKey
+from connectors.bigquery.dedup.rules import DELETE_FIELD, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import Late, parse_window
-from connectors.bigquery.rows.paths import Path, Root
+from connectors.bigquery.modes.choice import AUTO, MODES
+from connectors.bigquery.rows.paths import Path
 
 DEDUP: Final = "Dedup"
-_DELETE_FIELD: Final = re.compile(r"(?P<path>[^=]+)=(?P<value>.*)")
 
 
 def _check_paths(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -29,7 +28,7 @@ def _check_paths(value: tuple[str, ...]) -> tuple[str, ...]:
 def _check_delete(value: str) -> str:
     if value in {Deletes.TOMBSTONE, Deletes.SOFT, Deletes.IGNORE}:
         return value
-    found = _DELETE_FIELD.fullmatch(value)
+    found = DELETE_FIELD.fullmatch(value)
     if found is None:
         raise ValueError("Give tombstone, soft, ignore, or a field and its value such as __deleted=true")
     Path.parse(found["path"])
@@ -56,13 +55,10 @@ _NEVER_MS: Final = 86_400_000 * 365
 class DedupSettings(ConnectorConfig):
     """`dedup.*`, and the Java connector's settings of its upserts, which stand for some of them."""
 
-    dedup_mode: Annotated[String, one_of("auto", "none", "merge", "cdc", "view", "insert_id")] = key(
-        "dedup.mode", "auto",
-        doc="merge: records are merged into rows by a MERGE. cdc: BigQuery applies them by the table's primary key. "
-        "view: each record is added, and a view beside the table shows the rows. none: each record is a row. "
-        "insert_id: by insertAll with the dedup.fields as insertId, which BigQuery compares for about a minute, as "
-        "well as it can. "
-        "auto: merge where dedup.fields or upsertEnabled say what a row is, else none.", group=DEDUP,
+    dedup_mode: Annotated[String, one_of(AUTO, *MODES)] = key(
+        "dedup.mode", AUTO,
+        doc=" ".join(f"{mode.name}: {mode.doc}" for mode in MODES.values())
+        + " auto: merge where dedup.fields or upsertEnabled say what a row is, else none.", group=DEDUP,
     )  # fmt: skip
     dedup_fields: Annotated[ListOf, _paths] = key(
         "dedup.fields",
@@ -153,30 +149,6 @@ class DedupSettings(ConnectorConfig):
     )  # fmt: skip
 
     @property
-    def merges(self) -> bool:
-        """Whether records are merged into rows."""
-        return self.dedup_mode == "merge" or (self.dedup_mode == "auto" and bool(self.dedup_fields or self.upsert))
-
-    @property
-    def captures(self) -> bool:
-        """Whether BigQuery applies records by change data capture."""
-        return self.dedup_mode == "cdc"
-
-    @property
-    def views(self) -> bool:
-        """Whether a view shows the rows of records that are all added."""
-        return self.dedup_mode == "view"
-
-    @property
-    def insert_id(self) -> tuple[Path, ...]:
-        """The paths of the insertId of a row: the dedup fields or, as in Java, topic, partition and offset, with the
-        topic's id."""
-        if self.dedup_mode == "insert_id":
-            return tuple(map(Path.parse, self.dedup_fields))
-        roots = (Root.TOPIC, Root.PARTITION, Root.OFFSET, Root.TOPIC_ID)
-        return () if self.merges else tuple(map(Path, roots))
-
-    @property
     def interval_ms(self) -> int:
         """The longest time that rows wait before they are written."""
         if not self.upsert or "dedup.merge.interval.ms" in self.originals:
@@ -189,36 +161,3 @@ class DedupSettings(ConnectorConfig):
         if not self.upsert or "dedup.merge.max.records" in self.originals or self.merge_threshold == -1:
             return self.dedup_max_records
         return self.merge_threshold
-
-    @property
-    def dedup(self) -> DedupRules:
-        """The rules of dedup; without fields where records are not merged."""
-        if not (self.merges or self.captures or self.views):
-            deletes = Deletes.IGNORE if self.dedup_delete == Deletes.IGNORE else Deletes.REFUSE
-            return DedupRules(fields=(), deletes=deletes, has_coordinates=self.exactly_once)
-        is_java = self.upsert and not self.dedup_fields
-        delete = self.dedup_delete
-        if self.upsert and not self.delete and "dedup.delete" not in self.originals:
-            delete = Deletes.IGNORE
-        marked = _DELETE_FIELD.fullmatch(delete)
-        deletes = Deletes.FIELD if marked else Deletes(delete)
-        if self.dedup_keep == Keep.FIRST:
-            deletes, marked = Deletes.IGNORE, None
-        if self.views and deletes is not Deletes.IGNORE:
-            deletes = Deletes.SOFT
-        return DedupRules(
-            fields=tuple(map(Path.parse, ("__key",) if is_java else self.dedup_fields)),
-            order_by=tuple(map(Path.parse, self.dedup_order)),
-            keep=Keep(self.dedup_keep),
-            deletes=deletes,
-            null_key=NullKey(self.dedup_null_key),
-            delete_field=Path.parse(marked["path"]) if marked else None,
-            delete_value=marked["value"] if marked else "",
-        )
-
-    @property
-    def remembers_deletes(self) -> bool:
-        """Whether hard deletes leave their key and order in a second table."""
-        return (
-            self.merges and self.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD} and self.tombstone_retention_ms > 0
-        )

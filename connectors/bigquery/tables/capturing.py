@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 CHANGE_TYPE: Final = "_CHANGE_TYPE"
 SEQUENCE: Final = "_CHANGE_SEQUENCE_NUMBER"
-ORDERED: Final = frozenset({ColumnType.INTEGER, ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.DATETIME})
-"""The types of the order field that fit into a sequence number."""
 _MARKS: Final = (ColumnSchema(CHANGE_TYPE, ColumnType.STRING), ColumnSchema(SEQUENCE, ColumnType.STRING))
 
 

@@ -6,10 +6,8 @@ from typing import Final
 
 from connect.api.errors import ConfigError
 from connectors.bigquery.dedup.rules import DELETED_AT, DedupColumns
-from connectors.bigquery.dedup.window import parse_window
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.captured_tables import check_captured
 from connectors.bigquery.tables.table_columns import clustering, deletes_columns, deletes_table
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
@@ -32,10 +30,8 @@ def new_table(
             f"Table {path} does not exist.", key="autoCreateTables", fix="Create it, or set autoCreateTables=true."
         )
     _check_named(config, path, columns)
-    if config.captures:
-        check_captured(path, columns, dedup)
+    config.mode.check_new_table(path, columns, dedup)
     keys = (p.column for p in dedup.keys if "." not in p.column)
-    staleness_ms = parse_window(config.max_staleness)
     return NewTable(
         target,
         columns,
@@ -44,8 +40,8 @@ def new_table(
         expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
         cluster_by=clustering(config.clustering, keys, columns),
         labels={**config.table_labels, **(_MADE_FOR_DELETES if for_deletes else {})},
-        primary_key=config.primary_key or ([p.column for p in dedup.keys] if config.captures else ()),
-        max_staleness_s=None if not config.captures or staleness_ms is None else staleness_ms // 1000,
+        primary_key=config.primary_key or config.mode.primary_key(dedup),
+        max_staleness_s=config.mode.max_staleness_s,
     )
 
 
@@ -70,7 +66,7 @@ def _check_named(config: BigQuerySinkConfig, path: str, columns: Columns) -> Non
 
 
 def new_deletes_table(config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns) -> NewTable:
-    """The table that remembers the hard deletes of a table with these columns."""
+    """Return the table that remembers the hard deletes of a table with these columns."""
     names = (*(p.column for p in dedup.keys), *(p.column for p in dedup.order))
     return NewTable(
         deletes_table(target),

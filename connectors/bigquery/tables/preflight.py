@@ -28,7 +28,7 @@ def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
     With transforms a record's table may be another than its topic's, so then tables are looked at when records come.
     """
     warehouse.look()
-    if config.merges or config.batch_load or config.batch_mode:
+    if config.mode.runs_jobs:
         warehouse.scanned_bytes("SELECT 1")
     if config.originals.get("transforms", "").strip():
         return
@@ -86,7 +86,7 @@ def _of_keys(config: BigQuerySinkConfig, table: str, columns: Columns) -> Iterat
 
 
 def _of_order(config: BigQuerySinkConfig, table: str, columns: Columns) -> Iterator[ConfigProblem]:
-    for path in config.dedup.order_by if config.merges else ():
+    for path in config.dedup.order_by if config.mode.sorts_in_sql else ():
         yield from _if_missing(config, table, columns, path, "dedup.order.by")
         column = by_name(columns).get(_column(config, path).lower())
         if column is not None and (column.type in _NO_ORDER or column.mode == REPEATED):

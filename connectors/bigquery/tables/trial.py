@@ -31,12 +31,12 @@ class TrialDataset:
     @property
     def is_once(self) -> bool:
         """Whether a row is there once, as records are merged."""
-        return self._config.merges
+        return self._config.mode.merges_rows
 
     @property
     def merges(self) -> bool:
         """Whether records with the same dedup fields become one row."""
-        return self._config.merges
+        return self._config.mode.merges_rows
 
     def make(self, deadline: Deadline) -> None:
         """Create the dataset. ConfigError: the account may not."""

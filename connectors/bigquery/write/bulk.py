@@ -13,10 +13,9 @@ from connect.api.errors import ConfigError, RetriableError
 from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.records import Batch
 from connect.lib.deadline import Deadline
-from connectors.bigquery.dedup.rules import Deletes, NullKey
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
-from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.modes.mode import Landing
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.client import open_warehouse
 from connectors.bigquery.warehouse.errors import RefusedJobError
@@ -26,7 +25,7 @@ from connectors.bigquery.write.given_up import given_up
 from connectors.bigquery.write.intake import taken_in
 from connectors.bigquery.write.table_buffers import Lane
 from connectors.bigquery.write.tables_ready import Targets
-from connectors.bigquery.write.write_mode import Landing, landing_of
+from connectors.bigquery.write.write_mode import landing_of
 from connectors.bigquery.write.written_chunks import WrittenChunks
 
 
@@ -35,7 +34,8 @@ class BigQueryBulkWriter:
 
     def __init__(self, config: BigQuerySinkConfig, ctx: BulkSinkContext) -> None:
         """Connect to nothing. ConfigError: with these settings rows would depend on the order of the chunks."""
-        _require_any_order(config)
+        if (error := config.mode.any_order_error) is not None:
+            raise error
         self._config = config
         self._ctx = ctx
         # Staging tables of its own: another process in the same chunk drops none that is still to be merged.
@@ -49,7 +49,7 @@ class BigQueryBulkWriter:
             _require_no_places(self._config)
         warehouse = self._warehouse
         with warehouse.within(deadline):
-            targets, written = Targets(self._config, warehouse), WrittenChunks(warehouse)
+            targets, written = Targets(self._config, warehouse, {}), WrittenChunks(warehouse)
             lanes = self._gathered(batches, targets)
             for lane in lanes:
                 self._write(chunk, lane, targets, written)
@@ -79,17 +79,16 @@ class BigQueryBulkWriter:
 
     def _gathered(self, batches: Iterable[Batch], targets: Targets) -> list[Lane]:
         """The rows of a chunk by table. Rows that do not fit their table are given up."""
-        lanes: dict[str, Lane] = {}
         for batch in batches:
             if not len(batch):
                 continue
             assert batch.consumed is not None
-            intake = taken_in(batch, targets, lanes)
+            intake = taken_in(batch, targets)
             for lane, admitted in intake.parts:
                 lane.take(batch.consumed.topic_partition, admitted, 0.0)
             if intake.bad:
                 self._ctx.reject(batch, intake.bad)
-        return [lane for lane in lanes.values() if lane.held_rows]
+        return [lane for lane in targets.lanes.values() if lane.held_rows]
 
     def _write(self, chunk: BulkChunk, lane: Lane, targets: Targets, written: WrittenChunks) -> None:
         table = self._warehouse.table(lane.target)
@@ -108,7 +107,7 @@ class BigQueryBulkWriter:
     def _land(self, chunk: BulkChunk, sealed: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
         """Write rows to a table; how many are in it, and those that it refuses."""
         config = self._config
-        if not (config.merges or config.captures):
+        if not config.mode.is_idempotent:
             return ChunkLoads(self._warehouse, config.staging_suffix).land(chunk, sealed, created_ms)
         if self._landing is None:
             self._landing = landing_of(config, self._warehouse, self._role, _unheard, in_any_order=True)
@@ -116,21 +115,9 @@ class BigQueryBulkWriter:
         return len(sealed) - len(refused), refused
 
 
-def _require_any_order(config: BigQuerySinkConfig) -> None:
-    deletes = config.dedup.deletes in {Deletes.TOMBSTONE, Deletes.FIELD}
-    if config.merges and deletes and not config.remembers_deletes:
-        raise ConfigError(
-            "Chunks are merged in any order, and a delete that is not remembered is undone by an older record that is "
-            "merged after it.",
-            key="dedup.tombstone.retention.ms",
-            fix="Set it to more than the backfill takes, or set dedup.delete=soft.",
-        )
-
-
 def _require_no_places(config: BigQuerySinkConfig) -> None:
     """ConfigError where rows are told apart by topic, partition and offset: rows that were never in Kafka lack them."""
-    appends = NullKey(config.dedup_null_key) is NullKey.APPEND or Late(config.dedup_late) is Late.APPEND
-    if config.exactly_once or (config.merges and appends):
+    if config.mode.tells_by_place:
         raise ConfigError(
             "Rows that are copied past Kafka have no offsets, by which this setting tells rows apart.",
             key="exactly.once" if config.exactly_once else "dedup.null.key",

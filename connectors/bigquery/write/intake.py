@@ -6,10 +6,10 @@ whatever stands beside it. Records of a schema that no table can have are all ba
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from connect.api.errors import SchemaError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connectors.bigquery.dedup.staged_rows import Admitted
 from connectors.bigquery.tables.table_columns import UnusableSchemaError
@@ -25,32 +25,33 @@ class Intake:
     bad: dict[int, Exception] = field(default_factory=dict)
 
 
-def taken_in(batch: Batch, targets: Targets, lanes: MutableMapping[str, Lane]) -> Intake:
+def taken_in(batch: Batch, targets: Targets) -> Intake:
     """Make rows of the records; no lane takes any of them yet. SchemaError: the table does not take their schema."""
     intake = Intake()
-    _take(batch, 0, targets, lanes, intake)
+    _take(batch, 0, targets, intake)
     intake.bad = dict(sorted(intake.bad.items()))
     return intake
 
 
-def _take(batch: Batch, first: int, targets: Targets, lanes: MutableMapping[str, Lane], intake: Intake) -> None:
+def _take(batch: Batch, first: int, targets: Targets, intake: Intake) -> None:
     """`first`: where the batch begins in the whole one."""
+    bad: Mapping[int, Exception]
     try:
-        bad = targets.refused(batch, lanes)
-        if not bad:
-            lane = targets.lane_of(batch, lanes)
-            newest = next((a.newest_us for one, a in reversed(intake.parts) if one is lane), None)
-            admitted = targets.admission(lane, batch).admit(batch, lane.newest_us if newest is None else newest)
-            intake.parts.append((lane, admitted))
-            bad = admitted.bad
+        ready = targets.prepare(batch)
+        newest = next((a.newest_us for one, a in reversed(intake.parts) if one is ready.lane), None)
+        admitted = ready.admission.admit(batch, ready.lane.newest_us if newest is None else newest)
+        intake.parts.append((ready.lane, admitted))
+        bad = admitted.bad
+    except RejectedRowsError as error:
+        bad = error.rows
     except SchemaError as error:
         by_row = _is_judged_by_row(batch)
         if not by_row and not isinstance(error, UnusableSchemaError):
             raise
         if by_row and len(batch) > 1:
             middle = len(batch) // 2
-            _take(batch.slice(0, middle), first, targets, lanes, intake)
-            _take(batch.slice(middle, len(batch)), first + middle, targets, lanes, intake)
+            _take(batch.slice(0, middle), first, targets, intake)
+            _take(batch.slice(middle, len(batch)), first + middle, targets, intake)
             return
         bad = dict.fromkeys(range(len(batch)), error)
     intake.bad |= {first + row: error for row, error in bad.items()}

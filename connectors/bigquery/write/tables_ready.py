@@ -6,24 +6,21 @@ What is known of a table is asked once; a record with another schema makes it lo
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, MutableMapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from connect.api import schema as s
-from connect.api.errors import ConfigError, ConnectError, SchemaError
+from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import cell, own_columns
 from connectors.bigquery.dedup.refusals import in_table, no_key
-from connectors.bigquery.dedup.rules import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
+from connectors.bigquery.dedup.rules import DedupColumns, NullKey, check_key_type, key_column_problem, placed
 from connectors.bigquery.dedup.staged_rows import Admission
-from connectors.bigquery.dedup.view_sql import LatestView
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
 from connectors.bigquery.rows.extras import has_keys
 from connectors.bigquery.rows.paths import Root, schema_of
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.rows.types import column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.captured_tables import check_primary_key
 from connectors.bigquery.tables.new_tables import made_for_deletes, new_deletes_table, new_table
 from connectors.bigquery.tables.table_columns import Allowed, Needed, member, value_columns, widened
 from connectors.bigquery.warehouse.table_facts import TableFacts
@@ -36,28 +33,37 @@ _EVERYTHING = Allowed(new_columns=True, relaxation=True)
 _Shape = tuple[s.Schema | None, s.Schema | None]
 
 
-class Targets:
-    """Makes the tables of a task ready for records. Owned by the task thread."""
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A table that takes the rows of a batch: its lane, and what makes rows of the records."""
 
-    def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
+    lane: Lane
+    admission: Admission
+
+
+class Targets:
+    """Makes the tables of a task ready for records. The task thread owns it."""
+
+    def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse, lanes: dict[str, Lane]) -> None:
+        """`lanes` are those of tables that have had rows; a table's own is added when its first rows come."""
+        self.lanes = lanes
         self._config = config
         self._warehouse = warehouse
         self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation, config.ignore_unknown)
         self._admissions: dict[tuple[str, _Shape], Admission] = {}
         self._without_values: set[str] = set()
 
-    def lane_of(self, batch: Batch, lanes: MutableMapping[str, Lane]) -> Lane:
-        """The lane of the batch's table; a new one when its first rows come, the table made ready for them."""
+    def prepare(self, batch: Batch) -> Ready:
+        """Make the batch's table ready for its rows.
+
+        RejectedRowsError: all rows lack the keys that tell rows apart. SchemaError: the table does not take them.
+        """
         target = self._config.table_names.table(batch.topic)
-        lane = lanes.get(target)
+        lane = self.lanes.get(target)
         if lane is None:
-            dedup = self._dedup_columns(batch)
-            columns = self._ready(target, batch, dedup)
-            _check_key_columns(self._config.table_path(target), columns, dedup)
-            lane = lanes[target] = Lane(
-                target, columns, dedup, self._rotation(batch.topic), self._window(target, columns)
-            )
-        return lane
+            self._require_keys(batch)
+            lane = self.lanes[target] = self._new_lane(target, batch)
+        return Ready(lane, self._admission(lane, batch))
 
     def restore(self, lane: Lane) -> None:
         """Create the lane's table again if somebody dropped it, so that its next batches go on."""
@@ -79,23 +85,30 @@ class Targets:
                 fix="Restart the task, which looks at the table anew and reads the rows again.",
             ) from error
 
-    def refused(self, batch: Batch, lanes: Mapping[str, Lane]) -> Mapping[int, Exception]:
-        """All rows of a batch without keys, where keys tell rows apart and no record has shown yet what they are like.
+    def _require_keys(self, batch: Batch) -> None:
+        """Refuse a batch without keys, where keys tell rows apart and no record has shown yet what they are like.
 
-        ConnectError where such records end the task.
+        RejectedRowsError has all its rows; ConnectError where such records end the task.
         """
         rules = self._config.dedup
-        if has_keys(batch) or self._config.table_names.table(batch.topic) in lanes:
-            return {}
         named = [path for path in rules.fields if path.root is Root.KEY]
-        if not named:
-            return {}
+        if has_keys(batch) or not named:
+            return
         if rules.null_key is not NullKey.DLQ:
             raise no_key(batch, 0, named[0], is_final=True)
-        return {row: no_key(batch, row, named[0], is_final=False) for row in range(len(batch))}
+        raise RejectedRowsError({row: no_key(batch, row, named[0], is_final=False) for row in range(len(batch))})
 
-    def admission(self, lane: Lane, batch: Batch) -> Admission:
-        """How the batch's rows go into the lane's table, which gets the columns that they need."""
+    def _new_lane(self, target: str, batch: Batch) -> Lane:
+        """Return the lane of a table whose first rows came, once the table is ready for them."""
+        config, dedup = self._config, self._dedup_columns(batch)
+        columns = self._ready(target, batch, dedup)
+        _check_key_columns(config.table_path(target), columns, dedup)
+        mode, half_bytes = config.mode, max(1, config.buffer_max_bytes // 2)
+        rotation = Rotation(mode.batch_rows, half_bytes, mode.batch_interval_s(batch.topic))
+        return Lane(target, columns, dedup, rotation, self._window(target, columns))
+
+    def _admission(self, lane: Lane, batch: Batch) -> Admission:
+        """Return how the batch's rows go into the lane's table, which gets the columns that they need."""
         shape = (_shape(batch), batch.keys.schema if batch.keys is not None else None)
         known = self._admissions.get((lane.target, shape))
         if known is not None and known.table is lane.columns:
@@ -115,7 +128,7 @@ class Targets:
             lane.columns = lane.columns if columns == lane.columns else columns
         config = self._config
         admission = Admission(
-            lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.insert_id,
+            lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.mode.insert_id,
             name=path,
         )  # fmt: skip
         if len(self._admissions) >= _KNOWN_MOST:
@@ -126,17 +139,6 @@ class Targets:
     def _dedup_columns(self, batch: Batch) -> DedupColumns:
         key_schema = schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
         return placed(self._config.dedup, self._config.field_names, key_schema, self._config.key_column)
-
-    def _rotation(self, topic: str) -> Rotation:
-        """When batches of a topic end. Rows that are added one by one only wait for the batch before them."""
-        config = self._config
-        half_bytes = max(1, config.buffer_max_bytes // 2)
-        if config.merges:
-            return Rotation(config.max_records, half_bytes, config.interval_ms / 1000)
-        interval_s = float(config.commit_interval_s) if config.batch_mode else 0.0
-        if topic in config.batch_load:
-            interval_s = float(config.batch_load_interval_s)
-        return Rotation(config.dedup_max_records, half_bytes, interval_s)
 
     def _window(self, target: str, columns: Columns) -> Window | None:
         config = self._config
@@ -173,8 +175,7 @@ class Targets:
             keys = (p for p in dedup.keys if p.path.root is Root.VALUE and not p.is_own)
             types = replace(types, nullable=True)
             own = (*own, *(column_of(p.column, cell(batch, p.path).schema, types, str(p.path)) for p in keys))
-        elif self._config.dedup.deletes is Deletes.SOFT or self._config.captures:
-            # A row that tells of a delete alone has no values.
+        elif self._config.mode.rows_may_lack_values:
             wanted = tuple(column.relaxed() for column in wanted)
         return Needed(wanted, own, frozenset(p.column.lower() for p in dedup.keys))
 
@@ -185,8 +186,8 @@ class Targets:
         if table is None:
             columns = (*needed.values, *needed.own)
             table = self._create(target, columns, dedup, for_deletes=not needed.values)
-        elif self._config.captures:
-            check_primary_key(path, table, dedup)
+        else:
+            self._config.mode.check_table(path, table.primary_key, dedup)
         if needed.values:
             self._without_values.discard(target)
         else:
@@ -196,27 +197,20 @@ class Targets:
             columns = self._warehouse.change_columns(target, lambda now: widened(path, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
         self._ready_for_deletes(target, columns, dedup)
-        if self._config.views:
-            self._create_view(target, columns, dedup)
+        # A view shows the columns that its table had when it was created, so it is created again for new ones.
+        for name, text in self._config.mode.views_beside(target, self._warehouse, columns, dedup).items():
+            self._warehouse.replace_view(name, text)
         return columns
 
     def _ready_for_deletes(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
         """Create the table that remembers deletes, or give it what an earlier version's lacks."""
-        if not self._config.remembers_deletes:
+        if not self._config.mode.remembers_deletes:
             return
         table = new_deletes_table(self._config, target, columns, dedup)
         if not self._warehouse.create(table):
             self._warehouse.change_columns(
                 table.name, lambda now: (*now, *(c for c in table.columns if c.name.lower() not in by_name(now)))
             )
-
-    def _create_view(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
-        """Create the view again for new columns, as it shows those that its table had when it was created."""
-        view = LatestView(
-            self._warehouse.path(target), [column.name for column in columns], [p.column for p in dedup.keys],
-            [p.column for p in dedup.order], self._config.dedup.keep,
-        )  # fmt: skip
-        self._warehouse.replace_view(f"{target}{self._config.view_suffix}", view.text())
 
     def _create(self, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool) -> TableFacts:
         """The table, made now, or by somebody else at the same time."""

@@ -60,14 +60,14 @@ class SqlTable:
         )
         self.admission = Admission(self.columns, rules, self.dedup, settings.field_names, self.window, settings.extras)
         self._create("target", self.columns)
-        if settings.remembers_deletes:
+        if settings.mode.remembers_deletes:
             names = [p.column for p in (*self.dedup.keys, *self.dedup.order)]
             self._create("deletes", deletes_columns(self.columns, names))
 
     def clear(self) -> None:
         self.newest_us = None
         self.database.execute("DELETE FROM target")
-        if self.settings.remembers_deletes:
+        if self.settings.mode.remembers_deletes:
             self.database.execute("DELETE FROM deletes")
 
     def merge(self, runs: Sequence[Sequence[Message]]) -> None:
@@ -86,7 +86,7 @@ class SqlTable:
         merge = self.merge_of(tuple(names))
         if self.window is not None and oldest:
             merge = replace(merge, bound=Bound(self.window.column, self.window.bound(min(oldest))))
-        if self.settings.remembers_deletes:
+        if self.settings.mode.remembers_deletes:
             self.database.execute(merge.remember_deletes("now()"))
         self.database.execute(merge.text())
         self.database.execute(merge.append())
@@ -101,7 +101,7 @@ class SqlTable:
             present=frozenset(column.name for column in self.columns),
             keep=self.settings.dedup.keep,
             deletes=self.settings.dedup.deletes,
-            tombstones="deletes" if self.settings.remembers_deletes else None,
+            tombstones="deletes" if self.settings.mode.remembers_deletes else None,
             quote=quoted,
         )
 

@@ -79,7 +79,7 @@ def table() -> SqlTable:
 
 
 def batch(table: SqlTable, *ids: int) -> SealedBatch:
-    admission = replace(table.admission, insert_id=table.settings.insert_id)
+    admission = replace(table.admission, insert_id=table.settings.mode.insert_id)
     admitted = admission.admit(batch_of([Message(0, place, number, 0) for place, number in enumerate(ids)]))
     piece = Piece(TopicPartition("orders", 0), admitted.rows, admitted.offsets)
     return SealedBatch("orders", (piece,), table.columns, table.dedup, None)

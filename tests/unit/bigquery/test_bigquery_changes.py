@@ -25,10 +25,8 @@ from connectors.bigquery.rows.proto_rows import descriptor_of, messages_of, orde
 from connectors.bigquery.rows.table_schema import NULLABLE, REPEATED, ColumnSchema, ColumnType
 from connectors.bigquery.rows.types import arrow_type_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.captured_tables import check_captured, check_primary_key
 from connectors.bigquery.tables.capturing import CHANGE_TYPE, SEQUENCE, Capture
 from connectors.bigquery.warehouse.storage import StorageWriter
-from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.write.appending import rows_of
 
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -173,15 +171,15 @@ def test_a_name_that_protobuf_does_not_take_is_refused():
 
 def test_a_table_that_cannot_be_captured_is_refused_with_what_to_do():
     table = SqlTable(config(mode="cdc", order_by="text"))
+    mode = table.settings.mode
     with pytest.raises(ConfigError, match=r"p\.d\.orders: column text.*is a STRING"):
-        check_captured("p.d.orders", table.columns, table.dedup)
-    facts = TableFacts("orders", table.columns, {}, "", ("region",))
+        mode.check_new_table("p.d.orders", table.columns, table.dedup)
     with pytest.raises(ConfigError, match=r"has the primary key region, and dedup\.mode=cdc needs id.*ALTER TABLE"):
-        check_primary_key("p.d.orders", facts, table.dedup)
-    check_primary_key("p.d.orders", TableFacts("orders", (), {}, "", ("ID",)), table.dedup)
+        mode.check_table("p.d.orders", ("region",), table.dedup)
+    mode.check_table("p.d.orders", ("ID",), table.dedup)
     in_key = type(table.dedup)((Placed(Path.parse("__key.id"), "k.id", is_own=False),), table.dedup.order)
     with pytest.raises(ConfigError, match="members of a record are none"):
-        check_captured("p.d.orders", table.columns, in_key)
+        mode.check_new_table("p.d.orders", table.columns, in_key)
 
 
 @pytest.mark.parametrize(

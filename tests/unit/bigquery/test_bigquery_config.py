@@ -185,8 +185,8 @@ def test_a_configuration_of_the_java_connector_runs_as_it_stands():
         "schemaRetriever": "com.wepay.kafka.connect.bigquery.retrieve.IdentitySchemaRetriever",
     }  # fmt: skip
     plain = BigQuerySinkConfig.parse(given)
-    assert not plain.merges
-    assert [str(path) for path in plain.insert_id] == ["__topic", "__partition", "__offset", "__topic_id"]
+    assert not plain.mode.merges_rows
+    assert [str(path) for path in plain.mode.insert_id] == ["__topic", "__partition", "__offset", "__topic_id"]
     upserts = BigQuerySinkConfig.parse({**given, "upsertEnabled": "true", "kafkaKeyFieldName": "k",
                                         "mergeIntervalMs": "-1", "mergeRecordsThreshold": "7"})  # fmt: skip
     rules = upserts.dedup
@@ -215,7 +215,7 @@ def test_types_and_labels_of_new_tables():
 
 
 def test_exactly_once_is_a_way_of_its_own():
-    assert parse(exactly__once="true").merges, "one row per key is each record once, too"
+    assert parse(exactly__once="true").mode.merges_rows, "one row per key is each record once, too"
     assert "dedup.mode=merge" in problems(exactly__once="true", dedup__mode="insert_id")["exactly.once"]
     loads = problems(exactly__once="true", enableBatchMode="true", dedup__fields="")
     assert "dedup.fields=__topic_id,__partition,__offset" in loads["exactly.once"]

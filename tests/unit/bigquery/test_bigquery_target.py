@@ -16,7 +16,6 @@ from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnT
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
-from connectors.bigquery.write.table_buffers import Lane
 from connectors.bigquery.write.tables_ready import Targets
 
 KEY = s.struct({"id": s.INT64})
@@ -61,43 +60,42 @@ class Tables:
 
 def targets_of(tables: Tables, **settings: str) -> Targets:
     given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", **settings}
-    return Targets(BigQuerySinkConfig.parse(given), cast("Warehouse", tables))
+    return Targets(BigQuerySinkConfig.parse(given), cast("Warehouse", tables), {})
 
 
 def test_somebodys_table_of_a_key_alone_gets_no_columns_unless_it_may():
     tables = Tables(TableFacts("orders", (ColumnSchema("id", ColumnType.INTEGER),), {}, ""))
     with pytest.raises(SchemaError, match=r"Table p\.d\.orders does not take the records: it has no column text"):
-        targets_of(tables).lane_of(VALUE, {})
+        targets_of(tables).prepare(VALUE)
     assert tables.names("orders") == {"id"}
-    targets_of(tables, allowNewBigQueryFields="true").lane_of(VALUE, {})
+    targets_of(tables, allowNewBigQueryFields="true").prepare(VALUE)
     assert tables.names("orders") == {"id", "text"}
 
 
 def test_a_table_that_was_made_for_deletes_gets_the_columns_of_the_first_values_by_another_task_too():
     tables = Tables()
-    targets_of(tables, **{"table.labels": "team:shop"}).lane_of(DELETE, {})
+    targets_of(tables, **{"table.labels": "team:shop"}).prepare(DELETE)
     assert tables.names("orders") == {"id"}
     assert tables.tables["orders"].labels["team"] == "shop"
-    targets_of(tables).lane_of(VALUE, {})
+    targets_of(tables).prepare(VALUE)
     assert tables.names("orders") == {"id", "text"}
 
 
 def test_a_table_made_for_deletes_that_somebody_drops_takes_values_when_it_is_made_again():
     tables = Tables()
     targets = targets_of(tables)
-    lanes: dict[str, Lane] = {}
-    lane = targets.lane_of(DELETE, lanes)
+    lane = targets.prepare(DELETE).lane
     del tables.tables["orders"]
     targets.restore(lane)
-    targets.admission(lane, VALUE)
+    assert targets.prepare(VALUE).lane is lane
     assert tables.names("orders") == {"id", "text"}
 
 
 def test_a_table_that_was_made_for_values_of_a_key_alone_gets_no_columns_unless_it_may():
     tables = Tables()
-    targets_of(tables).lane_of(KEY_ALONE, {})
+    targets_of(tables).prepare(KEY_ALONE)
     with pytest.raises(SchemaError, match="it has no column text"):
-        targets_of(tables).lane_of(VALUE, {})
+        targets_of(tables).prepare(VALUE)
 
 
 @pytest.mark.parametrize(
@@ -107,4 +105,4 @@ def test_a_dedup_field_that_tells_no_rows_apart_is_named_with_its_table(field, t
     schema = s.struct({"id": s.INT64, "price": s.FLOAT64})
     values = Column.from_arrow(pa.array([{"id": 1, "price": 1.5}]), schema)
     with pytest.raises(SchemaError, match=f"Table p.d.orders: Field '{field}'.*{told}"):
-        targets_of(Tables(), **{"dedup.fields": field}).lane_of(batch(values if field == "price" else TEXTS), {})
+        targets_of(Tables(), **{"dedup.fields": field}).prepare(batch(values if field == "price" else TEXTS))

@@ -1,0 +1,35 @@
+"""Makes one row of all records whose dedup fields are equal: the rules that merge, cdc and view share."""
+
+from __future__ import annotations
+
+from connectors.bigquery.dedup.rules import DELETE_FIELD, DedupRules, Deletes, Keep, NullKey
+from connectors.bigquery.modes.mode import Mode
+from connectors.bigquery.rows.paths import Path
+
+
+class KeyedMode(Mode):
+    """A mode in which the dedup fields tell rows apart."""
+
+    is_keyed = True
+
+    @property
+    def rules(self) -> DedupRules:
+        """Return the rules of the settings `dedup.*`, and of those of the Java connector that stand for some."""
+        config = self._config
+        is_java = config.upsert and not config.dedup_fields
+        delete = config.dedup_delete
+        if config.upsert and not config.delete and "dedup.delete" not in config.originals:
+            delete = Deletes.IGNORE
+        marked = DELETE_FIELD.fullmatch(delete)
+        deletes = Deletes.FIELD if marked else Deletes(delete)
+        if config.dedup_keep == Keep.FIRST:
+            deletes, marked = Deletes.IGNORE, None
+        return DedupRules(
+            fields=tuple(map(Path.parse, ("__key",) if is_java else config.dedup_fields)),
+            order_by=tuple(map(Path.parse, config.dedup_order)),
+            keep=Keep(config.dedup_keep),
+            deletes=deletes,
+            null_key=NullKey(config.dedup_null_key),
+            delete_field=Path.parse(marked["path"]) if marked else None,
+            delete_value=marked["value"] if marked else "",
+        )

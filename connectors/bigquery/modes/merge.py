@@ -1,0 +1,87 @@
+"""dedup.mode=merge: batches are staged, and a guarded MERGE makes rows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from connect.api.errors import ConfigError, ConfigProblem
+from connectors.bigquery.dedup.rules import Deletes, Keep, NullKey
+from connectors.bigquery.dedup.window import Late
+from connectors.bigquery.modes.keyed import KeyedMode
+from connectors.bigquery.modes.mode import Landing, Ways
+from connectors.bigquery.rows.paths import Path
+
+_HARD_DELETES = frozenset({Deletes.TOMBSTONE, Deletes.FIELD})
+
+
+class MergeMode(KeyedMode):
+    """Keeps one row of each key for ever, whatever is written again."""
+
+    name = "merge"
+    doc = "records are merged into rows by a MERGE."
+    merges_rows = True
+    is_idempotent = True
+    has_own_way = True
+    sorts_in_sql = True
+
+    def landing(self, ways: Ways) -> Landing:
+        """Return what stages batches and merges them."""
+        return ways.merging(self.rules, remembers_deletes=self.remembers_deletes)
+
+    def writing_problems(self) -> Iterator[ConfigProblem]:
+        """Yield nothing: one row of each key is each record once, too."""
+        yield from ()
+
+    def notes(self) -> Iterator[ConfigProblem]:
+        """Yield what is not known of the order, and that a search of the whole table costs more than it has to."""
+        yield from super().notes()
+        if self._config.dedup_keep == Keep.LATEST and self._config.dedup_window.lower() == "none":
+            yield ConfigProblem(
+                "dedup.window",
+                "Each merge searches the whole table, and is billed for it. dedup.window with "
+                "timestampPartitionFieldName searches the partitions of that time alone; dedup.keep=first and a larger "
+                "dedup.merge.interval.ms cost less, too.",
+            )
+
+    @property
+    def runs_jobs(self) -> bool:
+        """True, as staging and merging are jobs."""
+        return True
+
+    @property
+    def insert_id(self) -> tuple[Path, ...]:
+        """Return nothing, as rows are not inserted one by one."""
+        return ()
+
+    @property
+    def remembers_deletes(self) -> bool:
+        """True where hard deletes leave their key and order in a second table."""
+        return self.rules.deletes in _HARD_DELETES and self._config.tombstone_retention_ms > 0
+
+    @property
+    def tells_by_place(self) -> bool:
+        """True where some rows are told apart by topic, partition and offset, as those that are appended are."""
+        late = Late(self._config.dedup_late) is Late.APPEND
+        return super().tells_by_place or late or self.rules.null_key is NullKey.APPEND
+
+    @property
+    def batch_rows(self) -> int:
+        """Return the number of rows after which a batch is merged."""
+        return self._config.max_records
+
+    def batch_interval_s(self, topic: str) -> float:
+        """Return the time between two merges of a table."""
+        del topic
+        return self._config.interval_ms / 1000
+
+    @property
+    def any_order_error(self) -> ConfigError | None:
+        """Return an error where a delete that is not remembered could be undone by an older record."""
+        if self.rules.deletes not in _HARD_DELETES or self.remembers_deletes:
+            return None
+        return ConfigError(
+            "Chunks are merged in any order, and a delete that is not remembered is undone by an older record that is "
+            "merged after it.",
+            key="dedup.tombstone.retention.ms",
+            fix="Set it to more than the backfill takes, or set dedup.delete=soft.",
+        )
