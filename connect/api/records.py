@@ -295,8 +295,7 @@ class Batch:
         consumed = self.consumed
         if consumed is not None:
             next_offset = consumed.offsets[stop].as_py() if stop < len(self) else consumed.next_offset
-            offsets = consumed.offsets.slice(start, length)
-            consumed = Consumed(consumed.topic_partition, offsets, next_offset)
+            consumed = replace(consumed, offsets=consumed.offsets.slice(start, length), next_offset=next_offset)
         return replace(
             self,
             values=self.values.slice(start, stop),

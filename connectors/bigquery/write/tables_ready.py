@@ -240,4 +240,7 @@ def _check_key_columns(table: str, columns: Columns, dedup: DedupColumns) -> Non
 
 
 def _shape(batch: Batch) -> s.Schema | None:
-    return batch.values.schema if batch.values.schema is not None else schema_of(batch.values)
+    """Return the schema of the values; None for tombstones alone, which need no columns and may look like texts."""
+    schema = schema_of(batch.values)
+    is_empty = schema.type is not s.Type.STRUCT and batch.values.arrow().null_count == len(batch)
+    return None if is_empty else schema

@@ -30,7 +30,7 @@ def log_batch(size: int, *, rows: bool = False) -> Batch:
         timestamps_ms=pa.array(range(size), pa.int64()),
         partition=3,
         position=SourcePosition({"p": 1}, {"o": size}),
-        consumed=Consumed(TP, pa.array([100 + 2 * i for i in range(size)], pa.int64()), 100 + 2 * size),
+        consumed=Consumed(TP, pa.array([100 + 2 * i for i in range(size)], pa.int64()), 100 + 2 * size, "an id"),
     )
 
 
@@ -200,6 +200,7 @@ def test_slices_of_a_batch_are_its_rows_in_order(size: int, data: st.DataObject)
     first, second = whole.slice(0, cut), whole.slice(cut, size)
     assert len(first) + len(second) == size
     assert [*first.rows(), *second.rows()] == whole.rows()
+    assert {part.consumed.topic_id for part in (first, second) if part.consumed} == {"an id"}
 
 
 def test_a_slice_that_leaves_rows_behind_claims_only_what_it_holds() -> None:

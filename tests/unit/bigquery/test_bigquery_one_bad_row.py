@@ -46,7 +46,8 @@ class Tables:
         return columns
 
     def land(self, batch: SealedBatch) -> Refusals:
-        self.landed += [number for rows in batch.tables for number in rows["id"].to_pylist()]
+        column = "id" if batch.dedup.keys[0].column == "id" else "_kafka_offset"
+        self.landed += [number for rows in batch.tables for number in rows[column].to_pylist()]
         return {}
 
     def doing(self, _: str) -> str:
@@ -62,14 +63,14 @@ class Tables:
 
 
 def put(
-    monkeypatch: pytest.MonkeyPatch, *rows: Any, schema: s.Schema | None = None
+    monkeypatch: pytest.MonkeyPatch, *rows: Any, schema: s.Schema | None = None, dedup_fields: str = "id"
 ) -> tuple[list[Any], dict[int, str]]:
-    """The ids that land of these values, and the rows that are bad."""
+    """The ids that land of these values, or their offsets where no id tells rows apart, and the rows that are bad."""
     tables = Tables()
     monkeypatch.setattr(sink, "open_warehouse", lambda _: tables)
     monkeypatch.setattr(sink, "landing_of", lambda *_: tables)
     given = {
-        "project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.merge.interval.ms": "0",
+        "project": "p", "defaultDataset": "d", "dedup.fields": dedup_fields, "dedup.merge.interval.ms": "0",
         "allowNewBigQueryFields": "true",
     }  # fmt: skip
     task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(given))
@@ -118,6 +119,16 @@ def test_one_bad_row_among_rows_without_a_schema_is_bad_alone(monkeypatch, row, 
 def test_a_bad_row_that_comes_alone_is_bad_and_ends_nothing(monkeypatch, row):
     landed, bad = put(monkeypatch, row)
     assert (landed, set(bad)) == ([], {0})
+
+
+def test_a_text_behind_a_tombstone_is_no_row_without_values(monkeypatch):
+    landed, bad = put(monkeypatch, None, None, "text", dedup_fields="__partition,__offset")
+    assert (landed, set(bad)) == ([0, 1], {2})
+
+
+def test_rows_beside_a_bad_one_keep_the_id_of_their_topic(monkeypatch):
+    landed, bad = put(monkeypatch, {"id": 1}, {"id": "x"}, {"id": 3}, dedup_fields="__topic_id,__offset")
+    assert (landed, set(bad)) == ([0, 2], {1})
 
 
 def test_records_of_a_schema_with_names_that_differ_in_case_are_all_bad(monkeypatch):
