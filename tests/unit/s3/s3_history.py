@@ -5,11 +5,11 @@ The model is the log, the offsets that were committed and the letters; all else 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from histories import History
-from s3_history_log import Log, drawn_log
+from s3_history_log import Drawn, Log, drawn_log
 from s3_history_objects import check_object, stored_rows
 from s3_http_store import Store, config
 
@@ -89,9 +89,11 @@ class S3History:
         self._settings = {"format_class": form, **draw.choice(PATHS), **draw.choice(ROTATIONS)}
         if form == PARQUET_FORMAT and not self._schemaless and draw.random() < 0.5:
             self._settings["schema_compatibility"] = "MERGE"
-        self._log: Log = drawn_log(
-            draw, partitions=draw.randint(1, 3), rows=rows, schemaless=self._schemaless, parquet=form == PARQUET_FORMAT
-        )
+        nulls = draw.choice(["fail", "ignore"])
+        self._settings["behavior_on_null_values"] = nulls
+        drawn = Drawn(rows, self._schemaless, form == PARQUET_FORMAT, nulls == "fail")
+        self._log: Log = drawn_log(draw, draw.randint(1, 3), drawn)
+        self._gone: set[tuple[TopicPartition, int]] = set()
         if form == JSON_FORMAT:
             self._forgive_bad_rows()
         history.note("settings", schemaless=self._schemaless, **self._settings)
@@ -107,7 +109,7 @@ class S3History:
         """Do random steps, then let a last life end it with nothing in its way."""
         self._rebalance()
         doings = [self._poll] * 6 + [self._flush] * 3 + [self._freeze, self._thaw, self._wait] * 2 + [
-            self._kill, self._rebalance, self._rewind]  # fmt: skip
+            self._kill, self._rebalance, self._rewind, self._retain]  # fmt: skip
         for _ in range(steps):
             self._draw.choice(doings)()
             self._look()
@@ -116,7 +118,7 @@ class S3History:
     def _forgive_bad_rows(self) -> None:
         """A line of JSON holds whatever is JSON."""
         for rows in self._log.rows.values():
-            rows[:] = [type(row)(row.offset, row.time_ms, row.version, row.value) for row in rows]
+            rows[:] = [replace(row, is_bad=row.is_bad and row.value is None) for row in rows]
 
     def _born(self, **others: str) -> Member:
         given = config(self._store, **{**self._settings, **others})
@@ -148,13 +150,17 @@ class S3History:
         self._mortally(member, lambda: self._read(member, partition, self._draw.randint(1, 40)))
 
     def _read(self, member: Member, partition: TopicPartition, count: int) -> None:
-        rows = [row for row in self._log.rows[partition] if row.offset >= member.reads[partition]][:count]
+        rows = [
+            row
+            for row in self._log.rows[partition]
+            if row.offset >= member.reads[partition] and (partition, row.offset) not in self._gone
+        ][:count]
         if not rows:
             return
         start, end = member.reads[partition], rows[-1].offset + 1
         as_json = self._draw.random() < 0.5
         self._history.note("poll", partition=partition.partition, start=start, end=end, as_json=as_json)
-        for batch in self._log.batches(partition, start, end, as_json=as_json):
+        for batch in self._log.batches(partition, rows, end, as_json=as_json):
             self._put(member, batch)
         member.reads[partition] = end
 
@@ -200,7 +206,7 @@ class S3History:
         """Every row before the offset is in an object or a letter."""
         for row in self._log.rows[partition]:
             at = (partition, row.offset)
-            if row.offset < offset:
+            if row.offset < offset and (row.value is not None or row.is_bad) and at not in self._gone:
                 assert at in self._in_objects or at in self._letters, f"{offset} is committed, and {row} is nowhere"
 
     def _mortally(self, member: Member, act: Any) -> None:
@@ -256,6 +262,17 @@ class S3History:
         for partition, offset in self._committed.items():
             self._committed[partition] = self._draw.choice([0, self._draw.randint(0, offset)])
         self._rebalance()
+
+    def _retain(self) -> None:
+        """Retention and compaction take rows that are in objects, from the beginning and here and there."""
+        if self._frozen:
+            return
+        self._history.note("retain")
+        for partition, offset in self._committed.items():
+            first = self._draw.randint(0, offset)
+            taken = {(partition, row.offset) for row in self._log.rows[partition] if row.offset < offset
+                     and (row.offset < first or self._draw.random() < 0.3)}  # fmt: skip
+            self._gone |= taken & (self._in_objects.keys() | self._letters)
 
     def _wait(self) -> None:
         self._clock_ms += self._draw.choice([100, 800, 6000])

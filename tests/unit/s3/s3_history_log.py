@@ -19,7 +19,7 @@ from connect.convert.plain.config import JsonConfig
 
 TOPIC: Final = "t"
 TEXTS: Final = ("", "x", "03", "a,b", 'say "it"', "two\nlines", "ü", " ", "true", "null")
-SCALARS: Final = (False, True, 0, 1, -7, 2**53 + 1, -(2**63), 0.5, 2.0, -0.25, 1e300, *TEXTS)
+SCALARS: Final = (False, True, 0, 1, -7, 2**53 + 1, -(2**63), 0.5, 2.0, -0.25, 1e300, -0.0, *TEXTS)
 NESTED: Final = (
     [], [1, 2], [0.5], [True, False], ["x", ""], [2**53 + 1], {"a": 1}, {"a": 0.5}, {"a": True}, {"a": "x", "b": [1]},
     {"b": {"c": False}}, {"b": {"c": 1.5}}, [{"a": 1}], [{"a": False}, {"a": True}],
@@ -35,23 +35,25 @@ VERSIONS: Final = (
     {"extra": s.STRING.as_optional(), "list": s.array(s.INT64)},
     {"n": s.INT64, "in": s.struct({"a": s.FLOAT64.as_optional(), "b": s.STRING})},
 )
-HEAD: Final = {"o": s.INT64, "p": s.STRING}
+PLACES: Final = (None, "", "a/b", "ü", "x=y", "..", "%2F", "V1", " ")
+"""Unusual values of the field that paths are made of."""
+HEAD: Final = {"o": s.INT64, "p": s.STRING.as_optional()}
 """Fields of every row: its own offset, and the field that paths are made of."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One record. `is_bad`: the README says that it goes to the dead letters."""
+    """One record. `value` None: a tombstone. `is_bad`: the README says that it goes to the dead letters."""
 
     offset: int
     time_ms: int
     version: int | None
-    value: dict[str, Any]
+    value: dict[str, Any] | None
     is_bad: bool = False
 
     @property
     def schema(self) -> Schema | None:
-        return None if self.version is None else s.struct({**HEAD, **VERSIONS[self.version]})
+        return None if self.version is None else s.struct({**HEAD, **VERSIONS[self.version]}, optional=True)
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,8 @@ class Log:
 
     rows: dict[TopicPartition, list[Row]]
 
-    def batches(self, partition: TopicPartition, start: int, end: int, *, as_json: bool) -> Iterator[Batch]:
-        """What one poll of the offsets from start gives: a batch per run of one schema."""
-        polled = [row for row in self.rows[partition] if start <= row.offset < end]
+    def batches(self, partition: TopicPartition, polled: Sequence[Row], end: int, *, as_json: bool) -> Iterator[Batch]:
+        """What one poll of these rows gives: a batch per run of one schema."""
         runs = [list(run) for _, run in groupby(polled, lambda row: row.version)]
         for run in runs:
             last = run is runs[-1]
@@ -72,22 +73,32 @@ class Log:
         return self.rows[partition][-1].offset + 1
 
 
-def drawn_log(draw: random.Random, *, partitions: int, rows: int, schemaless: bool, parquet: bool) -> Log:
-    return Log({
-        TopicPartition(TOPIC, number): list(_rows(draw, rows, schemaless=schemaless, parquet=parquet))
-        for number in range(partitions)
-    })  # fmt: skip
+@dataclass(frozen=True)
+class Drawn:
+    """What a log is drawn of. `nulls_are_bad`: tombstones go to the dead letters; else they are left out."""
+
+    rows: int
+    schemaless: bool
+    parquet: bool
+    nulls_are_bad: bool
 
 
-def _rows(draw: random.Random, count: int, *, schemaless: bool, parquet: bool) -> Iterator[Row]:
+def drawn_log(draw: random.Random, partitions: int, drawn: Drawn) -> Log:
+    return Log({TopicPartition(TOPIC, number): list(_rows(draw, drawn)) for number in range(partitions)})
+
+
+def _rows(draw: random.Random, drawn: Drawn) -> Iterator[Row]:
     offset, time_ms, versions = draw.randrange(3), 1_000_000, draw.sample(range(len(VERSIONS)), 3)
     calm = draw.choice([0.5, 0.9, 0.99])
     version = versions[0]
-    for _ in range(count):
+    places = [f"v{number}" for number in range(3)] * 10 + list(PLACES)
+    for _ in range(drawn.rows):
         version = version if draw.random() < calm else draw.choice(versions)
-        head = {"o": offset, "p": f"v{draw.randrange(3)}"}
-        if schemaless:
-            value, is_bad = _schemaless(draw, calm, parquet=parquet)
+        head = {"o": offset, "p": draw.choice(places)}
+        if draw.random() < 0.03:
+            yield Row(offset, time_ms, None if drawn.schemaless else version, None, drawn.nulls_are_bad)
+        elif drawn.schemaless:
+            value, is_bad = _schemaless(draw, calm, parquet=drawn.parquet)
             yield Row(offset, time_ms, None, {**head, **value}, is_bad)
         else:
             fields = {name: _typed(draw, schema) for name, schema in VERSIONS[version].items()}
@@ -101,7 +112,7 @@ def _schemaless(draw: random.Random, calm: float, *, parquet: bool) -> tuple[dic
     if draw.random() > calm:
         value["n"] = draw.choice([None, *SCALARS])
     if draw.random() > calm:
-        value[draw.choice("xyz")] = draw.choice(draw.choice([SCALARS, NESTED, (None,)]))
+        value[draw.choice("xyzX")] = draw.choice(draw.choice([SCALARS, NESTED, (None,)]))
     is_bad = draw.random() < 0.02
     if is_bad:
         value["n"] = draw.choice([*BAD, *(BAD_FOR_PARQUET if parquet else ())])
@@ -115,7 +126,7 @@ def _typed(draw: random.Random, schema: Schema) -> Any:
         case s.Type.INT64:
             return draw.choice([0, 5, -(2**63), 2**53 + 1, draw.randrange(1000)])
         case s.Type.FLOAT64:
-            return draw.choice([0.5, 2.0, -1e300])
+            return draw.choice([0.5, 2.0, -1e300, -0.0, float("nan"), float("-inf")])
         case s.Type.BOOLEAN:
             return draw.random() < 0.5
         case s.Type.ARRAY:
