@@ -1,0 +1,378 @@
+"""Random histories of the BigQuery sink: tasks that poll, land, die, freeze and lose partitions, by the README.
+
+The model is the log, the offsets that were committed and the letters; all else is read from the service's tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bigquery_history_log import Promise, Sent, Topics, batches
+from histories import History
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
+
+from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkTask
+
+PATIENCE: Final = 60
+"""Calls that the service's faults may fail before the sink is called hung."""
+SETTLE_S: Final = 90.0
+SETTINGS: Final = (
+    ({"dedup.fields": "id"}, Promise()),
+    ({"dedup.fields": "id", "dedup.delete": "soft"}, Promise(delete="soft")),
+    ({"dedup.fields": "id", "dedup.delete": "gone=true"}, Promise(delete="gone=true")),
+    ({"dedup.fields": "id,region", "dedup.null.key": "append"}, Promise(key=("id", "region"), appends_keyless=True)),
+    ({"dedup.fields": "id", "dedup.order.by": "version", "dedup.delete": "gone=true"},
+     Promise(delete="gone=true", by_version=True)),
+    ({"dedup.fields": "id", "dedup.keep": "first", "dedup.delete": "ignore"}, Promise(keep="first", delete="ignore")),
+    ({"upsertEnabled": "true", "deleteEnabled": "true"}, Promise(key=("id", "region"), of_record_key=True)),
+    ({"upsertEnabled": "true"}, Promise(key=("id", "region"), of_record_key=True, delete="ignore")),
+    ({"dedup.fields": "__topic_id,__partition,__offset", "dedup.keep": "first", "dedup.delete": "ignore"},
+     Promise(key=("place",), keep="first", delete="ignore")),
+)  # fmt: skip
+
+
+@dataclass
+class Member:
+    """One process of the group, and how far it has read; frozen ones are not of the group any more."""
+
+    number: int
+    task: BigQuerySinkTask
+    client: PlainClient
+    context: FakeSinkContext
+    reads: dict[TopicPartition, int] = field(default_factory=dict)
+    puts: set[tuple[TopicPartition, str]] = field(default_factory=set)
+
+
+class BigQueryHistory:
+    """One history. Its settings are drawn once."""
+
+    def __init__(self, service: PlainBigQuery, clients: list[PlainClient], history: History) -> None:
+        """`clients`: the next one that a task opens is put there."""
+        draw = history.draw
+        self._service, self._clients, self._history, self._draw = service, clients, history, draw
+        names = draw.choice([["t"], ["t", "u"]])
+        self._topics = Topics(draw, names)
+        settings, self._promise = draw.choice(SETTINGS)
+        self._tasks = draw.randint(1, 3)
+        self._settings = {
+            "project": PROJECT, "defaultDataset": DATASET, "dedup.null.key": "dlq", TASKS_KEY: str(self._tasks),
+            "dedup.merge.interval.ms": draw.choice(["0", "100", "300"]), "timePartitioningType": "NONE",
+            "dedup.merge.max.records": draw.choice(["5", "1000"]), "allowNewBigQueryFields": "true",
+            "allowBigQueryRequiredFieldRelaxation": "true", **settings, **draw.choice([{}, {"topic2TableMap": "u:t"}]),
+        }  # fmt: skip
+        self._table_of = {name: "t" if "topic2TableMap" in self._settings else name for name in names}
+        self._topic_ids: dict[str, str | None] = {}
+        self._committed = dict.fromkeys(self._topics.logs, 0)
+        self._letters: set[tuple[str, str, int, int]] = set()
+        self._clock_s, self._may_die = 100.0, True
+        self._members: list[Member] = []
+        self._frozen: list[Member] = []
+        self._learn_ids()
+        history.note("settings", forms=self._topics.forms, topics=names, **self._settings)
+
+    def run(self, steps: int) -> None:
+        """Do random steps, then let everybody end with nothing in the way."""
+        self._rebalance()
+        for topic in self._table_of:
+            self._topics.plain(TopicPartition(topic, 0))
+        self._drain()
+        doings = [self._grow] * 3 + [self._poll] * 6 + [self._flush] * 8 + [self._faults, self._thaw] * 2 + [
+            self._freeze, self._kill, self._rebalance, self._rewind, self._anew, self._stream]  # fmt: skip
+        for _ in range(steps):
+            self._clock_s += self._draw.choice([0.0, 0.1, 1.0])
+            self._draw.choice(doings)()
+        self._finish()
+
+    def close(self) -> None:
+        for member in [*self._members, *self._frozen]:
+            self._end(member)
+
+    # The group.
+
+    def _born(self, number: int) -> Member:
+        for _ in range(PATIENCE):
+            client = PlainClient(self._service)
+            self._clients.append(client)
+            task = BigQuerySinkTask(BigQuerySinkConfig.parse(self._settings), lambda: self._clock_s)
+            context = FakeSinkContext(task=number, topic_ids=self._topic_ids)
+            try:
+                task.open(context)
+            except RetriableError:
+                task.close()
+                continue
+            return Member(number, task, client, context)
+        raise AssertionError("a task never opens")
+
+    def _rebalance(self) -> None:
+        self._history.note("rebalance")
+        numbers = {member.number for member in self._members}
+        self._members += [self._born(number) for number in range(self._tasks) if number not in numbers]
+        owners = {partition: self._draw.choice(self._members) for partition in self._topics.logs}
+        for member in self._members:
+            gone = [p for p in member.reads if owners[p] is not member]
+            member.task.revoked(gone)
+            member.reads = {p: at for p, at in member.reads.items() if p not in gone}
+        for partition, member in owners.items():
+            if partition not in member.reads:
+                member.task.assigned([partition])
+                member.reads[partition] = self._committed[partition]
+
+    def _end(self, member: Member) -> None:
+        """The process is gone, whatever its threads do."""
+        member.client.calls_left = 0
+        member.client.awake.set()
+        member.task.close()
+
+    def _bury(self, member: Member) -> None:
+        self._history.note("dead", task=member.number)
+        self._end(member)
+        if member in self._frozen:
+            self._frozen.remove(member)
+        else:
+            self._members.remove(member)
+            self._rebalance()
+
+    # Steps.
+
+    def _grow(self) -> None:
+        self._topics.grow(self._draw.randint(1, 12))
+
+    def _poll(self) -> None:
+        member = self._draw.choice(self._members)
+        if member.reads:
+            partition = self._draw.choice(list(member.reads))
+            self._mortally(member, lambda: self._read(member, partition, self._draw.randint(1, 15)))
+
+    def _read(self, member: Member, partition: TopicPartition, count: int) -> None:
+        start = member.reads[partition]
+        rows = [row for row in self._topics.logs[partition] if row.offset >= start][:count]
+        if not rows:
+            return
+        end = rows[-1].offset + 1
+        self._history.note("poll", task=member.number, partition=str(partition), start=start, end=end)
+        known = {row.offset: row for row in rows}
+        for batch in batches(rows, end):
+            self._put(member, batch, known)
+        member.puts.add((partition, self._topics.id_of(partition.topic)))
+        member.reads[partition] = end
+
+    def _put(self, member: Member, batch: Batch, known: dict[int, Sent]) -> None:
+        """As the worker does: the same batch until it is taken, refused rows to the dead letters."""
+        assert batch.consumed is not None
+        for _ in range(PATIENCE):
+            try:
+                member.task.put(batch, Deadline.after(10))
+            except RetriableError:
+                self._clock_s += 1
+                continue
+            except RejectedRowsError as error:
+                for row, why in error.rows.items():
+                    self._letter(known[batch.consumed.offsets[row].as_py()], why)
+            return
+        raise AssertionError("the sink takes a batch never again, though the service is well")
+
+    def _letter(self, sent: Sent, why: object) -> None:
+        assert self._is_bad(sent), f"a good record is refused: {sent}: {why}"
+        self._letters.add(sent.place)
+
+    def _flush(self) -> None:
+        member = self._draw.choice(self._members)
+        self._mortally(member, lambda: self._commit(member, is_lost=self._draw.random() < 0.2))
+
+    def _commit(self, member: Member, *, is_lost: bool = False) -> None:
+        try:
+            durable = member.task.flush(Deadline.after(10))
+        except RetriableError as error:
+            self._history.note("flush", task=member.number, waits=str(error)[:160])
+            return
+        assert not member.context.rejected, f"the service refused rows: {member.context.rejected[0]}"
+        if is_lost or member not in self._members:
+            return
+        for partition, offset in durable.items():
+            is_of_now = (partition, self._topics.id_of(partition.topic)) in member.puts
+            if is_of_now and partition in member.reads and offset > self._committed[partition]:
+                self._history.note("commit", task=member.number, partition=str(partition), offset=offset)
+                self._committed[partition] = offset
+
+    def _mortally(self, member: Member, act: Any) -> None:
+        """Now and then the process dies at a request, of whatever thread."""
+        if self._may_die and member.client.calls_left is None and self._draw.random() < 0.08:
+            member.client.calls_left = self._draw.randrange(40)
+        try:
+            act()
+        except ProcessDiedError:
+            self._bury(member)
+
+    def _kill(self) -> None:
+        self._bury(self._draw.choice(self._members))
+
+    def _freeze(self) -> None:
+        """A process stands still in the midst of its requests, and another has its place."""
+        if len(self._frozen) < 2:
+            member = self._members.pop(self._draw.randrange(len(self._members)))
+            self._history.note("freeze", task=member.number)
+            member.client.awake.clear()
+            self._frozen.append(member)
+            self._rebalance()
+
+    def _thaw(self) -> None:
+        """It goes on as if nothing had happened; its commits are refused."""
+        if not self._frozen:
+            return
+        member = self._frozen[0]
+        self._history.note("thaw", task=member.number)
+        member.client.awake.set()
+        for partition in list(member.reads):
+            if member in self._frozen and (partition, self._topics.id_of(partition.topic)) in member.puts:
+                self._mortally(member, lambda partition=partition: self._read(member, partition, 10))
+        for _ in range(5):
+            if member in self._frozen:
+                self._clock_s += 1
+                self._mortally(member, lambda: self._commit(member))
+        if member in self._frozen and self._draw.random() < 0.5:
+            self._bury(member)
+
+    def _rewind(self) -> None:
+        """Offsets are reset, which needs a group without members."""
+        self._history.note("rewind")
+        for member in self._members:
+            self._end(member)
+        self._members = []
+        for partition, offset in self._committed.items():
+            self._committed[partition] = self._draw.choice([0, self._draw.randint(0, offset)])
+        self._rebalance()
+
+    def _anew(self) -> None:
+        """All is written; then the topic is made anew, and the consumers go on at its beginning."""
+        topic = self._draw.choice(list(self._table_of))
+        self._drain()
+        self._history.note("anew", topic=topic)
+        self._topics.anew(topic)
+        self._learn_ids()
+        for partition in self._topics.logs:
+            if partition.topic == topic:
+                self._committed[partition] = 0
+                for member in self._members:
+                    if partition in member.reads:
+                        member.reads[partition] = 0
+                if self._draw.random() < 0.9:
+                    self._topics.grow(1)
+
+    def _learn_ids(self) -> None:
+        self._topic_ids.update({topic: self._topics.id_of(topic) for topic in self._table_of})
+
+    def _stream(self) -> None:
+        """Somebody streams rows into a table: it takes nothing but new rows for a while."""
+        self._service.streamed[self._draw.choice(list(self._table_of.values()))] = self._draw.randint(5, 60)
+
+    def _faults(self) -> None:
+        self._service.faults = self._draw.choice([0.0, 0.05, 0.3])
+
+    def _drain(self) -> None:
+        """Everything is read and committed, with nothing in the way."""
+        before, self._service.faults, self._may_die = self._service.faults, 0.0, False
+        for member in self._frozen:
+            member.client.awake.set()
+        deadline = Deadline.after(SETTLE_S)
+        while any(self._committed[p] < self._topics.end(p) for p in self._topics.logs):
+            assert not deadline.expired, f"stood still: {[m.context.explained for m in self._members]}"
+            for number in range(self._tasks):
+                member = next(one for one in self._members if one.number == number)
+                for partition in list(member.reads):
+                    if member in self._members:
+                        self._mortally(member, lambda p=partition, m=member: self._read(m, p, 1000))
+                if member in self._members:
+                    self._mortally(member, lambda m=member: self._commit(m))
+            self._clock_s += 1
+            deadline.wait(0.002)
+        self._service.faults, self._may_die = before, True
+        self._look(is_settled=not self._frozen)
+
+    # What is there.
+
+    def _is_bad(self, sent: Sent) -> bool:
+        if self._promise.key == ("place",):
+            return sent.is_bad
+        return self._promise.is_bad(sent)
+
+    def _look(self, *, is_settled: bool) -> None:
+        """The tables hold what the README promises of all that was read."""
+        log = self._topics.all
+        wrong = {sent.place for sent in log if self._is_bad(sent)} ^ self._letters
+        named = [one for one in log if one.place in wrong]
+        assert not wrong, f"letters that are none, or are missing: {named[:5]}"
+        for table in set(self._table_of.values()):
+            sent = [one for one in log if self._table_of[one.topic] == table]
+            rows = self._service.rows(table)
+            alive = [row for row in rows if not row.get("_deleted")]
+            if self._promise.key == ("place",):
+                self._check_each(sent, rows)
+            else:
+                self._check_rows(sent, rows, alive)
+            if is_settled:
+                self._check_values(sent, alive)
+
+    def _check_each(self, log: list[Sent], rows: list[dict[str, Any]]) -> None:
+        """Each record is a row, once."""
+        found = Counter(row["text"] for row in rows)
+        wanted = Counter(one.value["text"] for one in log if one.value is not None and not one.is_bad)
+        assert found == wanted, f"too many {found - wanted}, missing {wanted - found}"
+
+    def _check_rows(self, log: list[Sent], rows: list[dict[str, Any]], alive: list[dict[str, Any]]) -> None:
+        promise, of_text = self._promise, {one.value["text"]: one for one in log if _has_text(one)}
+        keyless = Counter(one.value["text"] for one in promise.keyless(log))
+        found_keyless = Counter(row["text"] for row in alive if row["text"] in keyless)
+        assert found_keyless == keyless, f"rows of their own: {found_keyless} for {keyless}"
+        keyed = [row for row in alive if row["text"] not in keyless]
+        found = {promise.identity(of_text[row["text"]]): row["text"] for row in keyed}
+        assert len(found) == len(keyed), f"a key has two rows: {sorted(row['text'] for row in keyed)}"
+        wanted: dict[tuple[Any, ...], set[str]] = {}
+        for identity, records in promise.of_rows(log).items():
+            last = max(records, key=promise.order)
+            if promise.keep == "first":
+                wanted[identity] = {one.value["text"] for one in records}
+            elif not promise.deletes(last):
+                wanted[identity] = {last.value["text"]}
+        assert found.keys() == wanted.keys(), f"rows {found}, wanted {wanted}"
+        wrong = {identity: (text, wanted[identity]) for identity, text in found.items() if text not in wanted[identity]}
+        assert not wrong, f"rows and what they should be: {wrong}"
+
+    def _check_values(self, log: list[Sent], alive: list[dict[str, Any]]) -> None:
+        """Each row has the values of its record, as they were."""
+        of_text = {one.value["text"]: one for one in log if _has_text(one)}
+        for row in alive:
+            value = of_text[row["text"]].value
+            for name in ("id", "region", "version", "gone", "f", "more"):
+                assert _same(row.get(name), value.get(name)), f"{name} of {value} became {row}"
+
+    def _finish(self) -> None:
+        self._history.note("the end")
+        while self._frozen:
+            self._thaw()
+        self._service.streamed.clear()
+        self._drain()
+        for member in self._members:
+            member.client.calls_left = None
+            member.task.close()
+        self._members = [self._born(number) for number in range(self._tasks)]
+        left = [name for name in self._service.tables if "_tmp_" in name]
+        assert not left, f"staging tables that nobody drops: {left}"
+        self._look(is_settled=True)
+
+
+def _has_text(sent: Sent) -> bool:
+    return isinstance(sent.value, dict) and isinstance(sent.value.get("text"), str)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)  # DuckDB's MERGE makes 0.0 of -0.0, so signs of zeros are not compared
+    return type(one) is type(other) and bool(one == other)
