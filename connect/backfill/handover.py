@@ -20,6 +20,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.calls.group_calls import group_admin, group_of
 from connect.runtime.calls.kafka_calls import fence
 from connect.runtime.parts.connector_settings import ConnectorParts
+from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.source.ledger import partition_key
 
 _KAFKA_S: Final = 60.0
@@ -137,10 +138,10 @@ def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Dea
     _require_one_cluster(parts)
     name, config, positions = driver.settings.name, parts.source_config, job.positions
     with ExitStack() as stack:
-        if parts.clients.exactly_once(config):
+        if writes_in_transactions(parts.clients.worker, config):
             # A task that its worker lost sight of can commit no offset behind ours.
             fence(parts.clients, name, parts.resolved, config.tasks_max, deadline)
-        offsets = parts.clients.source_offsets(name, f"{name}-handover", config, stack, deadline)
+        offsets = parts.clients.offsets.of_connector(name, f"{name}-handover", config, stack, deadline)
         _refuse_overwrite(driver, offsets.positions(), positions)
         stored = [offsets.batch(positions)] if positions else []
         done = _marked(driver, job, stored)

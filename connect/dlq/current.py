@@ -47,7 +47,7 @@ class CurrentConnectors:
             self._configs = read_connectors(self._worker, "connect-dlq-configs", deadline)
         if name not in self._configs:
             return _without_connector
-        parts = ConnectorParts(self._clients, self._clients.resolve_secretly(self._configs[name]))
+        parts = ConnectorParts(self._clients, self._clients.configs.resolve_secretly(self._configs[name]))
         if connector_plugin(self._clients.catalog, parts.resolved).kind is PluginKind.SOURCE:
             source = parts.source_pipeline(_refuse)
             return lambda letter: [

@@ -73,7 +73,7 @@ def run_connector(
     clients = Clients(worker, catalog)
     admin = TopicAdmin(admin_settings(worker.originals, {}, "bench").properties)
     admin.create("bench-offsets", partitions=5, configs={"cleanup.policy": "compact"}, deadline=Deadline.after(30.0))
-    clients.offsets(Deadline.after(30.0))
+    clients.offsets.of_worker(Deadline.after(30.0))
     ended = threading.Event()
     failures: list[str] = []
 

@@ -76,12 +76,12 @@ class RecordTarget:
 
     @cached_property
     def _sizes(self) -> RecordSizes:
-        return self._parts.clients.record_sizes(self._task, self._parts.resolved)
+        return self._parts.clients.producers.record_sizes(self._task, self._parts.resolved)
 
     @cached_property
     def _letters(self) -> SourceDeadLetters | None:
         parts = self._parts
-        return parts.clients.source_letters(
+        return parts.clients.letters.of_source(
             self._task, parts.source_config, parts.resolved, parts.converters.header, self._sizes
         )
 
@@ -98,4 +98,4 @@ class RecordTarget:
 
     @cached_property
     def _topics(self) -> Topics:
-        return self._parts.clients.source_topics(self._task, self._parts.source_config)
+        return self._parts.clients.topics.created_by(self._task, self._parts.source_config)

@@ -130,7 +130,7 @@ class ReplayedRecords:
         config = SinkConnectorConfig.parse(sink.resolved)
         self.read = 0
         self._box = LetterBox()
-        self._letters = sink.clients.dead_letters(task, config, sink.resolved, self._box)
+        self._letters = sink.clients.letters.of_sink(task, config, sink.resolved, self._box)
         add = None if self._letters is None else self._letters.add
         self._tolerance = Tolerance(config, TaskFigures(), add, str(task))
         self._pipeline = sink.sink_pipeline(self._tolerance.give_up)

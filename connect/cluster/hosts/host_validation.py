@@ -19,7 +19,7 @@ from connect.telemetry.secret_texts import SECRET_TEXTS
 def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, Any]:
     """What `validated` understands: ConfigInfos, or the refusal of a request. For task hosts."""
     try:
-        infos = Validator(clients.catalog, clients.worker, clients.resolve).validate(config)
+        infos = Validator(clients.catalog, clients.worker, clients.configs.resolve).validate(config)
     except RequestError as error:
         return {"status": error.status, "message": SECRET_TEXTS.hide(error.message)}
     return {"infos": _without_secrets(infos).as_json()}

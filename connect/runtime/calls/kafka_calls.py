@@ -11,6 +11,7 @@ from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.clients import Clients
 from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.task.messages import Call, Method, TaskId
 
 KAFKA_CALLS: Final[frozenset[Method]] = frozenset({"read_offsets", "write_offsets", "fence"})
@@ -33,7 +34,7 @@ def stored_of(clients: Clients, resolved: Mapping[str, str], deadline: Deadline)
     """All positions that are stored of a source."""
     name, config = resolved["name"], SourceConnectorConfig.parse(resolved)
     with ExitStack() as stack:
-        return clients.source_offsets(name, name, config, stack, deadline).positions()
+        return clients.offsets.of_connector(name, name, config, stack, deadline).positions()
 
 
 def fence(clients: Clients, name: str, resolved: Mapping[str, str], tasks: int, deadline: Deadline) -> None:
@@ -56,11 +57,11 @@ def write_offsets(
     """Store offsets as the connector's tasks do; an exactly-once source's with the transactional id of its task 0."""
     with ExitStack() as stack:
         producer = None
-        if clients.exactly_once(config):
-            producer = clients.transactional_producer(TaskId(name, 0), config.originals)
+        if writes_in_transactions(clients.worker, config):
+            producer = clients.producers.transactional(TaskId(name, 0), config.originals)
             stack.callback(producer.close)
             producer.init_transactions(deadline)
-        offsets = clients.source_offsets(name, name, config, stack, deadline)
+        offsets = clients.offsets.of_connector(name, name, config, stack, deadline)
         if producer is None:
             offsets.store(positions, deadline)
         elif positions:
@@ -73,5 +74,5 @@ def write_offsets(
 
 
 def _take_over(clients: Clients, task: TaskId, resolved: Mapping[str, str], deadline: Deadline) -> None:
-    with closing(clients.transactional_producer(task, resolved)) as producer:
+    with closing(clients.producers.transactional(task, resolved)) as producer:
         producer.init_transactions(deadline)

@@ -128,7 +128,7 @@ class Host:
 
     def _warm_up(self) -> None:
         try:
-            self._clients.offsets(Deadline.after(START_TIMEOUT_S))
+            self._clients.offsets.of_worker(Deadline.after(START_TIMEOUT_S))
         except ConnectError as error:
             log.info("Kafka was not reached before the first task: %s", error)
 
@@ -148,7 +148,7 @@ class Host:
     def _answer(self, call: Call) -> CallResult:
         if call.method == "validate":
             return CallResult(call.id, value=self._validate(self._clients, call.config))
-        resolved = self._clients.resolve_secretly(call.config)
+        resolved = self._clients.configs.resolve_secretly(call.config)
         if call.method == "hide":
             return CallResult(call.id, value=shown(call.positions, SECRET_TEXTS.hide))
         if call.method in KAFKA_CALLS:

@@ -71,7 +71,7 @@ class TaskContext:
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """The id of a topic that this sink reads."""
-        return self.clients.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
+        return self.clients.topics.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
         """Ask whether a partition is still this task's."""

@@ -30,7 +30,7 @@ from connect.runtime.settings.loop_limits import sink_limits, source_limits
 from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.source.delivery import AtLeastOnceDelivery
-from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions
+from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions, writes_in_transactions
 from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import Delivery, SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
@@ -91,7 +91,7 @@ class TaskRun:
         self._stages = stages
         self._stage = stages.take(start.run) if stages is not None else None
         on_stage = self._stage.set if self._stage is not None else None
-        self.figures = clients.figures(self.id, on_stage)
+        self.figures = clients.tracing.figures(self.id, on_stage)
         self._may_write: Future[MayWrite] = Future()
         self._state: State | None = None
         self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._say_condition))
@@ -175,7 +175,7 @@ class TaskRun:
         structlog.contextvars.bind_contextvars(connector=self.id.connector, task=self.id.task)
         try:
             with ExitStack() as stack:
-                stack.callback(self._clients.send_spans)
+                stack.callback(self._clients.tracing.send_spans)
                 if self._stages is not None and self._stage is not None:
                     stack.callback(self._stages.give_back, self._stage)
                 if self._start.kind == "source":
@@ -196,16 +196,16 @@ class TaskRun:
             task.close()
 
     def _run_source(self, stack: ExitStack) -> None:
-        resolved = self._clients.resolve_secretly(self._start.connector_config)
+        resolved = self._clients.configs.resolve_secretly(self._start.connector_config)
         task_config = self._task_config(resolved)
         config = SourceConnectorConfig.parse(resolved)
         parts = ConnectorParts(self._clients, resolved)
-        sizes = self._clients.record_sizes(self.id, resolved)
-        letters = self._clients.source_letters(self.id, config, resolved, parts.converters.header, sizes)
+        sizes = self._clients.producers.record_sizes(self.id, resolved)
+        letters = self._clients.letters.of_source(self.id, config, resolved, parts.converters.header, sizes)
         tolerance = Tolerance(config, self.figures, letters.add if letters is not None else None, str(self.id))
         kept, give_up = parts.reserved_topics(), tolerance.give_up
         pipeline = parts.source_pipeline(give_up, letters, figures=self.figures, sizes=sizes, reserved=kept)
-        exactly_once = self._clients.exactly_once(config)
+        exactly_once = writes_in_transactions(self._clients.worker, config)
         boundary = Boundary(config.transaction_boundary.lower())
         transactions = ConnectorTransactions() if exactly_once and boundary is Boundary.CONNECTOR else None
         opening = Deadline.after(OPEN_TIMEOUT_S, self._control.stop)
@@ -215,20 +215,20 @@ class TaskRun:
         if exactly_once:
             open_s = limits.flush_interval_s if boundary is Boundary.INTERVAL else 0.0
             transactional = self._transactional_producer(resolved, open_s, opening, stack)
-            offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
+            offsets = self._clients.offsets.of_connector(self.id.connector, str(self.id), config, stack, opening)
             delivery = ExactlyOnceDelivery(transactional, offsets, boundary, transactions, self.figures.is_behind)
         else:
-            producer = self._clients.producer(self.id, resolved, f"connector-producer-{self.id}")
+            producer = self._clients.producers.rows(self.id, resolved, f"connector-producer-{self.id}")
             stack.callback(producer.close, CLOSE_TIMEOUT_S)
             self._say_built()
-            offsets = self._clients.source_offsets(self.id.connector, str(self.id), config, stack, opening)
+            offsets = self._clients.offsets.of_connector(self.id.connector, str(self.id), config, stack, opening)
             delivery = AtLeastOnceDelivery(producer, offsets)
         stack.callback(delivery.close)
         task = cast("SourceTask", connector.task(task_config))
         stack.callback(self._close, task)
         task_class, retries = str(resolved.get("connector.class", "")), RetryBudget(config.errors_retry_timeout_ms)
         path = SourceRecordPath(task, task_class, pipeline, tolerance, retries, self.figures)
-        loop = SourceLoop(path, delivery, self._clients.source_topics(self.id, config), limits, self._reports)
+        loop = SourceLoop(path, delivery, self._clients.topics.created_by(self.id, config), limits, self._reports)
         context = TaskContext(
             *(self.id.connector, self.id.task, self._clients, self._reports, path.reject),
             offsets=offsets,
@@ -245,7 +245,7 @@ class TaskRun:
         self, resolved: Mapping[str, str], open_s: float, opening: Deadline, stack: ExitStack
     ) -> BatchProducer:
         """Return the producer of this run, which has shut out the task's former owner and may write."""
-        producer = self._clients.transactional_producer(self.id, resolved, open_s)
+        producer = self._clients.producers.transactional(self.id, resolved, open_s)
         stack.callback(producer.close, CLOSE_TIMEOUT_S)
         self._say_built()
         # Fence the old owner first: only then is the end of the offsets topic the end of its work.
@@ -256,13 +256,13 @@ class TaskRun:
     def _topics(
         self, config: SourceConnectorConfig, parts: ConnectorParts, refuse: Refuse, stack: ExitStack
     ) -> KafkaTopics:
-        topics = self._clients.kafka_topics(self.id, config, parts.converters, refuse)
+        topics = self._clients.topics.read_by(self.id, config, parts.converters, refuse)
         stack.callback(topics.close)
         return topics
 
     def _task_config(self, connector: Mapping[str, str]) -> dict[str, str]:
         plugin = connector_plugin(self._clients.catalog, connector)
-        task_config = self._clients.resolve(self._start.task_config)
+        task_config = self._clients.configs.resolve(self._start.task_config)
         return plugin.config.with_leave(task_config, self._clients.worker_properties)
 
     def _ask_to_write(self, deadline: Deadline) -> None:
@@ -276,10 +276,10 @@ class TaskRun:
             raise AbortableError(f"Task {self.id} may not write: {refusal}")
 
     def _run_sink(self, stack: ExitStack) -> None:
-        resolved = self._clients.resolve_secretly(self._start.connector_config)
+        resolved = self._clients.configs.resolve_secretly(self._start.connector_config)
         task_config = self._task_config(resolved)
         config = SinkConnectorConfig.parse(resolved)
-        dead_letters = self._clients.dead_letters(self.id, config, resolved)
+        dead_letters = self._clients.letters.of_sink(self.id, config, resolved)
         if dead_letters is not None:
             stack.callback(dead_letters.close, CLOSE_TIMEOUT_S)
         add_letters = dead_letters.add if dead_letters is not None else None
@@ -289,7 +289,7 @@ class TaskRun:
         connector = parts.build_connector()
         task = cast("SinkTask", connector.task(task_config))
         stack.callback(self._close, task)
-        consumer = self._clients.sink_consumer(self.id, resolved)
+        consumer = self._clients.topics.sink_consumer(self.id, resolved)
         stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
         retries = RetryBudget(config.errors_retry_timeout_ms)
         task_class = str(resolved.get("connector.class", ""))

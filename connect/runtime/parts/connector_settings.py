@@ -45,7 +45,7 @@ class ConnectorSettings:
     def open(self) -> ConnectorParts:
         """Look the placeholders up, in this process. ConfigError names what is broken."""
         clients = Clients(WorkerConfig.parse(self.worker), Catalog.installed())
-        return ConnectorParts(clients, clients.resolve_secretly(self.connector))
+        return ConnectorParts(clients, clients.configs.resolve_secretly(self.connector))
 
 
 class ConnectorParts:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from connect.api.errors import ConfigError
+from connect.runtime.settings.connector_config import SourceConnectorConfig
 from connect.runtime.settings.worker_config import WorkerConfig
 
 SUPPORT: Final = "exactly.once.support"
@@ -25,6 +27,18 @@ def uses_transactions(worker: WorkerConfig, config: Mapping[str, str]) -> bool:
     if worker.originals.get(WORKER_SUPPORT, "").strip().lower() == "enabled":
         return True
     return config.get(SUPPORT, "").strip().lower() not in {"", "requested"}
+
+
+def writes_in_transactions(worker: WorkerConfig, config: SourceConnectorConfig) -> bool:
+    """Tell if a source task writes in transactions. ConfigError: it must, and the worker does not allow it."""
+    wanted = uses_transactions(worker, config.originals)
+    if wanted and worker.exactly_once_source_support.lower() != "enabled":
+        raise ConfigError(
+            "exactly.once.support=required needs exactly.once.source.support=enabled on the worker.",
+            key="exactly.once.support",
+            fix="Set it in the worker's configuration, or use exactly.once.support=requested.",
+        )
+    return wanted
 
 
 def fences_leader(worker: WorkerConfig) -> bool:

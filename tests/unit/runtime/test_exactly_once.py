@@ -261,7 +261,7 @@ def test_brokers_wait_longer_than_a_transaction_of_an_interval_is_open(
     monkeypatch, open_s, worker, connector, expected
 ):
     made = []
-    monkeypatch.setattr("connect.runtime.parts.clients.BatchProducer", made.append)
+    monkeypatch.setattr("connect.runtime.parts.task_producers.BatchProducer", made.append)
     clients = Clients(WorkerConfig.parse({**WORKER, **worker}), None)
-    clients.transactional_producer(TaskId("c", 0), connector, open_s)
+    clients.producers.transactional(TaskId("c", 0), connector, open_s)
     assert made[0].get(KEY) == expected

@@ -1,0 +1,101 @@
+"""Where the offsets of sources are: in the worker's topic, or in one of a connector's own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from contextlib import ExitStack
+
+from connect.api.errors import ConnectError
+from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
+from connect.lib.deadline import Deadline
+from connect.runtime.parts.task_producers import TaskProducers
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.internal_topics import Holds
+from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.exactly_once import writes_in_transactions
+from connect.runtime.source.offset_store import SourceOffsets
+from connect.runtime.source.offset_topics import OpenOffsets, connectors_topic, own_topic, without_group
+
+
+class OffsetClients:
+    """Opens offsets topics; the worker's is shared by all tasks of the host, which begin on their own threads."""
+
+    def __init__(self, worker: WorkerConfig, producers: TaskProducers) -> None:
+        self._worker = worker
+        self._producers = producers
+        self._workers: OpenOffsets | None = None
+        self._opening = threading.Lock()
+
+    def of_worker(self, deadline: Deadline) -> OpenOffsets:
+        """Return the worker's offsets topic, begun to be read with the first call.
+
+        RetriableError: no broker answers in time.
+        A source task waits for its end after it fenced its former owner.
+        """
+        with self._opening:
+            if self._workers is None:
+                self._workers = self._open_offsets(deadline)
+            return self._workers
+
+    def _open_offsets(self, deadline: Deadline) -> OpenOffsets:
+        client_id = f"{self._worker.client_prefix}-offsets-{os.getpid()}"
+        producer = self._producers.take_shared()
+        offsets = OpenOffsets(
+            self._worker.offset_storage_topic,
+            consumer_settings(self._worker.originals, {}, client_id=client_id).properties,
+            producer,
+            level=logging.DEBUG,  # the worker warns of it, once for all its hosts
+        )
+        try:
+            offsets.begin(deadline)
+        except ConnectError:
+            offsets.close()
+            self._producers.give_back(producer)
+            raise
+        return offsets
+
+    def of_connector(
+        self, connector: str, label: str, config: SourceConnectorConfig, stack: ExitStack, deadline: Deadline
+    ) -> SourceOffsets:
+        """Return where the offsets of a source are, read to the end; closed by `stack`. `label` names its clients.
+
+        An offsets topic of its own is made when it is missing. ConfigError: it is there and not compacted.
+        """
+        workers = self.of_worker(deadline).store
+        transactional = writes_in_transactions(self._worker, config)
+        topic = own_topic(self._worker, config, transactional=transactional)
+        if topic is None:
+            offsets = SourceOffsets(connector, workers)
+        else:
+            own = self._own_offsets(topic, label, config, transactional=transactional, deadline=deadline)
+            stack.callback(own.close)
+            own.begin(deadline)
+            offsets = SourceOffsets(connector, own.store, workers)
+        offsets.read_to_end(deadline)
+        return offsets
+
+    def _own_offsets(
+        self, topic: str, label: str, config: SourceConnectorConfig, *, transactional: bool, deadline: Deadline
+    ) -> OpenOffsets:
+        worker = self._worker.originals
+        client_id = f"connector-offsets-{label}"
+        reserved = reserved_topics(self._worker, config.originals)
+        reserved.require_free(topic, "offsets.storage.topic", but={Holds.OFFSETS})
+        admin = TopicAdmin(admin_settings(worker, config.with_prefix("admin.override."), client_id).properties)
+        admin.ensure_internal([connectors_topic(self._worker, topic)], deadline)
+        consumer = without_group(config.with_prefix("consumer.override."))
+        producer = producer_settings(worker, config.with_prefix("producer.override."), client_id=client_id)
+        return OpenOffsets(
+            topic,
+            consumer_settings(worker, consumer, client_id=client_id).properties,
+            None if transactional else producer.properties,
+        )
+
+    def close(self) -> None:
+        """Release the worker's topic."""
+        if self._workers is not None:
+            self._workers.close()

@@ -1,0 +1,92 @@
+"""What tasks read from Kafka, and how the topics of sources come to be."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+
+from connect.api.errors import ConnectError, RetriableError
+from connect.kafka.admin.topics import InternalTopic, TopicAdmin
+from connect.kafka.client.settings import admin_part, admin_settings, consumer_settings
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.lib.deadline import Deadline
+from connect.runtime.parts.client_settings import known, overrides
+from connect.runtime.records.pipeline import Converters
+from connect.runtime.settings.connector_config import SourceConnectorConfig
+from connect.runtime.settings.internal_topics import Holds
+from connect.runtime.settings.topic_groups import topic_groups
+from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.worker_config import WorkerConfig
+from connect.runtime.source.exactly_once import writes_in_transactions
+from connect.runtime.source.offset_topics import state_topic, without_group
+from connect.runtime.task.messages import TaskId
+from connect.runtime.topics.source_topics import KafkaTopics, Refuse
+from connect.runtime.topics.topic_creation import BrokersTopics, CreatedTopics, Topics
+
+log = logging.getLogger(__name__)
+
+
+class TaskTopics:
+    """Makes consumers and admin clients for tasks, with the connector's overrides. Called from task threads."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        self._worker = worker
+
+    def sink_consumer(self, task: TaskId, config: Mapping[str, str]) -> BatchConsumer:
+        """Return a consumer in the connector's group `connect-<name>`."""
+        # A dead worker's partitions move as soon as its tasks do.
+        session = {
+            "consumer.session.timeout.ms": str(self._worker.session_timeout_ms),
+            "consumer.heartbeat.interval.ms": str(self._worker.heartbeat_interval_ms),
+        }
+        settings = consumer_settings(
+            {**session, **self._worker.originals},
+            overrides(config, "consumer.override."),
+            client_id=f"connector-consumer-{task}",
+            group_id=f"connect-{task.connector}",
+        )
+        return BatchConsumer(known(settings, task))
+
+    def created_by(self, task: TaskId, config: SourceConnectorConfig) -> Topics:
+        """Return who makes the missing topics of a source task. ConfigError: its `topic.creation.*` are broken."""
+        groups = topic_groups(config) if self._worker.topic_creation_enable else ()
+        if not groups:
+            return BrokersTopics()
+        settings = admin_settings(
+            self._worker.originals, config.with_prefix("admin.override."), f"connector-adminclient-{task}"
+        )
+        return CreatedTopics(groups, lambda: TopicAdmin(known(settings, task)), str(task))
+
+    def read_by(
+        self, task: TaskId, config: SourceConnectorConfig, converters: Converters, refuse: Refuse
+    ) -> KafkaTopics:
+        """Return Kafka's topics for a source that reads them."""
+        worker = self._worker.originals
+        reading = consumer_settings(
+            worker,
+            without_group(config.with_prefix("consumer.override.")),
+            client_id=f"connector-consumer-{task}",
+        )
+        admin = admin_settings(worker, config.with_prefix("admin.override."), f"connector-adminclient-{task}")
+        make = partial(self._memory_topic, config.originals) if writes_in_transactions(self._worker, config) else None
+        return KafkaTopics(reading, admin, converters, refuse, make)
+
+    def _memory_topic(self, connector: Mapping[str, str], name: str, partitions: int) -> InternalTopic:
+        reserved_topics(self._worker, connector).require_free(name, "state.topic", but={Holds.MEMORY})
+        return state_topic(self._worker, name, partitions)
+
+    def topic_id(self, task: TaskId, config: Mapping[str, str], topic: str, deadline: Deadline) -> str | None:
+        """Return the id of a topic that a sink reads, asked with its consumer's rights; None where it is refused."""
+        settings = consumer_settings(
+            self._worker.originals,
+            overrides(config, "consumer.override."),
+            client_id=f"connector-adminclient-{task}",
+        )
+        try:
+            return TopicAdmin(admin_part(settings.properties)).topic_id(topic, deadline)
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            log.info("%s: the id of topic %s is not known: %s", task, topic, error)
+            return None
