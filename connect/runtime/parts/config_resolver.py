@@ -1,4 +1,4 @@
-"""Connector configurations with the placeholders of config providers replaced, and their secrets kept out of sight."""
+"""Resolves the placeholders of config providers in connector configurations, and keeps their secrets out of sight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The producers of a host's tasks: a shared one for those that send little, and transactional ones."""
+"""The producers of a host's tasks share a client as long as they send little; those of transactions have their own."""
 
 from __future__ import annotations
 

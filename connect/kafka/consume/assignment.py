@@ -1,0 +1,111 @@
+"""A consumer's partitions are kept here, through rebalances, pauses and chosen starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer
+from confluent_kafka import TopicPartition as KafkaPartition
+
+from connect.api.records import TopicPartition
+from connect.kafka.client.errors import translated
+from connect.kafka.consume.failures import Failures
+from connect.kafka.consume.reads import Reads
+
+Partitions = list[TopicPartition]
+OnPartitions = Callable[[Partitions], None]
+RebalanceCallbacks = Mapping[str, Callable[[Consumer, list[KafkaPartition]], None]]
+
+
+class Assignment:
+    """Carries out rebalances and keeps what they gave. Owned by the consumer's thread, on which callbacks come."""
+
+    def __init__(self, consumer: Consumer, reads: Reads, failures: Failures, *, cooperative: bool) -> None:
+        self._consumer = consumer
+        self._reads = reads
+        self._failures = failures
+        self._cooperative = cooperative
+        self.owned: set[TopicPartition] = set()
+        self._paused: set[TopicPartition] = set()
+        self._start_offsets: dict[TopicPartition, int] | None = None
+
+    def callbacks(
+        self, on_assigned: OnPartitions, on_revoked: OnPartitions, on_lost: OnPartitions
+    ) -> RebalanceCallbacks:
+        """Return what a subscription hands to librdkafka; see `BatchConsumer.subscribe`."""
+        return {
+            "on_assign": lambda _, parts: self._assign(parts, on_assigned),
+            "on_revoke": lambda _, parts: self._unassign(parts, on_revoked),
+            "on_lost": lambda _, parts: self._unassign(parts, on_lost),
+        }
+
+    def replace(self, starts: Mapping[TopicPartition, int | None]) -> None:
+        """Read these partitions instead of the former ones, outside of any group; None: from the first record on."""
+        former = self.owned
+        parts = [KafkaPartition(*tp, OFFSET_BEGINNING if at is None else at) for tp, at in starts.items()]
+        self._reads.unassigned(former)
+        self._reads.assigned(list(starts))
+        self.owned = set(starts)
+        with translated(f"reading {names_of(sorted(starts))}"):
+            self._consumer.assign(parts)
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Stop reading these, also those that come back in a rebalance."""
+        chosen = set(partitions)
+        self._paused |= chosen
+        with translated(f"pausing {names_of(sorted(chosen))}"):
+            self._consumer.pause([KafkaPartition(*tp) for tp in chosen & self._active()])
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these again."""
+        chosen = set(partitions)
+        self._paused -= chosen
+        with translated(f"resuming {names_of(sorted(chosen))}"):
+            self._consumer.resume([KafkaPartition(*tp) for tp in chosen & self._active()])
+
+    def start_at(self, partition: TopicPartition, offset: int) -> bool:
+        """Let a partition that is just being assigned start at an offset; False when none is being assigned."""
+        if self._start_offsets is None:
+            return False
+        self._start_offsets[partition] = offset
+        return True
+
+    def _assign(self, parts: list[KafkaPartition], on_assigned: OnPartitions) -> None:
+        given = [TopicPartition(p.topic, p.partition) for p in parts]
+        self.owned |= set(given)
+        self._start_offsets = {}
+        self._call(on_assigned, given)
+        starts, self._start_offsets = self._start_offsets, None
+        for part in parts:
+            part.offset = starts.get(TopicPartition(part.topic, part.partition), part.offset)
+        self._reads.assigned(given)
+        if self._cooperative:
+            self._consumer.incremental_assign(parts)
+        else:
+            self._consumer.assign(parts)
+        paused = [KafkaPartition(*tp) for tp in given if tp in self._paused]
+        if paused:
+            self._consumer.pause(paused)
+
+    def _unassign(self, parts: list[KafkaPartition], callback: OnPartitions) -> None:
+        gone = [TopicPartition(p.topic, p.partition) for p in parts]
+        self._call(callback, gone)
+        self._reads.unassigned(gone)
+        self.owned -= set(gone)
+        self._paused -= set(gone)
+
+    def _call(self, callback: OnPartitions, partitions: Partitions) -> None:
+        # An exception that went through consume() would take the records of that call with it.
+        try:
+            callback(partitions)
+        except Exception as error:  # noqa: BLE001 - raised by the next poll
+            self._failures.keep(error)
+
+    def _active(self) -> set[TopicPartition]:
+        return {TopicPartition(p.topic, p.partition) for p in self._consumer.assignment()}
+
+
+def names_of(partitions: Sequence[TopicPartition], most: int = 5) -> str:
+    """Return the first of these partitions as people write them, and how many more there are."""
+    shown = ", ".join(f"{topic}-{partition}" for topic, partition in partitions[:most])
+    return shown if len(partitions) <= most else f"{shown} and {len(partitions) - most} more"
