@@ -37,6 +37,8 @@ from connect.rest.server.request_body import LIMIT_BYTES
 from connect.rest.server.response_headers import response_headers
 from connect.rest.server.routing import Route, add_routes
 from connect.rest.server.tls import client_context
+from connect.rest.ui import site
+from connect.rest.ui.frame.error_pages import error_pages
 
 ADMIN_KEY: Final = "admin.listeners"
 """Set, admin paths are on its listeners alone, and nowhere when it is empty."""
@@ -63,7 +65,7 @@ ROUTES: tuple[Route, ...] = tuple(
 
 
 def rest_app(context: RestContext) -> web.Application:
-    """The application; further routes (the web UI) may be added before it is served."""
+    """The application, with the web UI unless the worker's file turns it off."""
     app = _application(context)
     app[connectors.PATCHING] = WeakValueDictionary()
     app[NOTED] = {}
@@ -72,6 +74,9 @@ def rest_app(context: RestContext) -> web.Application:
     app.cleanup_ctx.append(evaluations.evaluation_jobs)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
     add_routes(app, (*served, openapi_route(served)))
+    if context.worker.rest_ui != "off":
+        app.cleanup_ctx.append(site.shared)
+        add_routes(app, site.ROUTES)
     return app
 
 
@@ -85,7 +90,7 @@ def admin_app(context: RestContext) -> web.Application:
 def _application(context: RestContext) -> web.Application:
     worker = context.worker
     keep_out = browsers(worker, context.worker_id)
-    around = (response_headers(worker), keep_out, cross_origin(worker), basic_auth(worker))
+    around = (response_headers(worker), error_pages, keep_out, cross_origin(worker), basic_auth(worker))
     middlewares = [counted, *(one for one in around if one is not None), errors_to_http]
     app = web.Application(middlewares=middlewares, client_max_size=LIMIT_BYTES)
     app[CONTEXT] = context

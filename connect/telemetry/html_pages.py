@@ -8,26 +8,30 @@ import time
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-from connect.api.errors import ConfigError
-
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 _ORDER_MARKS: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters without a picture that turn the order of all that follows them, also of what is not theirs."""
 
 
 def template_of(package: str, file: str) -> Template:
-    """A template of a package's folder `templates`. ConfigError: jinja2 is not installed."""
-    try:
-        from jinja2 import Environment
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "The report needs jinja2.", fix="Install it: pip install 'connect-for-kafka[poc]'; or use --json."
-        ) from error
-    text = resources.files(package).joinpath("templates", file).read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_visible)
-    return environment.from_string(text)
+    """Return a template of a package's folder `templates`."""
+    return templates_of(package).get_template(file)
+
+
+def templates_of(package: str) -> Environment:
+    """Return the templates of a package's folder `templates`, which may include each other."""
+    from jinja2 import Environment, FunctionLoader
+
+    folder = resources.files(package).joinpath("templates")
+    return Environment(
+        loader=FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8")),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
 
 
 def _visible(value: object) -> object:

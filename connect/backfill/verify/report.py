@@ -12,7 +12,7 @@ _SHOWN: Final = 1000
 
 
 def html_report(verdict: Verdict, made_s: float | None = None) -> str:
-    """The file. `made_s`: epoch seconds; None: now. ConfigError: jinja2 is not installed."""
+    """The file. `made_s`: epoch seconds; None: now."""
     good = [chunk for chunk in verdict.chunks if chunk.is_good]
     return template_of("connect.backfill", "verdict.html.j2").render(
         verdict=verdict,

@@ -23,7 +23,7 @@ _MARKS = {"pass": "✓", "warn": "!", "fail": "✗", "not tested": "–"}
 
 
 def html_report(result: Result) -> str:
-    """The report as one self-contained file. Every value of the user's is escaped. ConfigError: jinja2 is missing."""
+    """The report as one self-contained file. Every value of the user's is escaped."""
     template = template_of("connect.poc", "report.html.j2")
     shown = _rendered(template, result)
     for _ in range(_CUTS_MAX):

@@ -33,18 +33,29 @@ def passed_on(request: web.Request) -> dict[str, str]:
     return {ORIGIN: origin} | ({SIGNATURE: signature} if signature else {})
 
 
+def is_passed_on(request: web.Request) -> bool:
+    """Return True when another worker of the cluster has sent a request on, and signed it."""
+    said = request.headers.get(ORIGIN)
+    return said is not None and "forward" in request.query and is_signed(request, said)
+
+
+def is_signed(request: web.Request, origin: str) -> bool:
+    """Return True when a worker of the cluster has signed a request with the address it says it came from."""
+    right = _signature(request, origin)
+    return bool(right) and hmac.compare_digest(request.headers.get(SIGNATURE, "").encode(), right.encode())
+
+
+def signature(key: str, method: str, path: str, origin: str) -> str:
+    """Return what only a worker can write, as the key is in the config topic; empty while there is no key."""
+    text = f"{method} {path} {origin}"
+    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest() if key else ""
+
+
 def _origin(request: web.Request) -> str:
     """The client's address; of a request that another worker of the cluster sent on, which signs it, the one it saw."""
-    said = request.headers.get(ORIGIN)
-    if said is not None and "forward" in request.query:
-        right = _signature(request, said)
-        if right and hmac.compare_digest(request.headers.get(SIGNATURE, "").encode(), right.encode()):
-            return said
-    return request.remote or "unknown"
+    return request.headers[ORIGIN] if is_passed_on(request) else request.remote or "unknown"
 
 
 def _signature(request: web.Request, origin: str) -> str:
-    """What only a worker can write, as the key is in the config topic; empty while there is none."""
     key = context_of(request).operations.session_key
-    text = f"{request.method} {request.rel_url.raw_path} {origin}"
-    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest() if key else ""
+    return signature(key, request.method, request.rel_url.raw_path, origin)

@@ -1,6 +1,6 @@
 """HTTP basic authentication with the users of a properties file, as Kafka Connect's BasicAuthSecurityRestExtension.
 
-The two calls that Java workers sign themselves are exempt, as there; they are refused by their own rules.
+The calls that workers sign themselves are exempt, as there: they are let in or refused by their own rules.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from connect.runtime.settings.java_properties import parse_properties
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_FILE
 
-_EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/]+/fence/?")
+_EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/]+/fence/?|GET /ui/figures/?")
 _PROBED: Final = re.compile(r"(?:GET|HEAD) /health/?")
 """What asks whether a container lives has no password, and is told nothing else."""
 UNKNOWN: Final = web.RequestKey("unknown", bool)

@@ -31,6 +31,8 @@ _MARKS: Final = (
 """Headers of browsers alone. Without TLS they send no Sec-Fetch-*, and no Origin with what only reads."""
 _LANGUAGE_OF_PROGRAMS: Final = "*"
 """What Node sends as Accept-Language."""
+_FORMS: Final = "/ui/"
+"""Forms are sent to paths below it, each with a token that pages of the worker alone can read."""
 _UNFORGEABLE: Final = "X-Requested-With"
 """A form of another page cannot send it; a script can after a preflight that is refused."""
 
@@ -110,6 +112,8 @@ def _check_change(request: web.Request, host: str, origin: str | None, *, is_lis
         )
     if origin is None and request.headers.get("Sec-Fetch-Site", "none") not in {"same-origin", "none"}:
         raise RequestError(403, "A page of another site may change nothing here.")
+    if request.path.startswith(_FORMS):
+        return
     kind = request.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower()
     if request.method == hdrs.METH_POST and kind != JSON and _UNFORGEABLE not in request.headers:
         raise RequestError(403, f"A browser's POST without JSON needs a header that no form sends: {_UNFORGEABLE}.")

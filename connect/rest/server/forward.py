@@ -27,7 +27,8 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _LOOK_S: Final = 0.1
 _CATCH_UP_S: Final = 5.0
 _LEADER_ANSWERS_S: Final = 2.0
-_SUCCESS: Final = range(200, 300)
+_SUCCESS: Final = range(200, 400)
+"""A form that was carried out is answered by a redirect."""
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)

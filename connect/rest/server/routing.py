@@ -25,13 +25,17 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method of one path; `{…}` stands for any one segment. `needs_body`: a body must say that it is JSON."""
+    """One method of one path; `{…}` stands for any one segment.
+
+    `needs_body`: a body must say that it is what the route `consumes`.
+    """
 
     method: str
     path: str
     answer: Answer
     needs_body: bool = False
     produces: str = JSON
+    consumes: str = JSON
     early: bool = False
     """Answered also while the worker is still reading its internal topics."""
     flags: Collection[str] = ()
@@ -110,7 +114,7 @@ def _options(allowed: str) -> Answer:
 def _served(route: Route) -> Answer:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.method in {hdrs.METH_PUT, hdrs.METH_POST, hdrs.METH_PATCH}:
-            _check_content_type(request, needs_body=route.needs_body)
+            _check_content_type(request, route)
         if not _accepts(request, route.produces):
             raise web.HTTPNotAcceptable
         if request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
@@ -125,11 +129,11 @@ def _served(route: Route) -> Answer:
     return answer
 
 
-def _check_content_type(request: web.Request, *, needs_body: bool) -> None:
+def _check_content_type(request: web.Request, route: Route) -> None:
     given = request.headers.get(hdrs.CONTENT_TYPE)
-    if given is None and not (needs_body and request.can_read_body):
+    if given is None and not (route.needs_body and request.can_read_body):
         return
-    if given is None or given.partition(";")[0].strip().lower() != JSON:
+    if given is None or given.partition(";")[0].strip().lower() != route.consumes:
         raise web.HTTPUnsupportedMediaType
 
 

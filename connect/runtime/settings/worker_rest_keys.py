@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from connect.api.config import Boolean, Config, Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
 
@@ -32,6 +32,8 @@ def _check_addresses(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _addresses: Final = AfterValidator(_check_addresses)
+_as_in_yaml: Final = BeforeValidator(lambda value: {"true": "on", "false": "off"}.get(value, value))
+"""YAML reads `on` and `off` as booleans."""
 
 
 class RestKeys(Config):
@@ -69,6 +71,12 @@ class RestKeys(Config):
         True,
         doc="Answers show secrets of configurations as [hidden], which stands for the stored value when it is sent "
         "back. false: as they are stored, as in Java, for clients that compare what they sent with what they get.",
+        importance="low",
+    )
+    rest_ui: Annotated[String, one_of("on", "read-only", "off"), _as_in_yaml] = key(
+        "rest.ui",
+        "on",
+        doc="The pages for a browser at /ui. read-only: they show everything and change nothing; off: there are none.",
         importance="low",
     )
     rest_extension_classes: ListOf = key(

@@ -89,7 +89,9 @@ class Screen:
     def next_steps(self, rest_url: str, connector: Mapping[str, object]) -> None:
         """Addresses and lines to paste."""
         name = connector["name"]
-        self._console.print(f"\nREST     {rest_url}\nMetrics  {rest_url}/metrics\n\nTry next:", highlight=False)
+        self._console.print(
+            f"\nPages    {rest_url}/ui\nREST     {rest_url}\nMetrics  {rest_url}/metrics\n\nTry next:", highlight=False
+        )
         wrong = json.dumps({"connector.class": "JdbcSourceConnector", "mode": "sometimes"})
         validate = f"{rest_url}/connector-plugins/JdbcSourceConnector/config/validate"
         lines = (

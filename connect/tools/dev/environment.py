@@ -106,6 +106,7 @@ class DevEnvironment:
         )
         begin(worker)
         self.addresses["worker (REST)"] = worker.endpoint.url
+        self.addresses["worker (pages)"] = f"{worker.endpoint.url}/ui"
 
     def _write_keys(self, s3: SeaweedS3Service) -> None:
         file = self._folder / S3_KEYS

@@ -35,7 +35,7 @@ class Dev:
         """Each service's, when all answer."""
         wait_for(lambda: "Ctrl-C stops" in self.output() or self.process.poll() is not None, 120, "connect dev")
         found = dict(re.findall(r"^  (\S.*?)  +(\S+)$", self.output(), re.MULTILINE))
-        assert {"Apache Kafka", "schema registry", "S3", "worker (REST)"} <= set(found), self.output()
+        assert {"Apache Kafka", "schema registry", "S3", "worker (REST)", "worker (pages)"} <= set(found), self.output()
         return found
 
     def end(self, number):
@@ -95,6 +95,8 @@ def test_what_was_there_is_there_at_the_next_start(start, tmp_path):
     with s3(tmp_path, at["S3"]).open_output_stream("lake/kept") as out:
         out.write(b"kept")
     assert values(at["Apache Kafka"], "lines", 1) == [b"one"]
+    with urllib.request.urlopen(at["worker (pages)"], timeout=30) as page:
+        assert b"connector?name=lines" in page.read()
 
     second = start()
     assert second.process.wait(60) == 1

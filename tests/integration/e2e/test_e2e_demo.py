@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -21,4 +22,5 @@ def test_the_demo_ends_equal_whenever_the_worker_is_killed(options, tmp_path):
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert "0 rows lost, 0 duplicates" in done.stdout
     assert "kill -9" in done.stdout
+    assert re.search(r"^Pages +http://\S+/ui$", done.stdout, re.MULTILINE)
     assert children_of(psutil.Process().pid) <= before

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from chromium import axe, browser  # noqa: F401 - fixtures
 
 FOLDERS = [str(Path(__file__).parent / "plugins"), str(Path(__file__).parents[2] / "kit")]
 

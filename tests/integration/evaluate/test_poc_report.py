@@ -4,48 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from chromium import fits, needs_chromium, violations
 
 from connect.poc.report.estimate import Load, judge_load
 from connect.poc.report.report import SIZE_MAX, html_report
 from connect.poc.sandbox.prices import Prices
 from connect.poc.sandbox.result import Chart, Check, Outcome, Result, Setting, Table
-from connect.tools.services.process.cache import cache_folder
 
-AXE = "4.14.1"
 HOSTILE = (
     "<script>document.title = 'run'</script><img src=x onerror=\"document.title='run'\">\u202eevil\u2067😀" + "x" * 300
 )
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium).")
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """axe-core's script, fetched once."""
-    script = cache_folder() / f"axe-core-{AXE}" / "node_modules/axe-core/axe.min.js"
-    if not script.exists():
-        if shutil.which("npm") is None:
-            pytest.skip("npm is not installed, which fetches axe-core.")
-        folder = script.parents[2]
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["npm", "install", "--silent", f"axe-core@{AXE}"], cwd=folder, check=True, timeout=120)
-    return script.read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +63,8 @@ def opened(browser, report):
 @pytest.mark.parametrize("width", [360, 1280, 1920])
 def test_a_report_is_accessible_and_fits_the_screen(opened, axe, width, scheme):
     page = opened(width, scheme)
-    page.evaluate(axe)
-    violations = page.evaluate("axe.run()")["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert violations(page, axe) == []
+    assert fits(page)
     assert "does not fit" in page.title(), "no text of a user's is run"
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import http.server
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import CHROMIUM, needs_chromium
 from e2e_worker import WorkerProcess
 
 from connect.tools.services import KafkaEndpoint
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium).")
+pytestmark = needs_chromium
 ASK = """async ([url, options]) => {
   try {
     const answer = await fetch(url, options);

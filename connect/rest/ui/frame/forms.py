@@ -1,0 +1,103 @@
+"""Forms of pages: a token that pages of the worker alone can read, and each form carried out once.
+
+The token is in a cookie and in the form. Another page can have a form sent with the cookie, but cannot read it. No
+worker keeps tokens, so each takes the forms that another has made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.author import is_passed_on
+from connect.rest.server.context import context_of
+from connect.rest.server.request_body import body_of
+from connect.rest.ui.frame.links import ROOT
+
+FORM: Final = "application/x-www-form-urlencoded"
+FIELD: Final = "token"
+ONCE: Final = "once"
+"""The field whose value no other form has."""
+_COOKIE: Final = "connect-ui"
+_TOKEN: Final = re.compile(r"[\w-]{43}", re.ASCII)
+_MADE: Final = web.RequestKey("form_token", str)
+_FIELDS_MAX: Final = 50
+_KEPT: Final = 1000
+
+
+def token_of(request: web.Request) -> str:
+    """Return the token that the browser has, or one made for it."""
+    known = request.cookies.get(_COOKIE, "")
+    if _TOKEN.fullmatch(known):
+        return known
+    if _MADE not in request:
+        request[_MADE] = secrets.token_urlsafe(32)
+    return request[_MADE]
+
+
+def keep_token(request: web.Request, response: web.Response) -> None:
+    """Give the browser a token that was made for it."""
+    if _MADE in request:
+        response.set_cookie(
+            _COOKIE, request[_MADE], path=ROOT, httponly=True, samesite="Lax", secure=request.scheme == "https"
+        )
+
+
+async def form_of(request: web.Request) -> Mapping[str, str]:
+    """Return a form's fields. RequestError 403: pages change nothing here, or the token is missing or wrong."""
+    if context_of(request).worker.rest_ui != "on":
+        raise RequestError(403, "Pages of this worker change nothing: rest.ui=read-only is in its file.")
+    try:
+        text = (await body_of(request)).decode()
+        fields = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=_FIELDS_MAX))
+    except ValueError as error:
+        raise RequestError(400, f"The form cannot be read: {error}.") from error
+    if not is_passed_on(request) and not _fits(request.cookies.get(_COOKIE, ""), fields.get(FIELD, "")):
+        raise RequestError(
+            403,
+            "This form was made for another session, or the browser keeps no cookies. Nothing was done. "
+            "Go back, load the page again, and send it once more.",
+        )
+    return fields
+
+
+def _fits(cookie: str, given: str) -> bool:
+    return _TOKEN.fullmatch(cookie) is not None and hmac.compare_digest(cookie, given)
+
+
+def once_of(form: Mapping[str, str], *about: str) -> str:
+    """Return what tells this click from all others; empty where the form says nothing of the kind."""
+    return " ".join((form[ONCE], *about)) if form.get(ONCE) else ""
+
+
+class OnceOnly:
+    """Carries out each form once: a second click gets the outcome of the first one. Owned by the event loop."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, asyncio.Future[None]] = OrderedDict()
+
+    async def run(self, once: str, act: Callable[[], Awaitable[None]]) -> None:
+        """Do it, or wait for the one that does it now; raises what that raised. `once` empty: do it anyhow."""
+        if not once:
+            await act()
+            return
+        known = self._known.get(once)
+        if known is None:
+            known = self._known[once] = asyncio.ensure_future(act())
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        try:
+            await asyncio.shield(known)
+        except Exception:
+            # What failed, or was sent on to the leader, may be tried again.
+            self._known.pop(once, None)
+            raise

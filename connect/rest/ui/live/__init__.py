@@ -1,0 +1,1 @@
+"""Keeps the figures that pages show, for all open pages at once."""

@@ -1,0 +1,52 @@
+"""Where connectors stand, as Kafka says it: asked for seldom, since pages are drawn every two seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from connect.api.errors import ConnectError
+from connect.cluster.model.operations import Operations, PartitionOffset, RequestError
+from connect.rest.server.waiting import WaitTimeoutError, within
+
+WAIT_S: Final = 1.0
+_FRESH_S: Final = 15.0
+_MOST: Final = 1000
+
+
+class _Seen(NamedTuple):
+    at_s: float
+    offsets: Sequence[PartitionOffset] | None
+
+
+class OffsetsSeen:
+    """Remembers the offsets of connectors for a few seconds. Owned by the event loop."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+        self._seen: dict[str, _Seen] = {}
+
+    async def of(self, name: str) -> Sequence[PartitionOffset] | None:
+        """Return where a connector stands; None while Kafka does not say in time. NotFoundError."""
+        known = self._seen.get(name)
+        if known is None or time.monotonic() - known.at_s > _FRESH_S:
+            if len(self._seen) >= _MOST:
+                self._seen.clear()
+            known = self._seen[name] = _Seen(time.monotonic(), await self._asked(name))
+        return known.offsets
+
+    async def _asked(self, name: str) -> Sequence[PartitionOffset] | None:
+        try:
+            return await within(self._operations.offsets(name), WAIT_S)
+        except (WaitTimeoutError, ConnectError):
+            return None
+        except RequestError as error:
+            if error.status == 404:
+                raise
+            return None
+
+
+OFFSETS_SEEN: Final = web.AppKey("offsets_seen", OffsetsSeen)

@@ -1,0 +1,84 @@
+"""The figures of other workers: each knows those of its own tasks alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+from aiohttp import ClientError, ClientSession, ClientTimeout, web
+
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.answers import json_answer
+from connect.rest.server.author import SIGNATURE, is_signed, signature
+from connect.rest.server.context import RestContext, context_of
+from connect.rest.server.routing import Route
+
+TIMEOUT_S: Final = 1.0
+_PATH: Final = "/ui/figures"
+_AT: Final = "X-Connect-Asked-At"
+_OLD_S: Final = 60.0
+Figures = Mapping[str, Mapping[str, float]]
+"""What each task counts, by `name-0`."""
+
+
+class Peers:
+    """Asks all other workers of the group at once. Owned by the event loop."""
+
+    def __init__(self, context: RestContext, client: ClientSession, scheme: str) -> None:
+        """Ask by `scheme`, `http` or `https`, as workers reach each other."""
+        self._context = context
+        self._client = client
+        self._scheme = scheme
+
+    def names(self) -> list[str]:
+        """Return the `host:port` of every other worker."""
+        rebalances = self._context.operations.rebalances()
+        workers = rebalances[-1].workers if rebalances else ()
+        return sorted(set(workers) - {self._context.worker_id})
+
+    async def figures(self) -> tuple[Figures, Mapping[str, str]]:
+        """Return the figures of those that answer in time, and why the others did not."""
+        names = self.names()
+        answers = await asyncio.gather(*(self._ask(name) for name in names))
+        found: dict[str, Mapping[str, float]] = {}
+        silent: dict[str, str] = {}
+        for name, answer in zip(names, answers, strict=True):
+            if isinstance(answer, str):
+                silent[name] = answer
+            else:
+                found |= answer
+        return found, silent
+
+    async def _ask(self, worker: str) -> Figures | str:
+        asked = str(int(time.time()))
+        proof = signature(self._context.operations.session_key, "GET", _PATH, asked)
+        try:
+            async with self._client.get(
+                f"{self._scheme}://{worker}{_PATH}",
+                headers={SIGNATURE: proof, _AT: asked},
+                timeout=ClientTimeout(total=TIMEOUT_S),
+                allow_redirects=False,
+            ) as response:
+                if response.status != 200:
+                    return f"it answers HTTP {response.status}"
+                found: Figures = orjson.loads(await response.read())
+                return found
+        except TimeoutError:
+            return f"it did not answer in {TIMEOUT_S:.0f} s"
+        except (ClientError, ValueError) as error:
+            return str(error) or type(error).__name__
+
+
+async def own_figures(request: web.Request) -> web.Response:
+    """Tell another worker of the cluster what this one's tasks count. RequestError 403: no worker asks."""
+    asked = request.headers.get(_AT, "")
+    is_now = asked.isascii() and asked.isdigit() and abs(time.time() - int(asked[:12])) < _OLD_S
+    if not is_now or not is_signed(request, asked):
+        raise RequestError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
+    return json_answer(context_of(request).operations.figures())
+
+
+ROUTES = (Route("GET", _PATH, own_figures, early=True),)

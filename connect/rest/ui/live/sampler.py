@@ -1,0 +1,113 @@
+"""One look at the figures of all tasks every two seconds, shared by all open pages; none while nobody looks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from aiohttp import web
+
+from connect.cluster.model.operations import Operations
+from connect.rest.ui.live.peers import Peers
+from connect.rest.ui.views.look import Look, Sample
+
+INTERVAL_S: Final = 2.0
+INTERVAL_MAX_S: Final = 30.0
+_SHARE: Final = 0.03
+"""The part of a core that looking and drawing may take: beyond that, looks are taken more seldom."""
+_LEFT_S: Final = 60.0
+"""Looks go on for so long after the last page was asked for, so that the next one has rates."""
+_KEPT: Final = 150
+_log = logging.getLogger(__name__)
+
+
+class Sampler:
+    """Keeps the last looks. Owned by the event loop of the REST server."""
+
+    def __init__(self, operations: Operations, peers: Peers) -> None:
+        self._operations = operations
+        self._peers = peers
+        self._samples: deque[Sample] = deque(maxlen=_KEPT)
+        self._drawn: dict[Hashable, str] = {}
+        self._next: asyncio.Future[None] | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._watched = 0
+        self._asked_s = 0.0
+        self._spent_s = 0.0
+
+    async def look(self) -> Look:
+        """Return the last look; the first is taken now."""
+        self._asked_s = time.monotonic()
+        if not self._samples or self._asked_s - self._samples[-1].at_s > INTERVAL_MAX_S:
+            self._samples.clear()
+            await self._take()
+        self._start()
+        return self._last()
+
+    async def looks(self) -> AsyncGenerator[Look]:
+        """Yield each look from now on, without an end."""
+        self._watched += 1
+        try:
+            yield await self.look()
+            while True:
+                self._start()
+                assert self._next is not None
+                await asyncio.shield(self._next)
+                yield self._last()
+        finally:
+            self._watched -= 1
+
+    def drawn(self, key: Hashable, draw: Callable[[], str]) -> str:
+        """Return what is drawn of the last look under a key: once for all pages that show the same."""
+        known = self._drawn.get(key)
+        if known is None:
+            with self._counted():
+                known = self._drawn[key] = draw()
+        return known
+
+    async def close(self) -> None:
+        """Take no more looks."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    def _last(self) -> Look:
+        return Look(tuple(self._samples))
+
+    def _start(self) -> None:
+        if self._running is None or self._running.done():
+            self._next = asyncio.get_running_loop().create_future()
+            self._running = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._watched or time.monotonic() - self._asked_s < _LEFT_S:
+            await asyncio.sleep(min(max(INTERVAL_S, self._spent_s / _SHARE), INTERVAL_MAX_S))
+            self._spent_s = 0.0
+            try:
+                await self._take()
+            except Exception:  # noqa: BLE001 - pages go on with the next look
+                _log.exception("The figures for the web UI could not be read.")
+            before, self._next = self._next, asyncio.get_running_loop().create_future()
+            if before is not None:
+                before.set_result(None)
+
+    async def _take(self) -> None:
+        others, silent = await self._peers.figures()
+        with self._counted():
+            own = {name: dict(figures) for name, figures in self._operations.figures().items()}
+            self._samples.append(Sample(time.monotonic(), {**others, **own}, silent))
+            self._drawn.clear()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        began_s = time.thread_time()
+        yield
+        self._spent_s += time.thread_time() - began_s
+
+
+SAMPLER: Final = web.AppKey("sampler", Sampler)

@@ -1,0 +1,63 @@
+"""Server-sent events: the live part of a page, drawn anew by the server, sent when it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Final
+
+import orjson
+from aiohttp import hdrs, web
+
+from connect.cluster.model.operations import RequestError
+from connect.rest.server.client_errors import CLIENT_ERRORS
+from connect.rest.ui.live.sampler import SAMPLER
+from connect.rest.ui.views.look import Look
+
+EVENTS: Final = "text/event-stream"
+STREAMS_MAX: Final = 64
+"""More pages than that show what they were loaded with: the connections are for REST too."""
+_OPEN: Final = web.AppKey("open_streams", set[web.StreamResponse])
+Draw = Callable[[web.Request, Look], Awaitable[str]]
+
+
+def prepare(app: web.Application) -> None:
+    """Begin with no stream open."""
+    app[_OPEN] = set()
+
+
+async def stream(request: web.Request, draw: Draw) -> web.StreamResponse:
+    """Send what `draw` returns of each look until the page is closed, or is about something that is gone."""
+    streams = request.app[_OPEN]
+    if len(streams) >= STREAMS_MAX:
+        raise RequestError(503, f"{STREAMS_MAX} pages are live already; load this one again to see what is new.")
+    response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: EVENTS, hdrs.CACHE_CONTROL: "no-store"})
+    response.headers["X-Accel-Buffering"] = "no"
+    await response.prepare(request)
+    if request.method == hdrs.METH_HEAD:
+        return response
+    streams.add(response)
+    try:
+        await _send(request, response, draw)
+    except CLIENT_ERRORS:
+        pass  # the page was closed
+    finally:
+        streams.discard(response)
+    return response
+
+
+async def _send(request: web.Request, response: web.StreamResponse, draw: Draw) -> None:
+    last = None
+    async with aclosing(request.app[SAMPLER].looks()) as looks:
+        async for look in looks:
+            try:
+                drawn = await draw(request, look)
+            except RequestError as error:
+                await response.write(_event("gone", error.message))
+                return
+            await response.write(b": the same\n\n" if drawn == last else _event("live", drawn))
+            last = drawn
+
+
+def _event(kind: str, text: str) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), orjson.dumps(text))

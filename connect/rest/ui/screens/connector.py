@@ -1,0 +1,101 @@
+"""`/ui/connector`: one connector's tasks and their figures, why it stands still, its configuration and topics."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Final
+
+from aiohttp import web
+
+from connect.client.reasons import reasons
+from connect.cluster.model.operations import NotFoundError
+from connect.rest.resources.notes import notes_of
+from connect.rest.server.answers import status_json
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route
+from connect.rest.ui.frame.pages import HTML, page, rendered
+from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN
+from connect.rest.ui.live.sampler import SAMPLER
+from connect.rest.ui.live.stream import EVENTS, stream
+from connect.rest.ui.screens.actions import DONE, version_of
+from connect.rest.ui.views.connector import TOPICS, Standing, settings, standing
+from connect.rest.ui.views.look import Look
+from connect.rest.ui.views.plot import plot
+from connect.rest.ui.views.states import sign
+
+TEXT: Final = "text/plain"
+_UNKNOWN: Final[list[dict[str, Any]]] = [{}]
+"""Stands for offsets that Kafka did not tell in time: nothing is said of them."""
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show a connector. NotFoundError."""
+    context, name = context_of(request), named(request)
+    info = context.operations.info(name)
+    look = await request.app[SAMPLER].look()
+    topics = list(context.operations.topics(name)) if context.worker.topic_tracking_enable else None
+    values = await _values(request, look) | {
+        "name": name, "nav": "", "class": info.config.get("connector.class", ""),
+        "settings": settings(context.secrets.mask(info.config)),
+        "topics": None if topics is None else topics[:TOPICS], "more_topics": max(0, len(topics or ()) - TOPICS),
+        "seen": version_of(context.operations, name), "done": DONE.get(request.query.get("done", ""), ""),
+    }  # fmt: skip
+    return page(request, "connector.html.j2", values)
+
+
+async def live(request: web.Request) -> web.StreamResponse:
+    """Send what moves whenever it differs."""
+    context_of(request).operations.info(named(request))
+    return await stream(request, _draw)
+
+
+async def trace(request: web.Request) -> web.Response:
+    """Send a whole trace as text. NotFoundError: nothing has failed any more."""
+    name, task = named(request), request.query.get("task", "")
+    status = context_of(request).operations.status(name)
+    part = status.tasks.get(int(task)) if task.isascii() and task.isdigit() and len(task) < 10 else status.connector
+    if part is None or not part.trace:
+        raise NotFoundError(f"Connector {name} has no trace there any more: it goes on, or has failed anew elsewhere.")
+    return web.Response(text=part.trace, content_type=TEXT, charset="utf-8")
+
+
+def named(request: web.Request) -> str:
+    """Return the connector that a request is about. NotFoundError: it names none."""
+    name = request.query.get("name")
+    if not name:
+        raise NotFoundError("The address names no connector.")
+    return name
+
+
+async def _draw(request: web.Request, look: Look) -> str:
+    values = await _values(request, look)
+    return request.app[SAMPLER].drawn(("connector", named(request)), lambda: rendered("connector_live.html.j2", values))
+
+
+async def _values(request: web.Request, look: Look) -> dict[str, Any]:
+    found = await _standing(request, look)
+    return {
+        "found": found, "sign": sign, "rate_plot": plot(found.rates), "lag_plot": plot(found.lags),
+        "may_change": context_of(request).worker.rest_ui == "on",
+    }  # fmt: skip
+
+
+async def _standing(request: web.Request, look: Look) -> Standing:
+    context, name = context_of(request), named(request)
+    info = context.operations.info(name)
+    try:
+        status = status_json(context.operations.status(name))
+    except NotFoundError:
+        status = {"name": name, "connector": {"state": "UNASSIGNED", "worker_id": ""}, "tasks": [], "type": info.type}
+    offsets = await request.app[OFFSETS_SEEN].of(name)
+    stored = _UNKNOWN if offsets is None else [asdict(offset) for offset in offsets]
+    figures = {str(task["id"]): look.figures(f"{name}-{task['id']}") for task in status["tasks"]}
+    notes = await notes_of(request, name)
+    return standing(status, reasons(status | {"notes": notes}, stored, figures), look)
+
+
+ROUTES = (
+    Route("GET", "/ui/connector", show, produces=HTML),
+    Route("GET", "/ui/connector/trace", trace, produces=TEXT),
+    Route("GET", "/ui/live/connector", live, produces=EVENTS),
+)

@@ -1,0 +1,84 @@
+"""Shows all connectors with their states, rates and lags, and the workers they run on, at `/ui`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+from aiohttp import web
+
+from connect.client.overview import overview
+from connect.cluster.model.operations import NotFoundError, Operations
+from connect.rest.server.answers import status_json
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route
+from connect.rest.ui.frame.pages import HTML, page, rendered
+from connect.rest.ui.live.sampler import SAMPLER
+from connect.rest.ui.live.stream import EVENTS, stream
+from connect.rest.ui.views.look import Look
+from connect.rest.ui.views.overview import Asked, Overview, overview_page
+from connect.rest.ui.views.states import STATES, sign
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show a page of the connectors that fit what was asked for."""
+    found = _overview(request, await request.app[SAMPLER].look())
+    return page(request, "overview.html.j2", _values(found) | {"states": STATES, "nav": "overview"})
+
+
+async def live(request: web.Request) -> web.StreamResponse:
+    """Send the list anew whenever it differs."""
+    return await stream(request, _draw)
+
+
+async def _draw(request: web.Request, look: Look) -> str:
+    def draw() -> str:
+        return rendered("overview_live.html.j2", _values(_overview(request, look)))
+
+    return request.app[SAMPLER].drawn(("overview", _asked(request)), draw)
+
+
+def _values(found: Overview) -> dict[str, Any]:
+    return {"found": found, "sign": sign}
+
+
+def _overview(request: web.Request, look: Look) -> Overview:
+    context = context_of(request)
+    operations = context.operations
+    parts = {name: found for name in operations.connectors() if (found := _parts(operations, name)) is not None}
+    tasks = {name: [f"{name}-{task['id']}" for task in found["status"]["tasks"]] for name, found in parts.items()}
+    rebalances = operations.rebalances()
+    workers = Counter(dict.fromkeys((context.worker_id, *(rebalances[-1].workers if rebalances else ())), 0))
+    workers.update(task["worker_id"] for found in parts.values() for task in found["status"]["tasks"])
+    return overview_page(overview(parts), tasks, workers, look, _asked(request))
+
+
+def _parts(operations: Operations, name: str) -> dict[str, Any] | None:
+    """Return what `connect status` reads of a connector. None: it was deleted meanwhile."""
+    with suppress(NotFoundError):
+        info = operations.info(name)
+        shown = {"type": info.type, "config": {"connector.class": info.config.get("connector.class", "")}}
+        try:
+            status = status_json(operations.status(name))
+        except NotFoundError:
+            status = {"name": name, "connector": {"state": "UNASSIGNED", "worker_id": ""}, "tasks": []}
+        return {"info": shown, "status": status}
+    return None
+
+
+def _asked(request: web.Request) -> Asked:
+    query = request.query
+    number = query.get("page", "1")
+    state = query.get("state", "")
+    return Asked(
+        query.get("q", "")[:200],
+        state if state in STATES else "",
+        int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1,
+    )
+
+
+ROUTES = (
+    Route("GET", "/ui", show, produces=HTML),
+    Route("GET", "/ui/live/overview", live, produces=EVENTS),
+)

@@ -1,0 +1,43 @@
+"""The routes of the web UI, and what its screens share while a worker serves it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from connect.rest.server.context import CONTEXT
+from connect.rest.server.forward import CLIENT
+from connect.rest.server.routing import Route
+from connect.rest.ui.frame import assets
+from connect.rest.ui.frame.forms import OnceOnly
+from connect.rest.ui.live import peers, stream
+from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN, OffsetsSeen
+from connect.rest.ui.live.peers import Peers
+from connect.rest.ui.live.sampler import SAMPLER, Sampler
+from connect.rest.ui.screens import actions, connector, overview
+from connect.rest.ui.screens.actions import ONCE_ONLY
+from connect.runtime.settings.worker_config import WorkerConfig
+
+ROUTES: Final[tuple[Route, ...]] = tuple(
+    route for part in (overview, connector, actions, assets, peers) for route in part.ROUTES
+)
+
+
+async def shared(app: web.Application) -> AsyncIterator[None]:
+    """Keep what pages share as long as the application is served."""
+    context = app[CONTEXT]
+    sampler = app[SAMPLER] = Sampler(context.operations, Peers(context, app[CLIENT], _scheme(context.worker)))
+    app[OFFSETS_SEEN] = OffsetsSeen(context.operations)
+    app[ONCE_ONLY] = OnceOnly()
+    stream.prepare(app)
+    yield
+    await sampler.close()
+
+
+def _scheme(worker: WorkerConfig) -> str:
+    """Return how the workers of a group reach each other, as this one is reached."""
+    schemes = [urlsplit(address).scheme.lower() for address in worker.listeners]
+    return (worker.rest_advertised_listener or ("http" if "http" in schemes else "https")).lower()

@@ -1,0 +1,1 @@
+"""Turns what the cluster says into what a page shows. Pure."""

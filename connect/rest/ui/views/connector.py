@@ -1,0 +1,135 @@
+"""One connector as its page shows it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from connect.client.overview import rank
+from connect.client.reasons import Reason
+from connect.rest.ui.views.look import Look, largest, total
+from connect.rest.ui.views.numbers import cut
+
+TRACE_CHARS: Final = 4000
+"""A trace longer than that is cut, and a link leads to all of it."""
+VALUE_CHARS: Final = 600
+KEYS: Final = 300
+TOPICS: Final = 200
+TASKS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The trace of a failure, which is cut. `chars`: how long it is; `task` None: it is the connector's own."""
+
+    task: int | None
+    text: str
+    chars: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Return True when there is more than is shown."""
+        return self.chars > len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """A task, and what it does now. None: it is not known."""
+
+    number: int
+    state: str
+    worker: str
+    rows_per_s: float | None
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A line of `connect connectors why`, and the trace of what it is about."""
+
+    about: str
+    text: str
+    trace: Trace | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What moves on a connector's page. `state`: the worst of the connector's own and its tasks'."""
+
+    name: str
+    type: str
+    state: str
+    own_state: str
+    why: Sequence[Said]
+    tasks: Sequence[TaskRow]
+    """Tasks that need a person come first; there are at most TASKS of `task_count`."""
+    task_count: int
+    has_failed: bool
+    """The connector or a task of it has failed."""
+    rows_per_s: float | None
+    rates: Sequence[float | None]
+    lag_rows: float | None
+    lag_s: float | None
+    lags: Sequence[float | None]
+    span_s: float
+    silent: Mapping[str, str]
+
+
+def standing(status: Mapping[str, Any], found: Sequence[Reason], look: Look) -> Standing:
+    """Return what moves. `status` is Kafka Connect's ConnectorStateInfo; `found` what `connect connectors why` says."""
+    name, own = status["name"], status["connector"]
+    ids = [f"{name}-{task['id']}" for task in status["tasks"]]
+    worst = sorted(status["tasks"], key=lambda task: (rank(task["state"]), task["id"]))[:TASKS]
+    tasks = [_task(name, task, look) for task in worst]
+    figures = [look.figures(task) for task in ids]
+    workers = {task.get("worker_id") for task in status["tasks"]}
+    states = {own["state"], *(task["state"] for task in status["tasks"])}
+    return Standing(
+        name, status["type"], min(states, key=rank), own["state"], _why(status, worst, found), tasks, len(ids),
+        has_failed="FAILED" in states,
+        rows_per_s=total([look.rate(task) for task in ids]), rates=look.rates(ids),
+        lag_rows=total([counted.get("lag_rows") for counted in figures]),
+        lag_s=largest([_lag_s(counted) for counted in figures]), lags=look.values(ids, "lag_rows"),
+        span_s=look.span_s,
+        silent={worker: why for worker, why in look.silent.items() if worker in workers},
+    )  # fmt: skip
+
+
+def _why(status: Mapping[str, Any], worst: Sequence[Mapping[str, Any]], found: Sequence[Reason]) -> list[Said]:
+    """Return what there is to say but for tasks that are not shown."""
+    traces = {f"task {task['id']}": _trace(task["id"], task) for task in worst}
+    traces[f"connector {status['name']}"] = _trace(None, status["connector"])
+    return [
+        Said(reason.about, cut(reason.text, VALUE_CHARS), traces.get(reason.about))
+        for reason in found
+        if not reason.about.startswith("task ") or reason.about in traces
+    ]
+
+
+def _task(name: str, task: Mapping[str, Any], look: Look) -> TaskRow:
+    id_ = f"{name}-{task['id']}"
+    return TaskRow(task["id"], task["state"], task.get("worker_id", ""), look.rate(id_), look.figures(id_))
+
+
+def _lag_s(figures: Mapping[str, float]) -> float | None:
+    return figures.get("lag_s", figures.get("source_lag_s"))
+
+
+def _trace(task: int | None, part: Mapping[str, Any]) -> Trace | None:
+    text = str(part.get("trace") or "")
+    return Trace(task, text[:TRACE_CHARS], len(text)) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A configuration, cut where it is too long for a page. `more`: so many keys are not shown."""
+
+    values: Sequence[tuple[str, str]]
+    more: int
+
+
+def settings(masked: Mapping[str, str]) -> Settings:
+    """Return a configuration, whose secrets are masked, by key; the class first."""
+    keys = sorted(masked, key=lambda key: (key != "connector.class", key))
+    return Settings([(key, cut(masked[key], VALUE_CHARS)) for key in keys[:KEYS]], max(0, len(keys) - KEYS))

@@ -1,0 +1,72 @@
+"""Keeps the figures of all tasks at the last moments, and tells rates by them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_EMPTY: Final[Mapping[str, float]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What each task had counted at one moment, by `name-0`. `silent`: workers that told nothing, and why."""
+
+    at_s: float
+    figures: Mapping[str, Mapping[str, float]]
+    silent: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The last samples, oldest first; there is at least one."""
+
+    samples: Sequence[Sample]
+
+    @property
+    def silent(self) -> Mapping[str, str]:
+        """Return the workers that told nothing at last, and why."""
+        return self.samples[-1].silent
+
+    def figures(self, task: str) -> Mapping[str, float]:
+        """Return what a task counted at last; empty where its worker is silent."""
+        return self.samples[-1].figures.get(task, _EMPTY)
+
+    def rate(self, task: str, figure: str = "rows_total") -> float | None:
+        """Return how much a figure grows in a second. None: it is not known, or the task began again meanwhile."""
+        return self._rate(len(self.samples) - 1, task, figure)
+
+    def rates(self, tasks: Sequence[str], figure: str = "rows_total") -> list[float | None]:
+        """Return the sum of several tasks' rates at each moment; None where none is known."""
+        return [total([self._rate(at, task, figure) for task in tasks]) for at in range(1, len(self.samples))]
+
+    def values(self, tasks: Sequence[str], figure: str) -> list[float | None]:
+        """Return the sum of several tasks' figures at each moment; None where none is known."""
+        return [total([sample.figures.get(task, _EMPTY).get(figure) for task in tasks]) for sample in self.samples]
+
+    @property
+    def span_s(self) -> float:
+        """Return the seconds from the first sample to the last one."""
+        return self.samples[-1].at_s - self.samples[0].at_s
+
+    def _rate(self, at: int, task: str, figure: str) -> float | None:
+        if at < 1:
+            return None
+        was, now = self.samples[at - 1], self.samples[at]
+        before, after = was.figures.get(task, _EMPTY), now.figures.get(task, _EMPTY)
+        if not before or not after or now.at_s <= was.at_s:
+            return None
+        grown = after.get(figure, 0.0) - before.get(figure, 0.0)
+        return grown / (now.at_s - was.at_s) if grown >= 0 else None
+
+
+def total(values: Sequence[float | None]) -> float | None:
+    """Return the sum of what is known; None when nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def largest(values: Sequence[float | None]) -> float | None:
+    """Return the largest of what is known; None when nothing is."""
+    return max((value for value in values if value is not None), default=None)

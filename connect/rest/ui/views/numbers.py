@@ -1,0 +1,54 @@
+"""Figures, times and long texts as a page shows them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+NONE: Final = "–"
+"""Stands for what is not known."""
+_UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
+
+
+def count(value: float | None) -> str:
+    """Return a whole number with commas."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def rate(value: float | None) -> str:
+    """Return a number a second; small ones with a digit behind the point."""
+    if value is None:
+        return NONE
+    return f"{value:,.1f}" if 0 < value < 10 else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    """Return a span of time in the largest unit that fits."""
+    if value is None:
+        return NONE
+    for size, unit in _UNITS:
+        if value >= size:
+            return f"{value / size:,.1f} {unit}"
+    return f"{value:,.1f} s"
+
+
+def size(value: float | None) -> str:
+    """Return bytes as MiB, or as KiB where they are few."""
+    if value is None:
+        return NONE
+    return f"{value / 2**20:,.1f} MiB" if value >= 2**20 else f"{value / 2**10:,.1f} KiB"
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text that is not longer than that; what was cut is told by `…`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "count": count,
+    "rate": rate,
+    "seconds": seconds,
+    "size": size,
+    "cut": cut,
+}
+"""Templates use them under these names."""

@@ -1,0 +1,51 @@
+"""A real Chromium for tests of pages, and axe-core, which finds what keeps people from reading them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from connect.tools.services.process.cache import cache_folder
+
+AXE = "4.14.1"
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium).")
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """axe-core's script, fetched once."""
+    script = cache_folder() / f"axe-core-{AXE}" / "node_modules/axe-core/axe.min.js"
+    if not script.exists():
+        if shutil.which("npm") is None:
+            pytest.skip("npm is not installed, which fetches axe-core.")
+        folder = script.parents[2]
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--silent", f"axe-core@{AXE}"], cwd=folder, check=True, timeout=120)
+    return script.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+def violations(page: Any, script: str) -> list[tuple[str, str]]:
+    """What keeps people from reading a page: each rule that is broken, and where."""
+    page.evaluate(script)
+    found = page.evaluate("axe.run()")["violations"]
+    return [(one["id"], node["html"]) for one in found for node in one["nodes"]]
+
+
+def fits(page: Any) -> bool:
+    """No part of the page is beside the screen."""
+    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

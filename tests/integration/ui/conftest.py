@@ -1,0 +1,61 @@
+"""A worker with connectors that run, rest and have failed, for tests of its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chromium import axe, browser  # noqa: F401 - fixtures
+from e2e_worker import WorkerProcess
+
+from connect.tools.services import KafkaEndpoint
+
+TEXT = "org.apache.kafka.connect.storage.StringConverter"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+
+
+class Bed:
+    """A worker, the file that its source reads, and its connectors by what they are good for."""
+
+    def __init__(self, worker: WorkerProcess, lines: Path, topic: str) -> None:
+        self.worker = worker
+        self.url = worker.url
+        self.lines = lines
+        self.topic = topic
+
+    def write(self, count: int) -> None:
+        """Give the source something to read."""
+        with self.lines.open("a") as file:
+            file.write("".join(f"line {number} is no JSON\n" for number in range(count)))
+
+
+@pytest.fixture(scope="module")
+def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    folder = tmp_path_factory.mktemp("ui")
+    topic = f"orders-{folder.name}"
+    settings = {"allowed.paths": str(folder), "auto.restart.enabled": "false", "value.converter": TEXT}
+    worker = WorkerProcess(folder / "worker", kafka.bootstrap_servers, f"ui-{folder.name}", **settings)
+    found = Bed(worker, folder / "orders.txt", topic)
+    found.write(5)
+    try:
+        worker.start()
+        source = {"connector.class": "FileStreamSource", "file": str(found.lines), "topic": topic}
+        sink = {"connector.class": "FileStreamSink", "topics": topic, "consumer.override.auto.offset.reset": "earliest"}
+        for name, config in {
+            "orders-source": source | {"connection.password": "s3cr3t-Pa55"},
+            "orders-to-lake": sink | {"file": str(folder / "lake.txt")},
+            "bills-to-lake": sink | {"file": str(folder / "bills.txt"), "value.converter": JSON},
+            "clicks-source": source | {"topic": f"clicks-{topic}"},
+        }.items():
+            answer = worker.create(name, config)
+            assert answer.status_code == 201, answer.text
+        worker.wait_for_tasks("orders-source", "RUNNING")
+        worker.wait_for_tasks("orders-to-lake", "RUNNING")
+        worker.wait_for_tasks("bills-to-lake", "FAILED")
+        worker.wait_for_tasks("clicks-source", "RUNNING")
+        assert worker.call("PUT", "clicks-source", "/pause").status_code == 202
+        worker.wait_for_tasks("clicks-source", "PAUSED")
+        yield found
+    finally:
+        worker.stop()

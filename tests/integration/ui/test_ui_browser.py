@@ -1,0 +1,149 @@
+"""The pages of a worker in a real Chromium: journeys by mouse, keyboard and without JavaScript, live, and accessible.
+
+With CONNECT_SCREENSHOTS=docs the picture of the README is taken anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from chromium import fits, needs_chromium, violations
+
+pytestmark = needs_chromium
+PATIENCE_MS = 60_000
+Look = Callable[..., Any]
+
+
+@pytest.fixture
+def look(browser: Any, bed: Any) -> Iterator[Look]:
+    """Opens pages; each has asked nobody but its worker, and reported no error."""
+    contexts: list[Any] = []
+    asked: list[str] = []
+    errors: list[str] = []
+
+    def opened(path: str = "/ui", width: int = 1280, scheme: str = "light", **more: Any) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce", **more
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("request", lambda request: asked.append(urlsplit(request.url).netloc))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(bed.url + path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert set(asked) == {urlsplit(bed.url).netloc}
+    assert errors == []
+
+
+def is_live(page: Any) -> None:
+    """Wait until the page follows its worker."""
+    page.get_by_text("The figures are live.").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("overview", "/ui"),
+        ("connector", "/ui/connector?name=bills-to-lake"),
+        ("nothing-there", "/ui?q=nothing-is-called-so"),
+    ],
+)
+def test_pages_are_accessible_and_fit_the_screen(
+    look: Look, axe: str, tmp_path: Path, name: str, path: str, width: int, scheme: str
+) -> None:
+    page = look(path, width, scheme)
+    is_live(page)
+    page.screenshot(path=tmp_path / f"{name}-{width}-{scheme}.png", full_page=True)
+    assert violations(page, axe) == []
+    assert fits(page)
+
+
+def test_the_failed_connector_is_found_understood_and_restarted_by_keyboard(look: Look, bed: Any) -> None:
+    page = look()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    rows = page.locator("tbody tr")
+    assert "bills-to-lake" in rows.first.text_content(), "what needs a person comes first"
+    assert "serialization error" in rows.first.text_content(), "and says why"
+    page.get_by_role("link", name="bills-to-lake").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="bills-to-lake").wait_for()
+    assert page.get_by_role("button", name="Restart what failed").count() == 1
+    page.get_by_text("Trace (").first.click()
+    assert page.locator("details.trace pre").first.is_visible()
+    page.get_by_role("button", name="Restart task 0").focus()
+    is_live(page)
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Restart task 0", "focus stays"
+    page.keyboard.press("Enter")
+    page.get_by_text("The task restarts.").wait_for()
+    bed.worker.wait_for_tasks("bills-to-lake", "FAILED")
+
+
+def test_figures_move_without_a_reload(look: Look, bed: Any) -> None:
+    page = look("/ui/connector?name=orders-source")
+    page.evaluate("window.is_the_same = true")
+    is_live(page)
+    rows = page.locator("tbody tr").first.locator("td.number").nth(1)
+    before = int(rows.text_content().replace(",", ""))
+    bed.write(300)
+    page.wait_for_function(
+        "([before]) => Number(document.querySelectorAll('tbody td.number')[1].textContent.replace(',', '')) >= before",
+        arg=[before + 300],
+    )
+    page.locator("figure.plot svg").first.wait_for()
+    assert page.evaluate("window.is_the_same") is True
+
+
+def test_a_connector_is_paused_and_goes_on(look: Look, bed: Any) -> None:
+    page = look("/ui/connector?name=orders-to-lake")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("The connector pauses").wait_for()
+    bed.worker.wait_for_tasks("orders-to-lake", "PAUSED")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_text("The connector goes on.").wait_for()
+    bed.worker.wait_for_tasks("orders-to-lake", "RUNNING")
+
+
+def test_a_page_without_javascript_does_the_same(look: Look, bed: Any) -> None:
+    page = look("/ui?q=orders&state=RUNNING", java_script_enabled=False)
+    assert page.locator("tbody tr").count() == 2
+    page.get_by_role("link", name="orders-source").click()
+    page.get_by_role("button", name="Restart", exact=True).first.click()
+    page.get_by_text("The connector and its tasks restart.").wait_for()
+    assert "s3cr3t-Pa55" not in page.content()
+    bed.worker.wait_for_tasks("orders-source", "RUNNING")
+
+
+def test_a_double_click_restarts_once(look: Look, bed: Any) -> None:
+    page = look("/ui/connector?name=orders-source")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    page.get_by_role("button", name="Restart task 0").dblclick()
+    page.get_by_text("The task restarts.").wait_for()
+    assert len(sent) == 1
+    bed.worker.wait_for_tasks("orders-source", "RUNNING")
+
+
+def test_the_picture_of_the_readme(look: Look, bed: Any, tmp_path: Path) -> None:
+    page = look("/ui", 1280, "light")
+    is_live(page)
+    bed.write(20_000)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('tbody tr')].some((row) => /[1-9]/.test(row.children[5].textContent))"
+    )
+    folder = Path(os.environ.get("CONNECT_SCREENSHOTS") or tmp_path)
+    page.screenshot(path=folder / "ui-overview.png", full_page=True)
+    assert (folder / "ui-overview.png").stat().st_size > 10_000

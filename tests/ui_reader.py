@@ -1,0 +1,91 @@
+"""A browser without JavaScript: pages of a worker's web UI, their forms, and what they show."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urljoin
+
+import requests
+
+_VOID = {"meta", "link", "input", "img", "br", "hr", "polyline"}
+
+
+class Page(HTMLParser):
+    """A page as a reader without JavaScript has it."""
+
+    def __init__(self, answer: requests.Response) -> None:
+        super().__init__()
+        self.status = answer.status_code
+        self.url = answer.url
+        self.headers = answer.headers
+        self.html = answer.text
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.fields: dict[str, dict[str, str]] = {}
+        """The fields of each form by the form's id, or its action."""
+        self._form = ""
+        self._open: list[str] = []
+        self.feed(answer.text)
+        self.close()
+        self.unclosed = list(self._open)
+
+    @property
+    def text(self) -> str:
+        """All that is to be read, in one line."""
+        return " ".join(" ".join(self.texts).split())
+
+    def links(self) -> list[str]:
+        """Where its links lead."""
+        return [values["href"] for tag, values in self.elements if tag == "a" and "href" in values]
+
+    def buttons(self) -> list[str]:
+        """What its buttons do."""
+        return [values["value"] for tag, values in self.elements if tag == "button" and "value" in values]
+
+    def form_url(self, form: str) -> str:
+        """Where a form is sent."""
+        found = next(v for tag, v in self.elements if tag == "form" and form in {v.get("id"), v.get("action")})
+        return urljoin(self.url, found["action"])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.elements.append((tag, values))
+        if tag not in _VOID:
+            self._open.append(tag)
+        if tag == "form":
+            self._form = values.get("id") or values["action"]
+            self.fields[self._form] = {}
+        if tag == "input" and "name" in values:
+            self.fields.setdefault(values.get("form", self._form), {})[values["name"]] = values.get("value", "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._open:
+            while self._open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+class Reader:
+    """Somebody who reads pages and presses buttons, as a browser sends that."""
+
+    def __init__(self, url: str, **headers: str) -> None:
+        self.url = url
+        self.session = requests.Session()
+        self.session.headers.update(
+            {
+                "Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Accept-Language": "en-GB",
+                "Upgrade-Insecure-Requests": "1", **headers,
+            }
+        )  # fmt: skip
+
+    def open(self, path: str, **more: Any) -> Page:
+        return Page(self.session.get(urljoin(self.url, path), timeout=60, **more))
+
+    def press(self, page: Page, do: str, form: str = "act", **over: str) -> Page:
+        """The page that is there after a button was pressed."""
+        fields = page.fields[form] | {"do": do} | over
+        headers = {"Origin": self.url, "Referer": page.url}
+        return Page(self.session.post(page.form_url(form), data=fields, headers=headers, timeout=60))
