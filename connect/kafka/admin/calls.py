@@ -20,6 +20,7 @@ Answer = Future[Any] | dict[Any, Future[Any]]
 _CALL_S: Final = 10.0
 """How long one request may take before it is made again."""
 _PAUSE_S: Final = 0.2
+_LOOK_S: Final = 0.02
 _POLL_S: Final = 0.1
 # librdkafka's ListOffsets asks the leaders it knows for ever; a look at the metadata makes it know the new ones.
 _STALE: Final = frozenset({
@@ -36,11 +37,14 @@ class PatientAdmin:
             own: dict[str, Any] = {**settings, "error_cb": self._contact.on_error}
             self.client = AdminClient(own, logger=client_logger("admin"))
 
-    def metadata(self, deadline: Deadline, doing: str) -> ClusterMetadata:
-        """The brokers and topics. RetriableError says why no broker answered in time, as far as the client knows."""
+    def metadata(self, deadline: Deadline, doing: str, topic: str | None = None) -> ClusterMetadata:
+        """The brokers, and all topics or one.
+
+        RetriableError says why no broker answered in time, as far as the client knows.
+        """
         while True:
             try:
-                found = self.client.list_topics(timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
+                found = self.client.list_topics(topic, timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
             except KafkaException as error:
                 ours = translate(error.args[0], doing)
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
@@ -48,6 +52,18 @@ class PatientAdmin:
             else:
                 self._contact.met()
                 return found
+
+    def await_topic(self, name: str, deadline: Deadline) -> None:
+        """Wait until a broker tells the leaders of a topic that was made, of which brokers hear a moment later.
+
+        When the deadline is over, whoever uses the topic is told what is the matter. RetriableError: as `metadata`.
+        """
+        while True:
+            topic = self.metadata(deadline, f"asking for the leaders of topic {name}", name).topics[name]
+            if topic.error is None and all(part.leader >= 0 for part in topic.partitions.values()):
+                return
+            if not deadline.wait(_LOOK_S):
+                return
 
     def _with_cause(self, error: ConnectError) -> ConnectError:
         self.client.poll(_POLL_S)  # what the client heard meanwhile

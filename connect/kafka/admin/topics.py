@@ -149,7 +149,10 @@ class TopicAdmin:
         deadline: Deadline,
     ) -> bool:
         """Create a topic; False when there was one, which is left as it is. -1 is the broker's default."""
-        return self._create(TopicSpec(name, partitions, replication_factor, configs or {}), deadline)
+        made = self._create(TopicSpec(name, partitions, replication_factor, configs or {}), deadline)
+        if made:
+            self._admin.await_topic(name, deadline.sooner(_PROPAGATION_S))
+        return made
 
     def delete(self, names: Collection[str], deadline: Deadline) -> None:
         """Delete these topics; missing ones are no error."""
