@@ -77,7 +77,7 @@ def test_an_example_moves_every_row_once(
         for manifest in read_manifests([tmp_path / f"{name}.json"])
     }
     named = [configs[name] for name in (spec.source.connector, spec.target.connector) if name]
-    with Driver(spec, WorkerConfig.parse(worker(kafka, unique)), *named) as driver:
+    with Driver(spec, WorkerConfig.parse(worker(kafka, unique, rows)), *named) as driver:
         assert driver.run(OneAfterTheOther()).state is JobState.COPIED
         assert verify(driver).is_good
     if spec.kind == "source":
@@ -89,10 +89,11 @@ def test_an_example_moves_every_row_once(
     assert Counter(found) == Counter(IDS)
 
 
-def worker(kafka: KafkaEndpoint, name: str) -> dict[str, str]:
+def worker(kafka: KafkaEndpoint, name: str, allowed: Path) -> dict[str, str]:
     return {
         "bootstrap.servers": kafka.bootstrap_servers, "group.id": name, "key.converter": JSON, "value.converter": JSON,
         "config.storage.topic": f"{name}-configs", "offset.storage.topic": f"{name}-offsets",
         "status.storage.topic": f"{name}-status", "config.storage.replication.factor": "1",
         "offset.storage.replication.factor": "1", "status.storage.replication.factor": "1",
+        "allowed.paths": str(allowed),
     }  # fmt: skip

@@ -25,6 +25,7 @@ def worker(start_worker, tmp_path):
         "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
         "python.function.modules": "canary_functions",
         "exactly.once.source.support": "disabled",
+        "allowed.paths": f"{tmp_path},/nowhere",
     }
     return start_worker("--log-level", "DEBUG", **keys).ready()
 

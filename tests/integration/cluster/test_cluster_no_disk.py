@@ -52,7 +52,8 @@ def test_a_worker_needs_no_temporary_file_and_a_sink_that_needs_a_disk_is_refuse
     assert worker.stop() == 0
 
 
-def test_a_full_disk_is_told_and_costs_the_others_nothing(worker, unique):
+def test_a_full_disk_is_told_and_costs_the_others_nothing(start_worker, unique):
+    worker = start_worker(**{"allowed.paths": "/dev/full"}).ready()
     numbers = f"{unique}-numbers"
     worker.create("c", topic=numbers)
     worker.create("full", **sink(numbers, "/dev/full"))

@@ -59,9 +59,11 @@ def test_a_missing_required_key_is_named(worker, s3, s3_bucket, unique):
 
 
 def test_a_database_that_cannot_be_opened_is_refused_without_its_password(worker, database, unique):
-    url = f"sqlite:////no/such/folder/x.db?password={CANARY}"
-    message = refused(worker.create(unique, source_config(database, unique, **{"connection.url": url})))
-    assert "SQLite database /no/such/folder/x.db" in message
+    path = database.parent / "no-such-folder" / "x.db"
+    config = source_config(database, unique, **{"connection.url": f"sqlite:///{path}"})
+    assert f"SQLite database {path}" in refused(worker.create(unique, config))
+    config["connection.url"] += f"?password={CANARY}"
+    assert "connection.url: the parameter password" in refused(worker.create(unique, config))
 
 
 def test_a_missing_table_is_named(worker, database, unique):
