@@ -19,9 +19,10 @@ from connect.cluster.herder.herder import Herder
 from connect.cluster.herder.reconcile import Surroundings
 from connect.cluster.hosts.forked_host import ForkedHosts
 from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
+from connect.cluster.hosts.host_pool import Launch
 from connect.cluster.hosts.host_process import CommandProcess, HostProcess, python_host
 from connect.cluster.hosts.lease import SHARE, UNHEARD_SHARE, Lease
-from connect.cluster.hosts.supervisor import KILL_GRACE_S, Launch
+from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.hosts.task_host import Host, HostListener, TaskHost
 from connect.cluster.leader.group_membership import GroupMember, GroupMembership, SlotListener
 from connect.cluster.loop.connector_catalog import InstalledConnectors

@@ -16,7 +16,9 @@ from typing import Final
 import structlog
 
 from connect.cluster.herder.task_runs import TaskRuns
-from connect.cluster.hosts.supervisor import KILL_GRACE_S, TICK_S, HostLimits, Launch, Supervisor
+from connect.cluster.hosts.host_pool import HostLimits, Launch
+from connect.cluster.hosts.host_watch import TICK_S
+from connect.cluster.hosts.supervisor import KILL_GRACE_S, Supervisor
 from connect.cluster.leader.connector_runs import ConnectorRuns
 from connect.cluster.leader.fencing import Fencing
 from connect.cluster.leader.overdue_tasks import OverdueTasks

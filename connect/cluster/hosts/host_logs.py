@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from connect.cluster.hosts.supervisor import Launch
+from connect.cluster.hosts.host_pool import Launch
 from connect.cluster.hosts.task_host import Host, HostListener
 from connect.plugins.catalog import Catalog
 from connect.runtime.task.messages import LoggersKnown, Message, SetLogLevel

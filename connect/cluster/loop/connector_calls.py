@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import structlog
 
-from connect.cluster.hosts.supervisor import KILL_GRACE_S, Launch, Post
+from connect.cluster.hosts.host_pool import Launch
+from connect.cluster.hosts.supervisor import KILL_GRACE_S, Post
 from connect.cluster.hosts.task_host import Host
 from connect.runtime.task.messages import Call, CallResult, Message, Method
 

@@ -2,8 +2,10 @@ import itertools
 
 import pytest
 
+from connect.cluster.hosts.host_pool import IDLE_S, SPARE_PAUSE_S, HostLimits
+from connect.cluster.hosts.host_watch import ABORT_TICKS, SILENT_TICKS
 from connect.cluster.hosts.lease import EXIT_CODE, LEASE_OVER
-from connect.cluster.hosts.supervisor import ABORT_TICKS, IDLE_S, SILENT_TICKS, SPARE_PAUSE_S, HostLimits, Supervisor
+from connect.cluster.hosts.supervisor import Supervisor
 from connect.cluster.hosts.suspects import FEW, PROBATION_S
 from connect.cluster.hosts.task_host import CrashReport
 from connect.cluster.loop.connector_calls import ConnectorCalls

@@ -1,0 +1,128 @@
+"""The pool knows which task hosts there are and which one takes a connector's next task; it starts another one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from connect.cluster.hosts.task_host import Host, HostListener
+from connect.runtime.task.messages import Figures, TaskId, WarmUp
+
+IDLE_S: Final = 60.0
+"""A host without tasks is ended after this time."""
+SPARE_PAUSE_S: Final = 5.0
+"""After a host without tasks has died, the next one is not made ready before this."""
+
+Launch = Callable[[str, HostListener], Host]
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """Says how many task hosts there may be and how much memory each may hold (0: any)."""
+
+    hosts: int
+    memory_bytes: int = 0
+
+
+@dataclass(slots=True)
+class HostRuns:
+    """Holds the runs of one host, and what the host said last."""
+
+    isolated_for: str | None
+    runs: dict[int, TaskId] = field(default_factory=dict)
+    overdue_s: dict[int, float] = field(default_factory=dict)
+    idle_since_s: float = 0.0
+    sacrificed: bool = False
+    spoke: bool = False
+    """It is true when the host spoke since the last look."""
+    silent_ticks: int = -1
+    """This counts looks since it spoke; -1: it has yet to begin, and is given the time for that."""
+    figures: Figures = field(default_factory=Figures)
+
+    def remove(self, run: int, now_s: float) -> None:
+        """Forget a run that has ended."""
+        self.runs.pop(run, None)
+        self.overdue_s.pop(run, None)
+        if not self.runs:
+            self.idle_since_s = now_s
+
+
+class HostPool:
+    """Holds the task hosts. Owned by the herder's thread; other threads may read `hosts`."""
+
+    def __init__(self, launch: Launch, most: int, listener: HostListener, clock_s: Callable[[], float]) -> None:
+        """`most`: how many hosts there may be beside those of isolated connectors."""
+        self.hosts: dict[Host, HostRuns] = {}
+        self._launch = launch
+        self._most = most
+        self._listener = listener
+        self._clock_s = clock_s
+        self._numbers = itertools.count(1)
+        self._keeps_ready = False
+        self._ready_again_s = 0.0
+
+    def keep_ready(self, wanted: bool) -> None:
+        """Keep a host there before a task needs it, as far as there may be one more; or keep none any more."""
+        self._keeps_ready = wanted
+        self.make_ready()
+
+    def make_ready(self) -> None:
+        """Start the host that is kept ready, when it is missing and its pause is over."""
+        wanted = self._keeps_ready and self._has_room() and self._idle(self._fitting(None)) is None
+        if wanted and self._clock_s() >= self._ready_again_s:
+            self._launched(None)
+
+    def pause_making_ready(self) -> None:
+        """Wait a while before a host is made ready again, as one without tasks has died."""
+        self._ready_again_s = self._clock_s() + SPARE_PAUSE_S
+
+    def host_of(self, run: int) -> Host | None:
+        """Return the host of a run; None once it has ended."""
+        return next((host for host, tasks in self.hosts.items() if run in tasks.runs), None)
+
+    def host_for(self, connector: str | None) -> Host:
+        """Return the host for a task: that of the connector's own, or, for None, the shared one with the fewest."""
+        fitting = self._fitting(connector)
+        idle = self._idle(fitting)
+        if idle is not None:
+            return idle
+        if connector is None:
+            return self._launched(None) if self._has_room() else min(fitting, key=lambda h: len(self.hosts[h].runs))
+        if fitting:
+            return min(fitting, key=lambda h: len(self.hosts[h].runs))
+        spare = self._idle(self._fitting(None))
+        if spare is None:
+            return self._launched(connector)
+        self.hosts[spare].isolated_for = connector
+        return spare
+
+    def is_unneeded(self, host: Host) -> bool:
+        """Tell if a host without tasks has been there for long enough and is not the one that is kept ready."""
+        tasks = self.hosts[host]
+        idle_s = 0.0 if tasks.isolated_for else IDLE_S
+        return self._clock_s() - tasks.idle_since_s >= idle_s and not self._is_spare(host)
+
+    def end(self, host: Host) -> None:
+        """Let a host go that nobody needs."""
+        del self.hosts[host]
+        host.close()
+
+    def _fitting(self, connector: str | None) -> list[Host]:
+        return [h for h, t in self.hosts.items() if t.isolated_for == connector and not t.sacrificed]
+
+    def _idle(self, hosts: Sequence[Host]) -> Host | None:
+        return next((host for host in hosts if not self.hosts[host].runs), None)
+
+    def _has_room(self) -> bool:
+        return len(self._fitting(None)) < self._most
+
+    def _launched(self, connector: str | None) -> Host:
+        host = self._launch(f"task-host-{next(self._numbers)}", self._listener)
+        self.hosts[host] = HostRuns(connector, idle_since_s=self._clock_s())
+        host.send(WarmUp())
+        return host
+
+    def _is_spare(self, host: Host) -> bool:
+        return self._keeps_ready and self._idle(self._fitting(None)) is host

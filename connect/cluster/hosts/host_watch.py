@@ -1,0 +1,78 @@
+"""Ends task hosts that hang, that say nothing, that hold too much memory, or that nobody needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from connect.cluster.hosts.host_pool import HostPool, HostRuns
+from connect.cluster.hosts.task_host import Host
+
+TICK_S: Final = 0.25
+"""How often the herder calls `tick`."""
+SILENT_TICKS: Final = 16
+"""A host speaks every second; after so many looks without a word, something in it keeps all else from running.
+
+That is 4 s: with the default session timeout the kernel ends such a host after 4.4 s at the least, as it does not look
+at its lease either, and then nobody learns what its threads did.
+"""
+ABORT_TICKS: Final = 4
+"""A host that is told to write its stacks and end gets this long."""
+_logger = structlog.get_logger(__name__)
+
+
+class HostWatch:
+    """Looks at each host from time to time. Owned by the herder's thread."""
+
+    def __init__(self, pool: HostPool, memory_bytes: int, clock_s: Callable[[], float]) -> None:
+        """`memory_bytes`: what a host may hold; 0: any."""
+        self._pool = pool
+        self._memory_bytes = memory_bytes
+        self._clock_s = clock_s
+
+    def tick(self) -> None:
+        """End the hosts that have to end, and make one ready where that is wanted.
+
+        Called every `TICK_S`. Silence is counted in calls, so that a machine without time for either costs no host.
+        """
+        now_s = self._clock_s()
+        for host, tasks in tuple(self._pool.hosts.items()):
+            self._listen(host, tasks)
+            late = [run for run, at_s in tasks.overdue_s.items() if at_s <= now_s]
+            if late and not tasks.sacrificed:
+                self._sacrifice(host, tasks, late)
+            elif tasks.runs:
+                self._check_memory(host)
+            elif self._pool.is_unneeded(host):
+                self._pool.end(host)
+        self._pool.make_ready()
+
+    def _listen(self, host: Host, tasks: HostRuns) -> None:
+        if tasks.spoke:
+            tasks.spoke, tasks.silent_ticks = False, 0
+        elif tasks.silent_ticks >= 0:
+            tasks.silent_ticks += 1
+        if tasks.silent_ticks == SILENT_TICKS:
+            reason = f"was killed: it gave no sign of life for {SILENT_TICKS * TICK_S:g} s"
+            _logger.warning("task_host_silent", host=host.name, pid=host.pid, reason=reason)
+            host.abort(reason)
+        elif tasks.silent_ticks == SILENT_TICKS + ABORT_TICKS:
+            host.kill("was killed: it gave no sign of life")
+
+    def _sacrifice(self, host: Host, tasks: HostRuns, late: list[int]) -> None:
+        names = ", ".join(sorted(str(tasks.runs[run]) for run in late if run in tasks.runs))
+        _logger.warning("task_host_killed", host=host.name, pid=host.pid, reason=f"{names} did not stop in time")
+        tasks.sacrificed = True
+        host.kill(f"was killed because {names} did not stop in time")
+
+    def _check_memory(self, host: Host) -> None:
+        limit = self._memory_bytes
+        used = host.resident_bytes() if limit else 0
+        if used > limit:
+            megabytes = 1024 * 1024
+            host.kill(
+                f"was killed: it held {used // megabytes} MiB of memory, more than task.host.memory.limit="
+                f"{limit // megabytes} allows"
+            )
