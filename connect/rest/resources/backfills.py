@@ -14,6 +14,15 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.rest.jobs.backfill_watch import BackfillWatch
+from connect.rest.resources.own_shapes import (
+    Backfill,
+    BackfillChunk,
+    BackfillLimits,
+    BackfillProgress,
+    BackfillSpec,
+    BackfillVerdict,
+    UnreadableBackfill,
+)
 from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import CONTEXT, context_of, remaining_s
 from connect.rest.server.json_body import read_own_json
@@ -181,14 +190,14 @@ async def _asked(request: web.Request, ask: Callable[[BackfillService], T]) -> T
 
 
 ROUTES = (
-    Route("GET", "/backfills", get_backfills),
-    Route("POST", "/backfills", create_backfill, needs_body=True),
-    Route("GET", "/backfills/{name}", get_backfill),
-    Route("PATCH", "/backfills/{name}/limits", limit_backfill, needs_body=True),
-    Route("GET", "/backfills/{name}/chunks", get_chunks),
-    Route("PUT", "/backfills/{name}/pause", pause_backfill),
-    Route("PUT", "/backfills/{name}/resume", resume_backfill),
-    Route("PUT", "/backfills/{name}/cancel", cancel_backfill),
-    Route("POST", "/backfills/{name}/verify", verify_backfill),
-    Route("POST", "/backfills/{name}/handover", hand_over_backfill, flags=("force",)),
+    Route("GET", "/backfills", get_backfills, answers={200: list[Backfill | UnreadableBackfill]}),
+    Route("POST", "/backfills", create_backfill, body=BackfillSpec, answers={201: Backfill}),
+    Route("GET", "/backfills/{name}", get_backfill, answers={200: BackfillProgress}),
+    Route("PATCH", "/backfills/{name}/limits", limit_backfill, body=BackfillLimits, answers={200: BackfillLimits}),
+    Route("GET", "/backfills/{name}/chunks", get_chunks, answers={200: list[BackfillChunk]}),
+    Route("PUT", "/backfills/{name}/pause", pause_backfill, answers={202: None}),
+    Route("PUT", "/backfills/{name}/resume", resume_backfill, answers={202: None}),
+    Route("PUT", "/backfills/{name}/cancel", cancel_backfill, answers={202: None}),
+    Route("POST", "/backfills/{name}/verify", verify_backfill, answers={200: BackfillVerdict}),
+    Route("POST", "/backfills/{name}/handover", hand_over_backfill, answers={202: None}, flags=("force",)),
 )

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from connect.cluster.model.operations import TargetState
 from connect.rest.resources.notes import notes_of
+from connect.rest.resources.shapes import Status
 from connect.rest.server.answers import empty_answer, json_answer, status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, flag, name_of
@@ -53,9 +54,12 @@ async def _target(request: web.Request, target: TargetState, code: int) -> web.R
 
 
 ROUTES = (
-    Route("GET", "/connectors/{name}/status", status),
-    Route("PUT", "/connectors/{name}/pause", pause),
-    Route("PUT", "/connectors/{name}/resume", resume),
-    Route("PUT", "/connectors/{name}/stop", stop),
-    Route("POST", "/connectors/{name}/restart", restart),
-)
+    Route("GET", "/connectors/{name}/status", status, answers={200: Status}),
+    Route("PUT", "/connectors/{name}/pause", pause, answers={202: None}),
+    Route("PUT", "/connectors/{name}/resume", resume, answers={202: None}),
+    Route("PUT", "/connectors/{name}/stop", stop, answers={204: None}),
+    Route(
+        "POST", "/connectors/{name}/restart", restart, answers={202: Status, 204: None},
+        query={"includeTasks": bool, "onlyFailed": bool},
+    ),
+)  # fmt: skip

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from aiohttp import web
+from pydantic import Field
 
 from connect.cluster.model.operations import NotFoundError, RequestError, Saved
 from connect.rest.resources.checking import ready
 from connect.rest.resources.notes import notes_of_each
 from connect.rest.resources.offsets import initial_offsets, outcome
-from connect.rest.resources.preview import preview
+from connect.rest.resources.preview import DRY_RUN, preview
+from connect.rest.resources.shapes import Config, Connector, CreateConnector, Expanded, Validation
 from connect.rest.server.answers import empty_answer, info_json, json_answer, status_json
 from connect.rest.server.author import who
 from connect.rest.server.config_bounds import check_new_name
@@ -25,6 +27,10 @@ from connect.rest.server.waiting import finished
 
 PATCHING: Final = web.AppKey("patching", WeakValueDictionary[str, asyncio.Lock])
 """One change of a configuration at a time per connector: a PATCH reads what it writes back."""
+NOTES_WANTED: Final = Annotated[
+    bool, Field(description="With each status, what is worth knowing of the configuration.")
+]
+RESET_OFFSETS: Final = {"reset_offsets": Annotated[bool, Field(description="Stop it and forget its offsets, too.")]}
 
 
 async def list_connectors(request: web.Request) -> web.Response:
@@ -154,11 +160,23 @@ def _saved(request: web.Request, saved: Saved) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", "/connectors", list_connectors),
-    Route("POST", "/connectors", create, needs_body=True, flags=["dry_run"]),
-    Route("GET", "/connectors/{name}", get),
-    Route("DELETE", "/connectors/{name}", delete, flags=["reset_offsets"]),
-    Route("GET", "/connectors/{name}/config", get_config),
-    Route("PUT", "/connectors/{name}/config", put_config, needs_body=True, flags=["dry_run"]),
-    Route("PATCH", "/connectors/{name}/config", patch_config, needs_body=True, flags=["dry_run"]),
-)
+    Route(
+        "GET", "/connectors", list_connectors, answers={200: list[str] | dict[str, Expanded]},
+        query={"expand": list[Literal["info", "status"]], "notes": NOTES_WANTED},
+    ),
+    Route(
+        "POST", "/connectors", create, body=CreateConnector, answers={201: Connector, 200: Validation},
+        flags=["dry_run"], query=DRY_RUN,
+    ),
+    Route("GET", "/connectors/{name}", get, answers={200: Connector}),
+    Route("DELETE", "/connectors/{name}", delete, answers={204: None}, flags=["reset_offsets"], query=RESET_OFFSETS),
+    Route("GET", "/connectors/{name}/config", get_config, answers={200: Config}),
+    Route(
+        "PUT", "/connectors/{name}/config", put_config, body=Config,
+        answers={200: Connector | Validation, 201: Connector}, flags=["dry_run"], query=DRY_RUN,
+    ),
+    Route(
+        "PATCH", "/connectors/{name}/config", patch_config, body=dict[str, str | None],
+        answers={200: Connector | Validation}, flags=["dry_run"], query=DRY_RUN,
+    ),
+)  # fmt: skip

@@ -10,7 +10,9 @@ from aiohttp import web
 
 from connect.cluster.model.operations import ConfigVersion, NotFoundError, Rebalance, StateChange
 from connect.rest.resources.checking import ready
-from connect.rest.resources.preview import changes, preview
+from connect.rest.resources.own_shapes import History
+from connect.rest.resources.preview import DRY_RUN, changes, preview
+from connect.rest.resources.shapes import Connector, Validation
 from connect.rest.server.answers import info_json, json_answer
 from connect.rest.server.author import who
 from connect.rest.server.context import context_of
@@ -87,6 +89,9 @@ def _rebalance_json(rebalance: Rebalance) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("GET", "/connectors/{name}/history", get_history),
-    Route("PUT", "/connectors/{name}/rollback/{version}", rollback, flags=["dry_run"]),
-)
+    Route("GET", "/connectors/{name}/history", get_history, answers={200: History}),
+    Route(
+        "PUT", "/connectors/{name}/rollback/{version}", rollback, answers={200: Connector | Validation},
+        flags=["dry_run"], query=DRY_RUN,
+    ),
+)  # fmt: skip

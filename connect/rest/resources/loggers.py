@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from aiohttp import web
 
 from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.rest.resources.shapes import Level, Logger
 from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import read_texts
@@ -59,7 +60,10 @@ def _json(level: LoggerLevel) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("GET", "/admin/loggers", list_loggers, early=True),
-    Route("GET", "/admin/loggers/{logger}", get_logger, early=True),
-    Route("PUT", "/admin/loggers/{logger}", set_logger, needs_body=True),
-)
+    Route("GET", "/admin/loggers", list_loggers, early=True, answers={200: dict[str, Logger]}),
+    Route("GET", "/admin/loggers/{logger}", get_logger, early=True, answers={200: Logger}),
+    Route(
+        "PUT", "/admin/loggers/{logger}", set_logger, body=Level, answers={200: list[str], 204: None},
+        query={"scope": Literal["worker", "cluster"]},
+    ),
+)  # fmt: skip

@@ -66,4 +66,4 @@ def _states(status: ConnectorStatus, worker_id: str) -> ConnectorStates:
     return ConnectorStates(status.connector.state.lower(), Counter(task.state.lower() for task in tasks), here)
 
 
-ROUTES = (Route("GET", "/metrics", scrape, produces=TEXT, early=True),)
+ROUTES = (Route("GET", "/metrics", scrape, produces=TEXT, early=True, answers={200: str}),)

@@ -11,6 +11,7 @@ from aiohttp import web
 from connect.api.plugin import PluginKind
 from connect.cluster.model.operations import PartitionOffset, RequestError
 from connect.plugins.catalog import Catalog
+from connect.rest.resources.shapes import Message, Offsets
 from connect.rest.server.answers import json_answer
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import GivenOffset, read_offsets
@@ -146,7 +147,7 @@ def _message(whole: bool, done: str) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", "/connectors/{name}/offsets", get_offsets),
-    Route("PATCH", "/connectors/{name}/offsets", alter_offsets, needs_body=True),
-    Route("DELETE", "/connectors/{name}/offsets", reset_offsets),
+    Route("GET", "/connectors/{name}/offsets", get_offsets, answers={200: Offsets}),
+    Route("PATCH", "/connectors/{name}/offsets", alter_offsets, body=Offsets, answers={200: Message}),
+    Route("DELETE", "/connectors/{name}/offsets", reset_offsets, answers={200: Message}),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
 
 from aiohttp import web
+from pydantic import Field
 
 from connect.api.plugin import Plugin
 from connect.cluster.model.operations import NotFoundError, RequestError
@@ -13,6 +14,8 @@ from connect.cluster.validation.definitions import all_definitions
 from connect.cluster.validation.versions import parse_versions
 from connect.plugins.catalog import CONNECTORS, LISTED, Catalog
 from connect.rest.resources.checking import checked, restored, with_problems
+from connect.rest.resources.own_shapes import BrokenPlugin
+from connect.rest.resources.shapes import Config, Definition, PluginInfo, Validation
 from connect.rest.server.answers import definition_json, json_answer, plugin_json
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import read_config
@@ -111,8 +114,17 @@ def _same_type(wanted: str, given: str) -> bool:
 
 
 ROUTES = (
-    Route("GET", "/connector-plugins", list_plugins, early=True),
-    Route("GET", "/connector-plugins-broken", list_broken, early=True),
-    Route("GET", "/connector-plugins/{plugin}/config", get_definitions, early=True),
-    Route("PUT", "/connector-plugins/{plugin}/config/validate", validate, needs_body=True),
-)
+    Route(
+        "GET", "/connector-plugins", list_plugins, early=True, answers={200: list[PluginInfo]},
+        query={"connectorsOnly": bool},
+    ),
+    Route("GET", "/connector-plugins-broken", list_broken, early=True, answers={200: list[BrokenPlugin]}),
+    Route(
+        "GET", "/connector-plugins/{plugin}/config", get_definitions, early=True, answers={200: list[Definition]},
+        query={"version": str},
+    ),
+    Route(
+        "PUT", "/connector-plugins/{plugin}/config/validate", validate, body=Config, answers={200: Validation},
+        query={"notes": Annotated[bool, Field(description="Add what is worth knowing.")]},
+    ),
+)  # fmt: skip

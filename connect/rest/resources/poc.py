@@ -10,6 +10,7 @@ from aiohttp import web
 
 from connect.cluster.model.operations import RequestError
 from connect.rest.jobs.evaluation_jobs import EvaluationJobs
+from connect.rest.resources.own_shapes import Evaluation, EvaluationWanted
 from connect.rest.server.answers import json_answer
 from connect.rest.server.config_bounds import check_config, check_new_name
 from connect.rest.server.context import CONTEXT
@@ -96,7 +97,7 @@ async def evaluation_jobs(app: web.Application) -> AsyncIterator[None]:
 
 
 ROUTES = (
-    Route("POST", "/poc", start_evaluation, needs_body=True),
-    Route("GET", "/poc/{id}", get_evaluation),
-    Route("GET", "/poc/{id}/report", get_evaluation_report, produces="text/html"),
+    Route("POST", "/poc", start_evaluation, body=EvaluationWanted, answers={202: Evaluation}),
+    Route("GET", "/poc/{id}", get_evaluation, answers={200: Evaluation}),
+    Route("GET", "/poc/{id}/report", get_evaluation_report, produces="text/html", answers={200: str}),
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from aiohttp import web
+from pydantic import Field
 
 from connect.api.errors import ConnectError
 from connect.cluster.model.operations import NotFoundError, RequestError
@@ -15,6 +16,10 @@ from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.secrets import Secrets
 from connect.rest.server.waiting import WaitTimeoutError, within
 
+DRY_RUN: Final = {
+    "dry_run": Annotated[bool, Field(description="Answer 200 with a Validation, changes and the plan; store nothing.")]
+}
+"""The parameter of routes that `preview` answers."""
 _NOT_PLANNED: Final[dict[str, Any]] = {"tasks": None, "new_topics": None, "plan_error": None}
 """What there is to say of tasks and topics where the configuration has errors."""
 

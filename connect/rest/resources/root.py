@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
+from connect.rest.resources.shapes import Health, Server
 from connect.rest.server.answers import json_answer
 from connect.rest.server.basic_auth import UNKNOWN
 from connect.rest.server.context import RestContext, context_of
@@ -67,4 +68,7 @@ def _said(status: str, message: str) -> dict[str, Any]:
     return {"status": status, "message": message}
 
 
-ROUTES = (Route("GET", "/", root, early=True), Route("GET", "/health", health, early=True))
+ROUTES = (
+    Route("GET", "/", root, early=True, answers={200: Server}),
+    Route("GET", "/health", health, early=True, answers={200: Health, 500: Health, 503: Health}),
+)

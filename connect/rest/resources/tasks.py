@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from connect.cluster.model.operations import NotFoundError
+from connect.rest.resources.shapes import TaskConfig, TaskState
 from connect.rest.server.answers import empty_answer, json_answer, task_status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, name_of, task_of
@@ -45,7 +46,7 @@ async def restart_task(request: web.Request) -> web.Response:
 
 
 ROUTES = (
-    Route("GET", "/connectors/{name}/tasks", list_tasks),
-    Route("GET", "/connectors/{name}/tasks/{task}/status", task_status),
-    Route("POST", "/connectors/{name}/tasks/{task}/restart", restart_task),
+    Route("GET", "/connectors/{name}/tasks", list_tasks, answers={200: list[TaskConfig]}),
+    Route("GET", "/connectors/{name}/tasks/{task}/status", task_status, answers={200: TaskState}),
+    Route("POST", "/connectors/{name}/tasks/{task}/restart", restart_task, answers={204: None}),
 )

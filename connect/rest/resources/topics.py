@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from connect.cluster.model.operations import RequestError
+from connect.rest.resources.shapes import UsedTopics
 from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, name_of
@@ -34,6 +35,6 @@ def _check_tracked(request: web.Request) -> None:
 
 
 ROUTES = (
-    Route("GET", "/connectors/{name}/topics", get_topics),
-    Route("PUT", "/connectors/{name}/topics/reset", reset_topics),
+    Route("GET", "/connectors/{name}/topics", get_topics, answers={200: dict[str, UsedTopics]}),
+    Route("PUT", "/connectors/{name}/topics/reset", reset_topics, answers={202: None}),
 )

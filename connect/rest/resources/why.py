@@ -8,6 +8,7 @@ from aiohttp import web
 
 from connect.client.reasons import reasons
 from connect.rest.resources.notes import notes_of
+from connect.rest.resources.own_shapes import Reason
 from connect.rest.server.answers import json_answer, status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, name_of
@@ -26,4 +27,4 @@ async def why(request: web.Request) -> web.Response:
     return json_answer([asdict(reason) for reason in reasons(status, stored, figures)])
 
 
-ROUTES = (Route("GET", "/connectors/{name}/why", why),)
+ROUTES = (Route("GET", "/connectors/{name}/why", why, answers={200: list[Reason]}),)

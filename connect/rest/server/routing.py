@@ -5,9 +5,9 @@ Kafka Connect (JAX-RS) answers in this order: 404, 405, 415, 406; a trailing sla
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 from urllib.parse import unquote
 
 from aiohttp import hdrs, web
@@ -27,13 +27,19 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Route:
     """One method of one path; `{…}` stands for any one segment.
 
-    `needs_body`: a body must say that it is what the route `consumes`.
+    The types of bodies, answers and parameters are those that the OpenAPI document describes (`rest/openapi.py`). A
+    body must say that it is what the route `consumes`.
     """
 
     method: str
     path: str
     answer: Answer
-    needs_body: bool = False
+    answers: Mapping[int, Any] = field(default_factory=dict)
+    """The type that an answer has by its HTTP status, or None where it has no body."""
+    body: Any = None
+    """The type that the body has, or None where there is none."""
+    query: Mapping[str, Any] = field(default_factory=dict)
+    """The types that the parameters behind the path have."""
     produces: str = JSON
     consumes: str = JSON
     early: bool = False
@@ -131,7 +137,7 @@ def _served(route: Route) -> Answer:
 
 def _check_content_type(request: web.Request, route: Route) -> None:
     given = request.headers.get(hdrs.CONTENT_TYPE)
-    if given is None and not (route.needs_body and request.can_read_body):
+    if given is None and not (route.body is not None and request.can_read_body):
         return
     if given is None or given.partition(";")[0].strip().lower() != route.consumes:
         raise web.HTTPUnsupportedMediaType

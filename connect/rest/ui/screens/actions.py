@@ -107,4 +107,4 @@ def _mark(version: ConfigVersion) -> str:
     return f"{version.version}.{changed_ms}"
 
 
-ROUTES = (Route("POST", "/ui/connector", act, needs_body=True, produces=HTML, consumes=FORM),)
+ROUTES = (Route("POST", "/ui/connector", act, body=dict[str, str], produces=HTML, consumes=FORM),)

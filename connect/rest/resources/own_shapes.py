@@ -1,0 +1,183 @@
+"""The shapes of bodies and answers of the resources that Kafka Connect lacks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from connect.rest.resources.shapes import Changes, Config, Offset, State
+
+
+class Reason(TypedDict):
+    """A sentence that says why a connector or a task stands as it does."""
+
+    about: str
+    text: str
+
+
+class BrokenPlugin(TypedDict):
+    """An entry point that could not be used."""
+
+    name: str
+    value: str
+    error: str
+
+
+class ConfigVersion(TypedDict):
+    """A version of a configuration, and how it differs from the one before."""
+
+    version: int
+    changed_ms: int | None
+    who: str | None
+    config: Config
+    changes: Changes | None
+
+
+class StateChange(TypedDict):
+    """A state that a task had from a moment on; where `task` is null, the connector had it."""
+
+    task: int | None
+    state: State
+    worker_id: str
+    trace: str | None
+    changed_ms: int
+
+
+class Rebalance(TypedDict):
+    """The workers that were there from a moment on."""
+
+    generation: int
+    leader: str
+    workers: list[str]
+    changed_ms: int
+
+
+class History(TypedDict):
+    """What was with a connector, oldest first."""
+
+    name: str
+    configs: list[ConfigVersion]
+    states: list[StateChange]
+    rebalances: list[Rebalance]
+
+
+class EvaluatedConnector(TypedDict):
+    """A connector that is to be tried."""
+
+    name: str
+    config: Config
+
+
+class EvaluationWanted(TypedDict):
+    """A request that names the connectors that are to be tried."""
+
+    connectors: list[EvaluatedConnector]
+    options: NotRequired[
+        Annotated[
+            dict[str, Any],
+            Field(description="sample_rows, duration_s, crashes, budget_rows, seed, show_values."),
+        ]
+    ]
+
+
+class Evaluation(TypedDict):
+    """An evaluation that runs or has ended, with its result."""
+
+    id: str
+    state: Literal["RUNNING", "DONE", "FAILED"]
+    progress: list[str]
+    error: str | None
+    result: Annotated[dict[str, Any] | None, Field(description="As `connect poc --json` writes it.")]
+
+
+BackfillSpec = Annotated[dict[str, Any], Field(description="A backfill's spec, as in configs/backfill/.")]
+
+
+class Backfill(TypedDict):
+    """A backfill job that is stored."""
+
+    name: str
+    spec: BackfillSpec
+    state: Literal["PLANNED", "RUNNING", "PAUSED", "FAILED", "CANCELLED", "COPIED", "DONE"]
+    chunks: int
+    rows: Annotated[int, Field(description="As the source estimated them when the job was planned.")]
+    size_bytes: int
+    following: list[Offset]
+    statements: list[str]
+    warnings: list[str]
+    created_ms: int
+    updated_ms: int
+    error: str | None
+    worker: Annotated[str, Field(description="Which worker runs it, or ran it last; empty: a command.")]
+    runs_here: Annotated[bool, Field(description="A process of the worker that answers runs it.")]
+
+
+class UnreadableBackfill(TypedDict):
+    """A job that this worker cannot read, and why."""
+
+    name: str
+    unreadable: str
+
+
+class BackfillLimits(TypedDict):
+    """How fast a job may go, and when."""
+
+    max_rows_per_second: NotRequired[Annotated[int, Field(description="Over all lanes; 0: no limit")]]
+    max_bytes_per_second: NotRequired[Annotated[int, Field(description="Over all lanes; 0: no limit")]]
+    window: NotRequired[Annotated[str, Field(description="When chunks may be begun, as 22:00-06:00 Europe/Berlin")]]
+    max_active_sessions: NotRequired[Annotated[int, Field(description="Of the source; 0: no limit")]]
+    max_replica_lag: NotRequired[
+        Annotated[float, Field(description="Of the source's replicas, in seconds; 0: no limit")]
+    ]
+    source_connections: NotRequired[Annotated[int, Field(description="Of all lanes to the source; 0: no limit")]]
+
+
+class Copied(TypedDict):
+    """How far a job is."""
+
+    state: str | None
+    error: NotRequired[str | None]
+    chunks: int
+    chunks_done: int
+    rows: int
+    rows_done: int
+    size_bytes: NotRequired[int]
+    lanes: NotRequired[int]
+    rows_per_second: NotRequired[float]
+    eta_s: NotRequired[float | None]
+    silent_s: NotRequired[float | None]
+
+
+class BackfillProgress(Backfill):
+    """A job, how far it is, and the limits that count now."""
+
+    progress: Copied
+    limits: BackfillLimits
+
+
+class BackfillChunk(TypedDict):
+    """A chunk that a job has copied or will copy."""
+
+    id: str
+    planned_rows: int
+    done: bool
+    read: int
+    rows: int
+    size_bytes: int
+
+
+class BackfillVerdict(TypedDict):
+    """What was found when a job's rows were read again."""
+
+    job: str
+    good: bool
+    missing: int
+    twice: int
+    changed: list[str]
+    unfinished: list[str]
+    sample: float
+    looked_at: int
+    keys: dict[str, Any] | None
+    chunks: list[dict[str, Any]]
