@@ -142,6 +142,14 @@ class Mode(ABC):
                 "partitions and topics made anew. Where producers' clocks differ by more than the time between two "
                 "records of a key, name a field such as a version.",
             )
+        in_values = [str(path) for path in rules.order_by if path.root is Root.VALUE]
+        if rules.fields and in_values and rules.deletes not in {Deletes.IGNORE, Deletes.REFUSE}:
+            yield ConfigProblem(
+                "dedup.order.by",
+                f"A tombstone has no {', '.join(in_values)}: where its key has no such field either, nothing says "
+                "which records it comes after, and it is a bad record that deletes nothing. Leave dedup.order.by out "
+                "for Kafka's time, mark deletes by a field (dedup.delete=FIELD=VALUE), or set dedup.delete=ignore.",
+            )
         named = {path.root for path in rules.fields}
         if {Root.OFFSET, Root.TOPIC} <= named and Root.TOPIC_ID not in named:
             yield ConfigProblem(

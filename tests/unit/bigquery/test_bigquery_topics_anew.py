@@ -144,5 +144,8 @@ def notes(found: BigQuerySinkConfig) -> str:
 def test_validation_notes_where_an_order_is_not_known():
     assert "a key that moves to another partition" in notes(upserts(dedup__order__by="__offset"))
     assert "producers' clocks" in notes(upserts())
+    by_version = {"order_by": "version"}
+    assert "A tombstone has no version" in notes(config(**by_version))
+    assert "A tombstone" not in notes(config(**by_version, delete="ignore")) + notes(config())
     assert "dedup.fields=__topic_id" in notes(config(fields="__topic,__partition,__offset", keep="first"))
     assert "__topic_id" not in notes(config(fields="__topic_id,__partition,__offset", keep="first"))
