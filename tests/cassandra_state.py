@@ -18,9 +18,9 @@ NEVER = -(2**63)
 
 @dataclass
 class _Cell:
-    """The newest write: time, then removal before value, then the greater value."""
+    """The newest write: time, then removal, then the value that expires, the last one, then the greater value."""
 
-    order: tuple[int, bool, str]
+    order: tuple[int, bool, int, str]
     value: Any
     expires_s: int | None
 
@@ -139,7 +139,7 @@ class TableState:
         now_s = time.time()
         found: dict[str, Any] = {}
         for (name, path), cell in sorted(row.cells.items(), key=lambda item: _path_order(self._kinds, item[0])):
-            written_us, removed, _ = cell.order
+            written_us, removed, *_ = cell.order
             if written_us <= max(deleted_us, row.cleared_us[name]) or removed:
                 continue
             if cell.expires_s is not None and cell.expires_s <= now_s:
@@ -157,7 +157,9 @@ class TableState:
             case "set":
                 found.setdefault(name, []).append(json.loads(path))
             case "map" | "udt":
-                found.setdefault(name, {})[json.loads(path)] = value
+                key = json.loads(path)
+                # Python holds -0.0 and 0.0 for one key.
+                found.setdefault(name, {})[path if isinstance(key, float) else key] = value
 
     def _inside(self, clustering: Mapping[str, Any], bounds: Mapping[str, Any]) -> bool:
         key = [clustering[name] for name in self._clustering]
@@ -174,7 +176,7 @@ class TableState:
 
 def _write(row: _Row, place: tuple[str, str], change: Mapping[str, Any], value: Any, *, removed: bool) -> None:
     expires_s = None if removed else change.get("local_deletion_s")
-    order = (change["writetime_us"], removed, json.dumps(value, sort_keys=True))
+    order = (change["writetime_us"], removed, expires_s or 0, json.dumps(value, sort_keys=True))
     before = row.cells.get(place)
     if before is None or order >= before.order:
         row.cells[place] = _Cell(order, value, expires_s)
