@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from connect.api.errors import ConfigProblem
 from connectors.s3.aiven.config import AivenS3SinkConfig
-from connectors.s3.aiven.envelope import JsonEnvelope, PlainFields, StructEnvelope
 from connectors.s3.aiven.template import TemplateLayout, TemplatePartitioner
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.rotation import Rotation
 from connectors.s3.files.schedule import Schedule
 from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.envelope import JsonEnvelope, PlainFields, StructEnvelope
 from connectors.s3.formats.file_format import Format
 from connectors.s3.formats.text import ARRAY, LINES
 from connectors.s3.settings.bucket_config import BucketConfig
