@@ -21,7 +21,8 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connect.tools.services import SeaweedS3Service
 from connect.tools.services.s3 import S3Endpoint
-from connectors.s3.settings.classes import FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import FIELD_PARTITIONER
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkTask

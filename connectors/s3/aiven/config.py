@@ -28,7 +28,9 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
 from connectors.s3.aiven.template import Template
-from connectors.s3.settings.classes import AVRO_FORMAT, DEFAULT_CREDENTIALS, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.formats.compression import Compression
+from connectors.s3.formats.format_specs import FormatSpec, aiven_formats
+from connectors.s3.settings.classes import DEFAULT_CREDENTIALS
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.limits import credentials_class, timezone_name
 
@@ -44,8 +46,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "aws.s3.backoff.max.delay.ms": "The first wait doubles within s3.request.timeout.ms.",
     "kafka.retry.backoff.ms": "The framework backs off inside errors.retry.timeout.",
 }
-_ENDINGS: Final = {"none": "", "gzip": ".gz", "snappy": ".snappy", "zstd": ".zst"}
-_AVRO_CODECS: Final = {"none": "null", "gzip": "deflate", "snappy": "snappy", "zstd": "zstandard"}
 FIELDS: Final = ("key", "value", "offset", "timestamp", "headers")
 _ROWS_MAX: Final = 2**31 - 1
 _ROLE: Final = "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"
@@ -115,7 +115,7 @@ class AivenS3SinkConfig(ConnectorConfig):
         "file.name.timestamp.source", "wallclock", doc="Time in names: now, or that of Kafka's record. By wallclock a "
         "restart can write a record twice, below another name.", group="File",
     )  # fmt: skip
-    output_type: Annotated[String, one_of("csv", "json", "jsonl", "avro", "parquet", ignore_case=True)] = key(
+    output_type: Annotated[String, one_of(*aiven_formats(), ignore_case=True)] = key(
         "format.output.type", "csv", doc="Format of the objects.", group="Format"
     )
     fields: Annotated[ListOf, one_of(*FIELDS)] = key(
@@ -163,15 +163,17 @@ class AivenS3SinkConfig(ConnectorConfig):
         """The names of objects, endings included."""
         if self.template:
             return Template.of(self.template)
-        inner = ".avro" if self.output_type.lower() == "avro" else ""
-        ending = inner + _ENDINGS[self.compression.lower()]
+        ending = self.format_spec.aiven_ending + Compression(self.compression.lower()).extension
         # Without a template names are as they were before there were any, with padded offsets.
         return Template.of(f"{self.prefix}{{{{topic}}}}-{{{{partition}}}}-{{{{start_offset:padding=true}}}}{ending}")
 
+    @property
+    def format_spec(self) -> FormatSpec:
+        """Return the format of the objects."""
+        return aiven_formats()[self.output_type.lower()]
+
     def settings(self) -> S3SinkConfig:
         """The settings of this sink that do the same, as far as it has such."""
-        kind, compression = self.output_type.lower(), self.compression.lower()
-        formats = {"avro": AVRO_FORMAT, "parquet": PARQUET_FORMAT}
         role = {
             "s3.credentials.provider.class": _ROLE, "s3.credentials.provider.sts.role.arn": self.role_arn,
             "s3.credentials.provider.sts.role.session.name": self.role_session_name,
@@ -185,8 +187,8 @@ class AivenS3SinkConfig(ConnectorConfig):
             "aws.secret.access.key": self.secret_access_key.get_secret_value(),
             "s3.credentials.provider.class": self.credentials_provider, **(role if self.role_arn else {}),
             "s3.ssea.name": self.sse, "s3.part.retries": str(self.retries), "s3.retry.backoff.ms": str(self.backoff_ms),
-            "format.class": formats.get(kind, JSON_FORMAT),
-            "parquet.codec": compression, "avro.codec": _AVRO_CODECS[compression],
+            "format.class": self.format_spec.class_name,
+            **self.format_spec.aiven_settings(self.compression.lower()),
             "flush.size": str(self.max_records or _ROWS_MAX), "timezone": self.timezone,
             "timestamp.extractor": "Wallclock" if self.timestamp_source.lower() == "wallclock" else "Record",
         })  # fmt: skip

@@ -12,11 +12,9 @@ from connectors.s3.files.intake import Intake
 from connectors.s3.files.rotation import Rotation
 from connectors.s3.files.schedule import Schedule
 from connectors.s3.formats.compression import Compression
-from connectors.s3.formats.envelope import JsonEnvelope, PlainFields, StructEnvelope
-from connectors.s3.formats.file_format import Format
-from connectors.s3.formats.text import ARRAY, LINES
+from connectors.s3.formats.format_specs import Envelope
 from connectors.s3.settings.bucket_config import BucketConfig
-from connectors.s3.sink.build import ConfluentPlan, WritesAvro, extractor_of
+from connectors.s3.sink.build import ConfluentPlan, WritesAvro, extractor_of, format_settings_of
 
 
 class AivenPlan:
@@ -49,8 +47,11 @@ class AivenPlan:
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
         """What decides how a batch is written, and where."""
-        base, template = self._base.intake(now_ms, avro), self._config.parsed_template
-        file_format = self._format(base.format)
+        config = self._config
+        base, template = self._base.intake(now_ms, avro), config.parsed_template
+        is_base64, compression = config.value_encoding.lower() == "base64", Compression(config.compression.lower())
+        envelope = Envelope(config.fields, config.envelope, is_base64, compression)
+        file_format = config.format_spec.aiven_writer(envelope, format_settings_of(self._settings, avro))
         zone, extractor = self._settings.timezone or "UTC", extractor_of(self._settings, now_ms)
         return replace(
             base,
@@ -66,12 +67,3 @@ class AivenPlan:
     def weaknesses(self) -> Iterator[ConfigProblem]:
         """Where a record can be written twice."""
         yield from self._config.notes()
-
-    def _format(self, inner: Format) -> Format:
-        config = self._config
-        kind, compression = config.output_type.lower(), Compression(config.compression.lower())
-        if kind == "csv":
-            return PlainFields(config.fields, config.value_encoding.lower() == "base64", compression)
-        if kind in {"json", "jsonl"}:
-            return JsonEnvelope(config.fields, config.envelope, ARRAY if kind == "json" else LINES, compression)
-        return StructEnvelope(inner, config.fields, config.envelope)

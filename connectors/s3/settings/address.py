@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from connect.api.errors import ConfigError
 from connect.api.optional.address import Addressed
-from connectors.s3.settings.classes import PARQUET_FORMAT
+from connectors.s3.formats.format_specs import PARQUET_FORMAT
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:

@@ -1,18 +1,11 @@
-"""Names that other modules and configurations share: Confluent's class names of formats and partitioners."""
+"""Declares names that modules and configurations share: class names of partitioners and storages."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_FORMAT = "io.confluent.connect.s3.format."
-PARQUET_FORMAT: Final = f"{_FORMAT}parquet.ParquetFormat"
-JSON_FORMAT: Final = f"{_FORMAT}json.JsonFormat"
-AVRO_FORMAT: Final = f"{_FORMAT}avro.AvroFormat"
-BYTES_FORMAT: Final = f"{_FORMAT}bytearray.ByteArrayFormat"
-JSON_ARRAY_FORMAT: Final = "connect.s3.JsonArrayFormat"
-CSV_FORMAT: Final = "connect.s3.CsvFormat"
-"""These two are ours."""
-FORMATS: Final = (PARQUET_FORMAT, AVRO_FORMAT, JSON_FORMAT, BYTES_FORMAT, JSON_ARRAY_FORMAT, CSV_FORMAT)
+from connectors.s3.formats.format_specs import FORMATS
+
 _PARTITIONER = "io.confluent.connect.storage.partitioner."
 DEFAULT_PARTITIONER: Final = f"{_PARTITIONER}DefaultPartitioner"
 FIELD_PARTITIONER: Final = f"{_PARTITIONER}FieldPartitioner"

@@ -23,8 +23,8 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connectors.s3.formats.format_specs import AVRO_FORMAT, FORMATS, PARQUET_FORMAT, FormatSpec
 from connectors.s3.settings.bucket_config import BucketConfig
-from connectors.s3.settings.classes import AVRO_FORMAT, FORMATS, PARQUET_FORMAT
 from connectors.s3.settings.limits import any_package, one_class
 
 
@@ -35,12 +35,12 @@ class FormatConfig(BucketConfig):
         ClassName,
         BeforeValidator(any_package),
         one_class(*FORMATS),
-        OneOf(FORMATS),
+        OneOf(tuple(FORMATS)),
     ] = key("format.class", doc="Format of the objects.", importance="high", group="Format")
-    parquet_codec: Annotated[String, one_of("none", "gzip", "snappy", "lz4", "zstd")] = key(
+    parquet_codec: Annotated[String, one_of(*FORMATS[PARQUET_FORMAT].codecs)] = key(
         "parquet.codec", "snappy", doc="Compression inside Parquet files; part of the file name.", group="Format"
     )
-    avro_codec: Annotated[String, one_of("null", "deflate", "snappy", "bzip2", "xz", "zstandard")] = key(
+    avro_codec: Annotated[String, one_of(*FORMATS[AVRO_FORMAT].codecs)] = key(
         "avro.codec", "null", doc="Compression inside Avro files; no part of the file name.", group="Format"
     )
     enhanced_avro: Boolean = key(
@@ -55,7 +55,7 @@ class FormatConfig(BucketConfig):
         "allow.optional.map.keys", False, doc="Avro files: maps with optional keys of text are maps, not arrays of "
         "entries.", importance="low", group="Format",
     )  # fmt: skip
-    compression_type: Annotated[String, one_of("none", "gzip", "zstd")] = key(
+    compression_type: Annotated[String, one_of(*FormatSpec.codecs)] = key(
         "s3.compression.type", "none", doc="Compression of JSON and byte files; zstd is ours.", group="Format"
     )
     compression_level: Annotated[Int, between(-1, 9)] = key(
@@ -89,15 +89,15 @@ class FormatConfig(BucketConfig):
         "store.kafka.keys", False, doc="Store each record's key too, in a file NAME.keys.EXTENSION beside that of the "
         "values; a record without a key is a bad row.", group="Format",
     )  # fmt: skip
-    keys_format: Annotated[ClassName, BeforeValidator(any_package), one_class(*FORMATS), OneOf(FORMATS)] = key(
+    keys_format: Annotated[ClassName, BeforeValidator(any_package), one_class(*FORMATS), OneOf(tuple(FORMATS))] = key(
         "keys.format.class", AVRO_FORMAT, doc="Format of the keys.", importance="low", group="Format"
     )
     store_headers: Boolean = key(
         "store.kafka.headers", False, doc="Store each record's headers too, as texts, in a file "
         "NAME.headers.EXTENSION; a record without headers is a bad row.", group="Format",
     )  # fmt: skip
-    headers_format: Annotated[ClassName, BeforeValidator(any_package), one_class(*FORMATS), OneOf(FORMATS)] = key(
-        "headers.format.class", AVRO_FORMAT, doc="Format of the headers.", importance="low", group="Format"
+    headers_format: Annotated[ClassName, BeforeValidator(any_package), one_class(*FORMATS), OneOf(tuple(FORMATS))] = (
+        key("headers.format.class", AVRO_FORMAT, doc="Format of the headers.", importance="low", group="Format")
     )
     schema_compatibility: Annotated[
         String, one_of("NONE", "BACKWARD", "FORWARD", "FULL", "MERGE", ignore_case=True)
@@ -125,15 +125,15 @@ class FormatConfig(BucketConfig):
 
     def format_problems(self) -> Iterator[ConfigProblem]:
         """Yield what is wrong between keys of this group."""
-        own = {PARQUET_FORMAT: "parquet.codec", AVRO_FORMAT: "avro.codec"}.get(self.format_class)
-        if own is not None and self.compression_type != "none":
-            yield ConfigProblem("s3.compression.type", f"s3.compression.type is for text and byte files; use {own}.")
+        spec, name = FORMATS[self.format_class], FormatSpec.codec_key
+        if spec.codec_key != name and self.compression_type != "none":
+            yield ConfigProblem(name, f"{name} is for text and byte files; use {spec.codec_key}.")
         if self.writes_tombstones and not self.store_keys:
             yield ConfigProblem(
                 "behavior.on.null.values",
                 "behavior.on.null.values=write stores the keys of such records; set store.kafka.keys=true.",
             )
-        if self.schema_compatibility.upper() == "MERGE" and self.format_class == AVRO_FORMAT:
+        if self.schema_compatibility.upper() == "MERGE" and spec.has_one_schema:
             yield ConfigProblem(
                 "schema.compatibility", "An Avro file has one schema; schema.compatibility=MERGE is for other formats."
             )

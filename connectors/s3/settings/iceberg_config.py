@@ -13,7 +13,8 @@ from connect.api.config import Boolean, Password, String, key, non_empty, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
-from connectors.s3.settings.classes import DEFAULT_CREDENTIALS, HDFS_STORAGE, PARQUET_FORMAT, known_class, simple_name
+from connectors.s3.formats.format_specs import FORMATS, PARQUET_FORMAT
+from connectors.s3.settings.classes import DEFAULT_CREDENTIALS, HDFS_STORAGE, known_class, simple_name
 from connectors.s3.settings.credentials import ANONYMOUS, ROLE, STATIC
 from connectors.s3.settings.format_config import FormatConfig
 from connectors.s3.settings.partition_by import PartitionField, parse_partition_by
@@ -102,7 +103,7 @@ class IcebergConfig(FormatConfig):
             return
         if self.storage_class == HDFS_STORAGE:
             yield ConfigProblem("table.format", "The client of Iceberg tables does not write to HDFS.")
-        if self.format_class != PARQUET_FORMAT:
+        if not FORMATS[self.format_class].fits_iceberg:
             yield ConfigProblem("format.class", f"The files of Iceberg tables are Parquet: use {PARQUET_FORMAT}.")
         yield from self._catalog_problems()
         if self.schema_compatibility.upper() != "NONE":

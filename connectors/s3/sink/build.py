@@ -14,15 +14,12 @@ from connectors.s3.files.each_path import EachPath
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.rotation import Rotation, Rules
 from connectors.s3.files.schedule import Schedule
-from connectors.s3.formats.avro import AvroFormat, AvroMerger
 from connectors.s3.formats.compatibility import COMPATIBILITIES
 from connectors.s3.formats.compression import Compression
-from connectors.s3.formats.csv import CsvFormat, CsvMerger
 from connectors.s3.formats.file_format import Format, Merger
+from connectors.s3.formats.format_specs import FORMATS, FormatSettings
 from connectors.s3.formats.key_header_files import HeaderSide, KeySide, Side, Strand, StrandsFormat
-from connectors.s3.formats.parquet import ParquetFormat, ParquetMerger
 from connectors.s3.formats.shape import Shape
-from connectors.s3.formats.text import ARRAY, LINES, BytesFormat, Frame, JsonArrayFormat, JsonFormat, TextMerger
 from connectors.s3.paths.layout import Layout
 from connectors.s3.paths.partitioners import (
     DefaultPartitioner,
@@ -37,17 +34,11 @@ from connectors.s3.paths.path_format import PathFormat
 from connectors.s3.paths.timestamps import FieldTime, RecordTime, TimestampExtractor, Wallclock
 from connectors.s3.settings.bucket_config import BucketConfig
 from connectors.s3.settings.classes import (
-    AVRO_FORMAT,
-    BYTES_FORMAT,
-    CSV_FORMAT,
     DAILY_PARTITIONER,
     DEFAULT_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
     HOURLY_PARTITIONER,
-    JSON_ARRAY_FORMAT,
-    JSON_FORMAT,
-    PARQUET_FORMAT,
 )
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.bulk_layout import BulkLayout
@@ -127,8 +118,9 @@ class ConfluentPlan:
 
 def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
     """What decides how a batch is written, and where."""
-    extractor, beside = extractor_of(config, now_ms), _beside(config, avro)
-    values = _one_format(config, config.format_class, avro)
+    settings = format_settings_of(config, avro)
+    extractor, beside = extractor_of(config, now_ms), _beside(config, settings)
+    values = FORMATS[config.format_class].writer(settings)
     file_format: Format = StrandsFormat(values, beside, config.writes_tombstones) if beside else values
     return Intake(
         format=file_format,
@@ -198,51 +190,42 @@ class MergerPlan:
 
 def merger_plan_of(config: S3SinkConfig) -> MergerPlan:
     """Return the merger, extension and content type that format.class asks for."""
-    compression = Compression(config.compression_type, config.compression_level)
-    mergers: Mapping[str, Callable[[], Merger]] = {
-        PARQUET_FORMAT: lambda: ParquetMerger(config.parquet_codec),
-        AVRO_FORMAT: AvroMerger,
-        BYTES_FORMAT: lambda: TextMerger(Frame(), compression),
-        JSON_FORMAT: lambda: TextMerger(LINES, compression),
-        JSON_ARRAY_FORMAT: lambda: TextMerger(ARRAY, compression),
-        CSV_FORMAT: lambda: CsvMerger(compression),
-    }
-    values = _one_format(config, config.format_class, _no_values)
-    return MergerPlan(values.extension, values.content_type, mergers[config.format_class])
+    spec, settings = FORMATS[config.format_class], format_settings_of(config)
+    values = spec.writer(settings)
+    return MergerPlan(values.extension, values.content_type, lambda: spec.merger(settings))
 
 
 def _no_values(schema: Schema, properties: Mapping[str, str]) -> AvroValues:  # noqa: ARG001 - as WritesAvro
-    raise AssertionError("objects are joined without a look at their values")
+    raise AssertionError("objects are joined and read without what encodes values")
+
+
+def format_settings_of(config: S3SinkConfig, avro: WritesAvro = _no_values) -> FormatSettings:
+    """Return the settings of formats; without `avro` nothing is encoded by them."""
+    return FormatSettings(
+        compression=Compression(config.compression_type, config.compression_level),
+        parquet_codec=config.parquet_codec,
+        avro_codec=config.avro_codec,
+        avro_values=lambda schema: avro(schema, config.avro_properties),
+        numeric_decimals=config.json_decimal_format.upper() == "NUMERIC",
+        bytes_extension=config.bytes_extension,
+        bytes_separator=("\n" if config.bytes_separator is None else config.bytes_separator).encode(),
+    )
 
 
 def _or_none(value: int) -> int | None:
     return None if value == -1 else value
 
 
-def _beside(config: S3SinkConfig, avro: WritesAvro) -> Sequence[Strand]:
+def _beside(config: S3SinkConfig, settings: FormatSettings) -> Sequence[Strand]:
     """Return the strands that are stored beside values, in the order in which their files are created."""
-    keys = [_strand(config, KeySide(), config.keys_format, avro)] if config.store_keys else []
-    headers = [_strand(config, HeaderSide(), config.headers_format, avro)] if config.store_headers else []
+    keys = [_strand(KeySide(), config.keys_format, settings)] if config.store_keys else []
+    headers = [_strand(HeaderSide(), config.headers_format, settings)] if config.store_headers else []
     return [*keys, *headers]
 
 
-def _strand(config: S3SinkConfig, side: Side, class_name: str, avro: WritesAvro) -> Strand:
-    return Strand(side, _one_format(config, class_name, avro), class_name == PARQUET_FORMAT)
-
-
-def _one_format(config: S3SinkConfig, class_name: str, avro: WritesAvro) -> Format:
-    compression = Compression(config.compression_type, config.compression_level)
-    lines = JsonFormat(compression, config.json_decimal_format.upper() == "NUMERIC")
-    separator = "\n" if config.bytes_separator is None else config.bytes_separator
-    formats: Mapping[str, Callable[[], Format]] = {
-        PARQUET_FORMAT: lambda: ParquetFormat(config.parquet_codec),
-        AVRO_FORMAT: lambda: AvroFormat(config.avro_codec, lambda schema: avro(schema, config.avro_properties)),
-        BYTES_FORMAT: lambda: BytesFormat(config.bytes_extension, separator.encode(), compression),
-        JSON_FORMAT: lambda: lines,
-        JSON_ARRAY_FORMAT: lambda: JsonArrayFormat(lines),
-        CSV_FORMAT: lambda: CsvFormat(compression),
-    }
-    return formats[class_name]()
+def _strand(side: Side, class_name: str, settings: FormatSettings) -> Strand:
+    spec = FORMATS[class_name]
+    return Strand(side, spec.writer(settings), spec.holds_structs_alone)
 
 
 def _shape_of(config: S3SinkConfig) -> Shape:

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Final
 
-from connect.api.errors import ConnectError
 from connect.lib.deadline import Deadline
-from connectors.s3.formats.compression import Compression
-from connectors.s3.settings.classes import (
-    AVRO_FORMAT,
-    BYTES_FORMAT,
-    CSV_FORMAT,
-    FOLDER_STORAGES,
-    JSON_ARRAY_FORMAT,
-    PARQUET_FORMAT,
-)
+from connectors.s3.formats.format_specs import FORMATS
+from connectors.s3.settings.classes import FOLDER_STORAGES
 from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.sink.build import format_settings_of
 from connectors.s3.stores.clients import open_store
 from connectors.s3.stores.store import Bucket
 
 _BESIDE: Final = re.compile(r"\.(keys|headers)\.[a-z.]+$")
 """This matches the keys of objects stored beside values, which have no rows of their own."""
-Reader = Callable[[bytes], Iterator[bytes]]
 
 
 class TrialObjects:
@@ -55,22 +45,21 @@ class TrialObjects:
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
         """Yield the rows of all objects of values."""
-        read = _reader(self._config)
+        read = FORMATS[self._config.format_class].reader(format_settings_of(self._config))
         with closing(Bucket(self._config)) as bucket:
             for key in (key for key in self._keys(bucket, deadline) if not _BESIDE.search(key)):
                 yield from read(bucket.content(key, deadline) or b"")
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """As the newest Parquet file of each topic tells them; other files name no types."""
-        import pyarrow.parquet as pq
-
+        """Return the types as the newest file of each topic tells them; none where files name no types."""
         found: dict[str, str] = {}
-        if self._config.format_class == PARQUET_FORMAT:
+        spec = FORMATS[self._config.format_class]
+        if spec.names_types:
             with closing(Bucket(self._config)) as bucket:
                 for key in (key for key in self._keys(bucket, deadline) if not _BESIDE.search(key)):
                     topic = key.removeprefix(self._folder).split(self._config.directory_delim)[1]
-                    schema = pq.read_schema(io.BytesIO(bucket.content(key, deadline) or b""))
-                    found |= {f"{topic}.{field.name}": str(field.type) for field in schema}
+                    types = spec.column_types(bucket.content(key, deadline) or b"")
+                    found |= {f"{topic}.{name}": kind for name, kind in types.items()}
         return found
 
     def remove(self, deadline: Deadline) -> None:
@@ -84,54 +73,3 @@ class TrialObjects:
         start = self._folder + self._config.directory_delim
         found = bucket.objects(start.rpartition("/")[0], deadline)
         return [one.key for one in found if one.key.startswith(start)]
-
-
-def _reader(config: S3SinkConfig) -> Reader:
-    if config.format_class == PARQUET_FORMAT:
-        return _parquet_rows
-    if config.format_class == AVRO_FORMAT:
-        return _avro_rows
-    compression = Compression(config.compression_type, config.compression_level)
-    if config.format_class == JSON_ARRAY_FORMAT:
-        return lambda data: _array_rows(data, compression)
-    if config.format_class == CSV_FORMAT:
-        return lambda data: _csv_rows(data, compression)
-    is_bytes = config.format_class == BYTES_FORMAT
-    separator = b"\n" if not is_bytes or config.bytes_separator is None else config.bytes_separator.encode()
-    if not separator:
-        raise ConnectError("Values without a separator cannot be told apart.", key="format.bytearray.separator")
-    return lambda data: _text_rows(data, compression, separator)
-
-
-def _text_rows(data: bytes, compression: Compression, separator: bytes) -> Iterator[bytes]:
-    import pyarrow as pa
-
-    yield from compression.unpacked(pa.py_buffer(data)).split(separator)[:-1]
-
-
-def _array_rows(data: bytes, compression: Compression) -> Iterator[bytes]:
-    import orjson
-    import pyarrow as pa
-
-    yield from (orjson.dumps(row) for row in orjson.loads(compression.unpacked(pa.py_buffer(data))))
-
-
-def _csv_rows(data: bytes, compression: Compression) -> Iterator[bytes]:
-    import pyarrow as pa
-
-    lines = csv.reader(io.StringIO(compression.unpacked(pa.py_buffer(data)).decode(), newline=""))
-    next(lines, None)
-    yield from (repr(line).encode() for line in lines)
-
-
-def _parquet_rows(data: bytes) -> Iterator[bytes]:
-    import pyarrow.parquet as pq
-
-    for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches():
-        yield from (repr(row).encode() for row in batch.to_pylist())
-
-
-def _avro_rows(data: bytes) -> Iterator[bytes]:
-    import fastavro
-
-    yield from (repr(row).encode() for row in fastavro.reader(io.BytesIO(data)))

@@ -18,10 +18,11 @@ from connect.api.errors import RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
+from connectors.s3.formats.format_specs import PARQUET_FORMAT
 from connectors.s3.iceberg.sink import IcebergSinkTask
 from connectors.s3.iceberg.snapshots import write_rows
 from connectors.s3.iceberg.witnesses import told_by
-from connectors.s3.settings.classes import LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.settings.classes import LOCAL_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 
 SCHEMA = s.struct({"n": s.INT64, "p": s.INT32})

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from connect.api.records import TopicPartition
-from connectors.s3.settings.classes import BYTES_FORMAT
+from connectors.s3.formats.format_specs import BYTES_FORMAT
 from connectors.s3.settings.config import S3SinkConfig
 
 Server = TypeVar("Server", bound=ThreadingHTTPServer)

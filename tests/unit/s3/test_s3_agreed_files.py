@@ -12,7 +12,7 @@ from s3_task_runs import TaskRun, batch
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column
-from connectors.s3.settings.classes import JSON_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT
 
 SETTINGS = {"format_class": JSON_FORMAT, "store_kafka_keys": "true", "flush_size": "1000"}
 

@@ -19,7 +19,7 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.formats.avro import AvroFormat
 from connectors.s3.formats.avro_codecs import CODECS
-from connectors.s3.settings.classes import AVRO_FORMAT
+from connectors.s3.formats.format_specs import AVRO_FORMAT
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkTask
 

@@ -20,13 +20,8 @@ from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.settings.classes import (
-    BYTES_FORMAT,
-    DAILY_PARTITIONER,
-    FIELD_PARTITIONER,
-    JSON_FORMAT,
-    PARQUET_FORMAT,
-)
+from connectors.s3.formats.format_specs import BYTES_FORMAT, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import DAILY_PARTITIONER, FIELD_PARTITIONER
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkTask
 

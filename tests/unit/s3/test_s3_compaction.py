@@ -29,16 +29,15 @@ from connect.cli import main
 from connect.convert.avro.values import avro_values
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.settings.classes import (
+from connectors.s3.formats.format_specs import (
     AVRO_FORMAT,
     BYTES_FORMAT,
     CSV_FORMAT,
-    FIELD_PARTITIONER,
     JSON_ARRAY_FORMAT,
     JSON_FORMAT,
-    LOCAL_STORAGE,
     PARQUET_FORMAT,
 )
+from connectors.s3.settings.classes import FIELD_PARTITIONER, LOCAL_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask

@@ -13,15 +13,12 @@ from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.aiven.config import AivenS3SinkConfig
+from connectors.s3.formats.format_specs import AVRO_FORMAT, BYTES_FORMAT, JSON_FORMAT, PARQUET_FORMAT
 from connectors.s3.plugin import connect_plugins
 from connectors.s3.settings.classes import (
-    AVRO_FORMAT,
-    BYTES_FORMAT,
     DAILY_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
-    JSON_FORMAT,
-    PARQUET_FORMAT,
     TIME_PARTITIONER,
 )
 from connectors.s3.settings.config import S3SinkConfig

@@ -14,7 +14,7 @@ from s3_http_store import Store, served
 from s3_task_runs import batch, written
 
 from connect.api.errors import ConfigError
-from connectors.s3.settings.classes import JSON_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT
 from connectors.s3.settings.config import S3SinkConfig
 
 pytestmark = pytest.mark.usefixtures("keyless_machine")

@@ -22,14 +22,8 @@ from connect.api.records import Batch, Column, Consumed, Header
 from connect.convert.avro.values import avro_values
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.settings.classes import (
-    AVRO_FORMAT,
-    CSV_FORMAT,
-    FIELD_PARTITIONER,
-    JSON_ARRAY_FORMAT,
-    JSON_FORMAT,
-    PARQUET_FORMAT,
-)
+from connectors.s3.formats.format_specs import AVRO_FORMAT, CSV_FORMAT, JSON_ARRAY_FORMAT, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import FIELD_PARTITIONER
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkTask
 

@@ -18,14 +18,8 @@ from s3_task_runs import TaskRun, batch, written
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Column, Header
-from connectors.s3.settings.classes import (
-    AVRO_FORMAT,
-    CSV_FORMAT,
-    FIELD_PARTITIONER,
-    JSON_ARRAY_FORMAT,
-    JSON_FORMAT,
-    PARQUET_FORMAT,
-)
+from connectors.s3.formats.format_specs import AVRO_FORMAT, CSV_FORMAT, JSON_ARRAY_FORMAT, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import FIELD_PARTITIONER
 
 NUMBERS = s.struct({"n": s.INT64, "country": s.STRING.as_optional()})
 

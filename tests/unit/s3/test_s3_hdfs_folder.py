@@ -15,7 +15,8 @@ from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.settings.classes import HDFS_STORAGE, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import HDFS_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask

@@ -12,9 +12,10 @@ from hostile_catalog import HostileCatalog, served
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.lib.deadline import Deadline
+from connectors.s3.formats.format_specs import PARQUET_FORMAT
 from connectors.s3.iceberg.catalog import load, require_reachable
 from connectors.s3.iceberg.connector import IcebergSinkConnector
-from connectors.s3.settings.classes import LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.settings.classes import LOCAL_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 
 KEYS = {"aws.access.key.id": "own-id", "aws.secret.access.key": "own-secret"}

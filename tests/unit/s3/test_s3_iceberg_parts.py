@@ -11,12 +11,12 @@ import pytest
 from connect.api.config import ConfigProblem
 from connect.api.errors import ConfigError, ConnectError, SchemaError
 from connect.api.records import TopicPartition
+from connectors.s3.formats.format_specs import JSON_FORMAT, PARQUET_FORMAT
 from connectors.s3.iceberg.catalog import properties
 from connectors.s3.iceberg.columns import fitted, merged
 from connectors.s3.iceberg.pending import Pending, Piece
 from connectors.s3.iceberg.progress import OFFSETS, Progress
 from connectors.s3.iceberg.witnesses import ROWS, Told, properties_of, told_by
-from connectors.s3.settings.classes import JSON_FORMAT, PARQUET_FORMAT
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.partition_by import PartitionField, parse_partition_by
 

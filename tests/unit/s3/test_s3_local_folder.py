@@ -21,7 +21,8 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import Column
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.settings.classes import FIELD_PARTITIONER, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import FIELD_PARTITIONER, LOCAL_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask

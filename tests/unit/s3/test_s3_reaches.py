@@ -6,7 +6,8 @@ import pytest
 from s3_http_store import Store
 from s3_task_runs import TaskRun, batch
 
-from connectors.s3.settings.classes import FIELD_PARTITIONER, JSON_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT
+from connectors.s3.settings.classes import FIELD_PARTITIONER
 
 PATHS = 100
 SETTINGS = {"format_class": JSON_FORMAT, "partitioner_class": FIELD_PARTITIONER, "partition_field_name": "p"}

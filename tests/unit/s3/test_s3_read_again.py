@@ -16,7 +16,8 @@ from s3_task_runs import TaskRun, batch
 
 from connect.api import schema as s
 from connect.api.records import Column
-from connectors.s3.settings.classes import AVRO_FORMAT, CSV_FORMAT, FIELD_PARTITIONER, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.formats.format_specs import AVRO_FORMAT, CSV_FORMAT, JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import FIELD_PARTITIONER
 
 OLD = s.struct({"n": s.INT64})
 WITH_COLUMN = s.struct({"n": s.INT64, "extra": s.STRING})

@@ -13,7 +13,7 @@ from s3_http_store import Store, served
 from s3_task_runs import TaskRun, batch
 
 from connect.api.errors import RetriableError
-from connectors.s3.settings.classes import JSON_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT
 
 pytestmark = pytest.mark.usefixtures("keyless_machine")
 

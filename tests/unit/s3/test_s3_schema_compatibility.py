@@ -15,7 +15,7 @@ from connect.api import schema as s
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connectors.s3.formats.compatibility import projected
-from connectors.s3.settings.classes import AVRO_FORMAT, PARQUET_FORMAT
+from connectors.s3.formats.format_specs import AVRO_FORMAT, PARQUET_FORMAT
 
 
 def version(number: int, **fields: s.Schema) -> s.Schema:

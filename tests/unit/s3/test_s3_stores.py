@@ -11,7 +11,8 @@ from s3_task_runs import TaskRun, batch
 from connect.api import schema as s
 from connect.api.errors import ConfigError
 from connect.lib.deadline import Deadline
-from connectors.s3.settings.classes import AZURE_STORAGE, GCS_STORAGE, JSON_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT
+from connectors.s3.settings.classes import AZURE_STORAGE, GCS_STORAGE
 from connectors.s3.sink.sink import S3SinkConnector
 
 GCS = {"storage_class": GCS_STORAGE, "format_class": JSON_FORMAT}

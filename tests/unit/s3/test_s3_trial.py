@@ -14,7 +14,8 @@ from s3_task_runs import batch
 from connect.api import schema as s
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.s3.settings.classes import GCS_STORAGE, JSON_FORMAT, LOCAL_STORAGE, PARQUET_FORMAT
+from connectors.s3.formats.format_specs import JSON_FORMAT, PARQUET_FORMAT
+from connectors.s3.settings.classes import GCS_STORAGE, LOCAL_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.sink.build import ConfluentPlan
 from connectors.s3.sink.sink import S3SinkConnector, S3SinkTask
