@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any, Protocol
-from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -13,8 +11,9 @@ from sqlalchemy.pool import NullPool
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.lib.secrets import is_suspect, secrets_in
-from connectors.jdbc.connection import tls
 from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.dialects.dialect import Dialect
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.connection_keys import ConnectionKeys
 from connectors.jdbc.settings.drivers import files_of
 from connectors.jdbc.settings.url import parse
@@ -23,12 +22,6 @@ CONNECT_S = 4
 """How long a server may take to answer who is asking; whole seconds, as drivers take them."""
 REACH_S = 5.0
 """How long a database is tried before whoever asked is told that it cannot be reached. Tasks try on and on."""
-_EXTRAS = {
-    "postgresql+psycopg": "jdbc-postgres", "mysql+pymysql": "jdbc-mariadb", "mariadb+pymysql": "jdbc-mariadb",
-}  # fmt: skip
-"""The extra of this product that has a driver."""
-_TIMED = {"postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql"}
-"""Drivers that take `connect_timeout` in seconds."""
 
 
 def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, creates_file: bool = False) -> sa.URL:
@@ -52,37 +45,21 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
         url = url.set(username=config.connection_user)
     if config.connection_password is not None:
         url = url.set(password=config.connection_password.get_secret_value())
-    if url.get_backend_name() == "sqlite":
-        return _file(url, "rwc" if creates_file else "rw")
-    if connect_timeout_s is not None and url.drivername in _TIMED and "connect_timeout" not in url.query:
-        return url.update_query_dict({"connect_timeout": str(connect_timeout_s)})
-    return url
-
-
-def _file(url: sa.URL, mode: str) -> sa.URL:
-    # mode=rw never creates a file; mode=ro could not read a WAL database that nobody has open.
-    path = url.database or ":memory:"
-    if path in {":memory:", "file::memory:"}:
-        return url
-    return url.set(database=f"file:{quote(path)}", query={"mode": mode, **url.query, "uri": "true"})
+    connecting = dialect_of(config.connection_url).connecting
+    return connecting.completed(url, connect_timeout_s=connect_timeout_s, creates_file=creates_file)
 
 
 def engine_of(
-    url: sa.URL, session: tuple[str, ...], secured: dict[str, Any], *, isolation: str | None = None
+    dialect: Dialect, url: sa.URL, session: tuple[str, ...], secured: dict[str, Any], *, isolation: str | None = None
 ) -> sa.Engine:
     """An engine whose sessions begin with these statements. ConfigError: its driver is not there.
 
-    `secured`: arguments of TLS, see `tls.take_tls`. `isolation`: SQLAlchemy's name of a level; None: the server's own.
+    `secured`: the driver's arguments of TLS. `isolation`: SQLAlchemy's name of a level; None: the server's own.
     """
-    options: dict[str, Any] = {"connect_args": secured}
+    connecting = dialect.connecting
+    options: dict[str, Any] = {"connect_args": {**secured, **connecting.arguments}, **connecting.engine_options(url)}
     if isolation is not None:
         options["isolation_level"] = isolation
-    if url.get_backend_name() == "sqlite":
-        # The connection is used by the reading thread and interrupted by another.
-        options["connect_args"] = {"check_same_thread": False}
-    if url.drivername == "postgresql+psycopg":
-        # Else names come as bytes where the database is in SQL_ASCII.
-        options["client_encoding"] = "utf8"
     try:
         engine = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
     except (ImportError, sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
@@ -91,20 +68,14 @@ def engine_of(
         raise ConfigError(
             f"connection.url: the driver of {url.drivername} cannot be used: {why}.",
             key="connection.url",
-            fix=_installation(url),
+            fix=_installation(connecting.extras.get(url.drivername)),
         ) from None
 
-    if url.drivername in tls.DRIVERS:
-
-        @event.listens_for(engine, "do_connect")
-        def connect(_dialect: sa.Dialect, _record: object, arguments: tuple[Any], settings: dict[str, Any]) -> Any:
-            return tls.connect(*arguments, **settings)
+    connecting.prepare_engine(engine)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
-        if isinstance(connection, sqlite3.Connection):
-            # No statement opens another file.
-            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        connecting.prepare(connection)
         cursor = connection.cursor()
         for statement in session:
             cursor.execute(statement)
@@ -114,8 +85,7 @@ def engine_of(
     return engine
 
 
-def _installation(url: sa.URL) -> str:
-    extra = _EXTRAS.get(url.drivername)
+def _installation(extra: str | None) -> str:
     what = f"Run: pip install 'connect-for-kafka[{extra}]'" if extra else "Install the driver's package"
     return f"{what} in the worker's environment, or name another driver in a SQLAlchemy URL."
 
@@ -127,38 +97,33 @@ def driver_error_of(engine: sa.Engine) -> type[Exception]:
     return found
 
 
-def border_of(url: sa.URL, config: ConnectionKeys, driver_error: tuple[type[Exception], ...]) -> Border:
+def border_of(
+    dialect: Dialect, url: sa.URL, config: ConnectionKeys, driver_error: tuple[type[Exception], ...]
+) -> Border:
     """Where the driver's errors become ours, without the connection's secrets."""
     given = (value for name, value in config.driver_properties.items() if is_suspect(name))
-    return Border(_shown(url), driver_error, (url.password or "", *given, *secrets_in(config.connection_url)))
+    return Border(
+        dialect.connecting.shown(url), driver_error, (url.password or "", *given, *secrets_in(config.connection_url))
+    )
 
 
-def _shown(url: sa.URL) -> str:
-    if url.get_backend_name() == "sqlite":
-        return f"SQLite database {(url.database or ':memory:').removeprefix('file:')}"
-    where = f"{url.host or 'localhost'}{f':{url.port}' if url.port else ''}/{url.database or ''}"
-    return f"{url.get_backend_name()} database {where}"
-
-
-class Connecting(Protocol):
+class Reachable(Protocol):
     """What connects when it is asked for its connection."""
 
     @property
-    def dialect_name(self) -> str:
-        """SQLAlchemy's name of the kind of database."""
+    def dialect(self) -> Dialect:
+        """Return what is particular to the kind of database."""
 
     @property
     def connection(self) -> sa.Connection:
-        """An open connection. RetriableError: not now. ConnectError: refused."""
+        """Return an open connection. RetriableError: not now. ConnectError: refused."""
 
 
-def reach(database: Connecting, config: ConnectionKeys, deadline: Deadline) -> None:
+def reach(database: Reachable, config: ConnectionKeys, deadline: Deadline) -> None:
     """Connect, as often as connection.attempts says. ConfigError: the database is not reached by the deadline."""
     for attempt in range(1, config.connection_attempts + 1):
         try:
-            database.connection.exec_driver_sql(
-                "SELECT 1" if database.dialect_name != "oracle" else "SELECT 1 FROM dual"
-            )
+            database.connection.exec_driver_sql(database.dialect.connecting.ping)
         except (RetriableError, ConnectError) as error:
             backoff_s = config.connection_backoff_ms / 1000
             last = attempt == config.connection_attempts or not isinstance(error, RetriableError)

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import DOMAIN
 
 from connect.api.errors import ConnectError
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.database.domains import base_type, modifiers_of
+from connectors.jdbc.dialects.postgres.domains import base_type, modifiers_of
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableFilter, TableName, like, once_each, select_tables
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, TypeRules, plan_column

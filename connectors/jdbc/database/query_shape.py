@@ -9,12 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import types as t
 
-from connectors.jdbc.connection import postgres_types
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import TableShape, type_rules
 from connectors.jdbc.database.query import probe, wrapped
+from connectors.jdbc.dialects.mysql import result_types as mysql_types
+from connectors.jdbc.dialects.postgres import result_types as postgres_types
 from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.values import mysql_types
 from connectors.jdbc.values.temporal import kinds
 from connectors.jdbc.values.types import ResultColumn, plan_column
 

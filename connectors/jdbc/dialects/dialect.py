@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.connecting import Connecting
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
+    from connectors.jdbc.dialects.generic.writing import Writing
 
 
 class Dialect:
@@ -46,3 +48,15 @@ class Dialect:
         from connectors.jdbc.dialects.generic.types import ColumnTypes
 
         return ColumnTypes()
+
+    @cached_property
+    def connecting(self) -> Connecting:
+        """Return how it is connected to."""
+        from connectors.jdbc.dialects.generic.connecting import Connecting
+
+        return Connecting()
+
+    @cached_property
+    def sink(self) -> Writing | None:
+        """Return what the sink needs to know of it; None: the sink does not write to it."""
+        return None

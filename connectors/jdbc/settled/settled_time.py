@@ -18,9 +18,9 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.cursor_comparison import clock_of
-from connectors.jdbc.database.replication import Replication
-from connectors.jdbc.settled import sqlite_writers
-from connectors.jdbc.settled.innodb import open_writes
+from connectors.jdbc.dialects.mysql.innodb import open_writes
+from connectors.jdbc.dialects.mysql.replication import Replication
+from connectors.jdbc.dialects.sqlite import writers as sqlite_writers
 from connectors.jdbc.values.zone import moment_us
 
 _log = logging.getLogger(__name__)

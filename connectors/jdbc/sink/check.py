@@ -17,10 +17,6 @@ from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.targets import Target, Targets, table_name
 from connectors.jdbc.sink.writer import dialect_of
 
-_MARKS = {"postgresql": '"', "mysql": "`", "mariadb": "`"}
-"""What quotes a name, of databases that have rights."""
-_MAY_CREATE = "SELECT has_schema_privilege(coalesce(:schema, current_schema()), 'CREATE')"
-
 
 def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
     """ConfigError with every problem found; what waits for a table that is not there, when there is none."""
@@ -40,7 +36,7 @@ def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
 def _problems(config: JdbcSinkConfig, database: TargetDatabase, notes: list[str]) -> Iterator[ConfigProblem]:
     targets = Targets(config, database, dialect_of(config, database))
     for topic in config.named_topics:
-        name = table_name(config, topic, database.dialect_name)
+        name = table_name(config, topic, database.writing)
         try:
             target = targets.find(topic)
         except ConnectError as error:
@@ -58,7 +54,7 @@ def _problems(config: JdbcSinkConfig, database: TargetDatabase, notes: list[str]
 
 
 def _key_problems(config: JdbcSinkConfig, database: TargetDatabase, target: Target) -> Iterator[ConfigProblem]:
-    if config.insert_mode != "upsert" or not config.key_columns or database.dialect_name in {"mysql", "mariadb"}:
+    if config.insert_mode != "upsert" or not config.key_columns or database.writing.upserts_by_any_key:
         return
     columns = [target.column(name) for name in config.key_columns]
     keys = frozenset(column.name for column in columns if column is not None)
@@ -71,8 +67,8 @@ def _key_problems(config: JdbcSinkConfig, database: TargetDatabase, target: Targ
 
 
 def _missing_rights(config: JdbcSinkConfig, database: TargetDatabase, target: Target) -> Iterator[ConfigProblem]:
-    mark = _MARKS.get(database.dialect_name)
-    if mark is None:
+    mark = database.writing.mark
+    if not mark:
         return
     table, column = quoted(mark, *target.name), quoted(mark, next(iter(target.columns)))
     asked = {
@@ -102,14 +98,12 @@ def _may(database: TargetDatabase, statement: str) -> bool:
 def _user(database: TargetDatabase) -> str:
     with database.transaction("asking for the user's name") as connection:
         name = str(connection.execute(sa.select(sa.func.current_user())).scalar())
-    if database.dialect_name == "postgresql":
-        return quoted('"', name)
-    user, _, host = name.rpartition("@")
-    return f"{quoted(chr(39), user)}@{quoted(chr(39), host)}"
+    return database.writing.user(name)
 
 
 def _may_create(database: TargetDatabase, name: TableName) -> bool:
-    if database.dialect_name != "postgresql":
+    asked = database.writing.may_create
+    if not asked:
         return True  # the others do not tell
     with database.transaction("asking for the user's rights") as connection:
-        return bool(connection.execute(sa.text(_MAY_CREATE), {"schema": name.schema}).scalar())
+        return bool(connection.execute(sa.text(asked), {"schema": name.schema}).scalar())

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import event
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
-from connectors.jdbc.connection import tls
 from connectors.jdbc.connection.engine import border_of, driver_error_of, engine_of, url_of
 from connectors.jdbc.connection.errors import original_of
 from connectors.jdbc.dialects.known import dialect_of
@@ -39,20 +36,20 @@ class TargetDatabase:
     def __init__(self, config: JdbcSinkConfig, *, connect_timeout_s: int | None = None) -> None:
         """Connects to nothing. ConfigError: no usable URL, or no driver."""
         url = url_of(config, connect_timeout_s=connect_timeout_s, creates_file=True)
-        self.kind = dialect_of(config.connection_url)
-        self.dialect_name = url.get_backend_name()
-        url, secured = tls.take_tls(url)
-        self._engine = engine_of(url, self.kind.sessions.writing, secured)
-        if self.dialect_name == "sqlite":
-            _begin_itself(self._engine)
+        self.dialect = dialect_of(config.connection_url)
+        assert self.dialect.sink is not None  # as the settings were checked
+        self.writing = self.dialect.sink
+        url, secured = self.dialect.connecting.take_tls(url)
+        self._engine = engine_of(self.dialect, url, self.dialect.sessions.writing, secured)
+        self.writing.prepare_engine(self._engine)
         driver_error = driver_error_of(self._engine)
         self._errors = (driver_error, sa.exc.SQLAlchemyError)
-        self._border = border_of(url, config, (driver_error,))
+        self._border = border_of(self.dialect, url, config, (driver_error,))
         self._connection: sa.Connection | None = None
 
     @property
-    def dialect(self) -> sa.Dialect:
-        """How SQLAlchemy writes SQL for this database."""
+    def sql_dialect(self) -> sa.Dialect:
+        """Return how SQLAlchemy writes SQL for this database."""
         return self._engine.dialect
 
     @property
@@ -112,8 +109,7 @@ class TargetDatabase:
 
     def check_constraints(self, connection: sa.Connection) -> None:
         """Look at every constraint of the transaction now, and no more at its end, where the database has such."""
-        if self.dialect_name == "postgresql":
-            connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
+        self.writing.check_constraints(connection)
 
     @contextmanager
     def catalog(self, doing: str) -> Iterator[sa.Inspector]:
@@ -170,15 +166,3 @@ class TargetDatabase:
                 raise DeniedError(self._border.failed(doing, original), key="connection.user", fix=_GRANT_FIX) from None
             with self._border.translated(doing, _TABLE_FIX):
                 raise
-
-
-def _begin_itself(engine: sa.Engine) -> None:
-    """Python's driver of SQLite begins before some statements alone; a savepoint before them is committed by itself."""
-
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, _record: object) -> None:
-        connection.isolation_level = None
-
-    @event.listens_for(engine, "begin")
-    def begun(connection: sa.Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -15,6 +15,7 @@ from sqlalchemy.engine.interfaces import ReflectedIndex
 from sqlalchemy.sql.elements import quoted_name
 
 from connect.api.errors import ConnectError, SchemaError
+from connectors.jdbc.dialects.generic.writing import Writing
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.dialect import SqlDialect
@@ -25,7 +26,6 @@ from connectors.jdbc.values.types import Raw, TypeRules, plan_column
 _log = logging.getLogger(__name__)
 NAME_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
 """The parts of a table's name between dots, in quotes or without."""
-_LONGEST_POSTGRES: Final = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,14 @@ class Target:
         )  # fmt: skip
 
 
-def table_name(config: JdbcSinkConfig, topic: str, dialect: str) -> TableName:
+def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableName:
     """The table of a topic, by topics.to.tables.mapping or table.name.format."""
     mapped = dict(pair.partition(":")[::2] for pair in config.topic_tables)
     shown = re.sub(r"[^a-zA-Z0-9_]", "_", topic) if config.table_name_normalize else topic
     text = mapped.get(topic) or config.table_name_format.replace("${topic}", shown)
     found = ["".join(filter(None, parts)).replace('""', '"') for parts in NAME_PARTS.findall(text)]
-    schema, name = found[-2] if len(found) > 1 else None, found[-1]
-    if dialect == "postgresql":
-        name = name.encode()[:_LONGEST_POSTGRES].decode(errors="ignore")
-        if not config.keeps_case:
-            return TableName(schema and schema.lower(), name.lower())
-    return TableName(schema, name)
+    named = TableName(found[-2] if len(found) > 1 else None, found[-1])
+    return writing.table(named, keeps_case=config.keeps_case)
 
 
 class Targets:
@@ -102,7 +98,7 @@ class Targets:
     def find(self, topic: str) -> Target | None:
         """The table of a topic as it is; None: there is none."""
         if topic not in self._known:
-            found = self._look(table_name(self._config, topic, self._database.dialect_name))
+            found = self._look(table_name(self._config, topic, self._database.writing))
             if found is None:
                 return None
             self._known[topic] = found
@@ -128,7 +124,7 @@ class Targets:
         return self._changed(topic, statements, f"adding columns to table {target.name.full}", missing)
 
     def _made(self, topic: str, shape: Shape | None) -> Target:
-        name = table_name(self._config, topic, self._database.dialect_name)
+        name = table_name(self._config, topic, self._database.writing)
         if self._config.auto_create and shape is None:
             raise SchemaError(f"Table {name.full} is missing, and of a record without a schema none is made.")
         if shape is None or not self._config.auto_create:
@@ -143,7 +139,7 @@ class Targets:
             *([sa.PrimaryKeyConstraint(*keys)] if keys else []),
             schema=None if name.schema is None else quoted_name(name.schema, quote=True),
         )  # fmt: skip
-        statement = str(ddl.CreateTable(table, if_not_exists=True).compile(dialect=self._database.dialect))
+        statement = str(ddl.CreateTable(table, if_not_exists=True).compile(dialect=self._database.sql_dialect))
         return self._changed(topic, [statement], f"creating table {name.full}", shape.members)
 
     def _changed(self, topic: str, statements: Sequence[str], doing: str, wanted: Sequence[Member]) -> Target:
@@ -175,15 +171,14 @@ class Targets:
             )
 
     def _add_column(self, target: Target, member: Member) -> str:
-        dialect = self._database.dialect
+        dialect = self._database.sql_dialect
         column = ddl.CreateColumn(self._column(member)).compile(dialect=dialect)
         return f"ALTER TABLE {dialect.identifier_preparer.format_table(_named(target.name))} ADD COLUMN {column}"
 
     def _column(self, member: Member) -> sa.Column[Any]:
         kind = self._dialect.column_type(member)
         default = member.schema.default
-        is_lower = self._database.dialect_name == "postgresql" and not self._config.keeps_case
-        name = member.name.lower() if is_lower else member.name
+        name = self._database.writing.column(member.name, keeps_case=self._config.keeps_case)
         return sa.Column(
             quoted_name(name, quote=True), kind, nullable=member.schema.optional and not member.is_key,
             autoincrement=False,  # SQLAlchemy's default for a key of one integer column
@@ -195,7 +190,7 @@ class Targets:
             is_view = name.name in inspector.get_view_names(name.schema)
             if not is_view and not inspector.has_table(name.name, name.schema):
                 return None
-            rules = TypeRules(self._database.kind.types)
+            rules = TypeRules(self._database.dialect.types)
             columns = {
                 c["name"]: TargetColumn(c["name"], c["type"], plan_column(c["name"], c["type"], True, rules).raw)
                 for c in inspector.get_columns(name.name, name.schema)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConfigError
 from connect.lib.deadline import Deadline
+from connectors.jdbc.dialects.generic.writing import Writing
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.dialect import quoted
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.targets import NAME_PARTS, table_name
-
-_COPIES: Final[Mapping[str, tuple[str, str]]] = {
-    "postgresql": ('"', "CREATE TABLE {made} (LIKE {real} INCLUDING ALL)"),
-    "mysql": ("`", "CREATE TABLE {made} LIKE {real}"), "mariadb": ("`", "CREATE TABLE {made} LIKE {real}"),
-}  # fmt: skip
-"""What quotes a name, and how a table is made as another one is; SQLite cannot."""
 
 
 class TrialTables:
@@ -59,12 +53,12 @@ class TrialTables:
         database = TargetDatabase(self._config)
         try:
             for topic in self._config.named_topics:
-                real = table_name(self._config, topic, database.dialect_name)
+                real = table_name(self._config, topic, database.writing)
                 with database.catalog("looking for tables") as inspector:
                     is_there = inspector.has_table(real.name, real.schema)
                 if is_there:
-                    made = table_name(trial, topic, database.dialect_name)
-                    database.change([_copy(database.dialect_name, real, made)], f"making table {made.full}")
+                    made = table_name(trial, topic, database.writing)
+                    database.change([_copy(database.writing, real, made)], f"making table {made.full}")
         finally:
             database.close()
 
@@ -117,9 +111,7 @@ class TrialTables:
     def _tables(self, database: TargetDatabase) -> list[TableName]:
         """Those that are there, in the schemas that the settings name."""
         trial = self._config.changed(self.settings)
-        schemas = {table_name(trial, topic, database.dialect_name).schema for topic in self._config.named_topics} | {
-            None
-        }
+        schemas = {table_name(trial, topic, database.writing).schema for topic in self._config.named_topics} | {None}
         prefix = self._prefix if trial.keeps_case else self._prefix.lower()
         with database.catalog("looking for tables") as inspector:
             return [
@@ -130,14 +122,14 @@ class TrialTables:
             ]
 
 
-def _copy(dialect: str, real: TableName, made: TableName) -> str:
-    if dialect not in _COPIES:
+def _copy(writing: Writing, real: TableName, made: TableName) -> str:
+    if not writing.copy:
         raise ConfigError(
             f"Table {real.full} is there, and no other table can be made like it here.", key="connection.url",
             fix="Name a file without the table, with auto.create=true.",
         )  # fmt: skip
-    mark, statement = _COPIES[dialect]
-    return statement.format(made=quoted(mark, *made), real=quoted(mark, *real))
+    made_name, real_name = (quoted(writing.mark, *name) for name in (made, real))
+    return writing.copy.format(made=made_name, real=real_name)
 
 
 def _relation(table: TableName) -> sa.TableClause:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -19,20 +19,14 @@ from connectors.jdbc.sink.changes import changes_of
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.dialect import Rows, SqlDialect
 from connectors.jdbc.sink.late import late_refusals
-from connectors.jdbc.sink.mysql import MySql
-from connectors.jdbc.sink.postgres import Postgres
 from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, array_of, shape_of
-from connectors.jdbc.sink.sqlite import Sqlite
 from connectors.jdbc.sink.targets import Target, Targets
 from connectors.jdbc.sink.texts import Zones
 
 Bad = dict[int, Exception]
 """Why a row is bad, by its number in its batch."""
-_DIALECTS: Final[Mapping[str, type[SqlDialect]]] = {
-    "postgresql": Postgres, "mysql": MySql, "mariadb": MySql, "sqlite": Sqlite,
-}  # fmt: skip
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _REFUSALS: Final = (SchemaError, RefusedRowsError)
@@ -57,7 +51,7 @@ class Admitted:
 
 def dialect_of(config: JdbcSinkConfig, database: TargetDatabase) -> SqlDialect:
     """How this kind of database is written."""
-    return _DIALECTS[database.dialect_name](Zones(config.zone, config.date_zone))
+    return database.writing.sql(Zones(config.zone, config.date_zone))
 
 
 class TableWriter:

@@ -11,10 +11,10 @@ from connect.api import schema as s
 from connect.api.optional.origins import Kept, OriginColumn
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.connection.postgres_types import result_columns
 from connectors.jdbc.database.catalog import choose_tables, describe, list_tables
 from connectors.jdbc.database.query import probe
 from connectors.jdbc.database.query_shape import describe_query
+from connectors.jdbc.dialects.postgres.result_types import result_columns
 from connectors.jdbc.follow.audit import loses_microseconds
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of

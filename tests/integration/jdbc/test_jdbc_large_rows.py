@@ -8,7 +8,7 @@ import pytest
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_server import Server
 
-from connectors.jdbc.connection import mysql_arrow
+from connectors.jdbc.dialects.mysql import arrow as mysql_arrow
 
 PACKET = 0xFFFFFF
 SIZES = [10, 20_000_000, 3, PACKET - 10, PACKET - 9, PACKET - 8, 2 * PACKET + 5, 7]

@@ -13,7 +13,7 @@ from jdbc_server import Server
 from connect.api.allowed_paths import EVERYWHERE
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.connection.postgres_copy import PostgresCopy
+from connectors.jdbc.dialects.postgres.copy import PostgresCopy
 from connectors.jdbc.settings.config import JdbcSourceConfig
 
 pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)

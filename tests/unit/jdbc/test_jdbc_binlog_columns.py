@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql as m
 
 from connect.api.errors import SchemaError
-from connectors.jdbc.connection.mysql_arrow import text_column
 from connectors.jdbc.dialects.known import dialect_named
+from connectors.jdbc.dialects.mysql.arrow import text_column
 from connectors.jdbc.log.binlog import columns as binlog_columns
 from connectors.jdbc.log.binlog.columns import decoder, driver_columns
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader

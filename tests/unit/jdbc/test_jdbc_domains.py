@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import types as t
 from sqlalchemy.dialects.postgresql import BIT, DOMAIN, TIMESTAMP
 
-from connectors.jdbc.database.domains import base_type
+from connectors.jdbc.dialects.postgres.domains import base_type
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pymysql.err import InternalError, OperationalError, ProgrammingError
 from connect.api.errors import ConfigError
 from connectors.jdbc.connection.engine import engine_of
 from connectors.jdbc.connection.errors import Border, passes
+from connectors.jdbc.dialects.known import dialect_named
 
 
 @pytest.mark.parametrize(
@@ -53,4 +54,4 @@ def test_the_lines_of_a_drivers_error_become_sentences():
 def test_a_driver_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymysql", None)
     with pytest.raises(ConfigError, match=r"the driver of mysql\+pymysql cannot be used: .*pymysql.* Run: pip install"):
-        engine_of(sa.make_url("mysql+pymysql://me:canary@db/shop"), (), {})
+        engine_of(dialect_named("mysql"), sa.make_url("mysql+pymysql://me:canary@db/shop"), (), {})

@@ -32,7 +32,7 @@ def test_a_task_over_postgresql_does_not_load_the_driver_that_native_code_stands
         "config = JdbcSourceConfig.parse({'name': 'c', 'connector.class': 'JdbcSourceConnector', 'mode': 'bulk',"
         " 'connection.url': 'jdbc:postgresql://localhost:1/d', 'topic.prefix': 't-', 'table.whitelist': 'a'})\n"
         "database = Database(config)\n"
-        "assert type(database._postgres).__name__ == 'PostgresCopy', database._postgres\n"
+        "assert type(database._reader._arrow).__name__ == 'PostgresCopy', database._reader\n"
         "database.close()\n"
         "assert not {'polars', 'adbc_driver_postgresql.dbapi'} & set(sys.modules)\n"
     )

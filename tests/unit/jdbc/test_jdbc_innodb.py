@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from connect.api.errors import RetriableError
-from connectors.jdbc.settled.innodb import of_status, open_writes
+from connectors.jdbc.dialects.mysql.innodb import of_status, open_writes
 
 NOW_US = 1_800_000_000_000_000
 BEGAN = datetime(2024, 5, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.connection.mysql_arrow import _columns, _native_columns
-from connectors.jdbc.connection.mysql_prepared import prepared, wires_of
+from connectors.jdbc.dialects.mysql.arrow import _columns, _native_columns
+from connectors.jdbc.dialects.mysql.prepared import prepared, wires_of
 from connectors.jdbc.native import module
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.ragged import PADDING

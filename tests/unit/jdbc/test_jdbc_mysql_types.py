@@ -6,7 +6,7 @@ import pytest
 
 from connect.api import schema as s
 from connectors.jdbc.dialects.known import dialect_named
-from connectors.jdbc.values.mysql_types import column_type
+from connectors.jdbc.dialects.mysql.result_types import column_type
 from connectors.jdbc.values.types import TypeRules, plan_column
 
 # code, length, scale, flags, character set

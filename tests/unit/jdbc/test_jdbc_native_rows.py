@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.connection.mysql_arrow import _native_columns, driver_columns
+from connectors.jdbc.dialects.mysql.arrow import _native_columns, driver_columns
 from connectors.jdbc.native import module
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.ragged import PADDING, counted_fields

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.database.replication import Replication
+from connectors.jdbc.dialects.mysql.replication import Replication
 
 NOW_US = 1_700_000_000_000_000
 SECOND_US = 1_000_000

@@ -16,7 +16,7 @@ import sys, threading
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.connection.errors import Border
 from connectors.jdbc.connection.pages import PageRules
-from connectors.jdbc.connection.postgres_copy import PostgresCopy
+from connectors.jdbc.dialects.postgres.copy import PostgresCopy
 from connectors.jdbc.values.zone import zone
 form = RowFormat("t", "t", [], TimeRules(zone("UTC"), "connect_logical"))
 copy = PostgresCopy({"host": "127.0.0.1", "port": sys.argv[1], "user": "u", "sslmode": "disable"}, ())

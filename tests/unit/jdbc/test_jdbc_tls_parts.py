@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from pymysql.err import OperationalError
 
-from connectors.jdbc.connection.tls import connect, take_tls
+from connectors.jdbc.dialects.mysql.tls import connect, take_tls
 
 NOBODY = {"host": "127.0.0.1", "port": 1, "user": "u"}
 

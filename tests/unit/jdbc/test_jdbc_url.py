@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConfigError
 from connect.lib.secrets import masked
 from connectors.jdbc.connection.engine import engine_of
-from connectors.jdbc.dialects.known import family
+from connectors.jdbc.dialects.known import dialect_of, family
 from connectors.jdbc.settings.url import DatabaseUrl, translate
 
 
@@ -219,4 +219,4 @@ def test_what_is_refused_says_what_to_write_instead(url, told):
 def test_a_driver_that_is_not_installed_is_told_with_its_extra(monkeypatch, driver, package, fix):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError, match=fix):
-        engine_of(sa.make_url(f"{driver}://u@h/d"), (), {})
+        engine_of(dialect_of(f"{driver}://u@h/d"), sa.make_url(f"{driver}://u@h/d"), (), {})

@@ -14,7 +14,7 @@ class ColumnTypes:
     """Tells it of a database that is not known."""
 
     has_times: bool = True
-    """True if columns of times hold times, and not text of the writer's choice."""
+    """False where a column of times holds text of the writer's choice."""
     has_wide_integers: bool = False
     """True if any column of integers may hold 64 bits, whatever its type is called."""
     has_unsigned_tinyints: bool = False

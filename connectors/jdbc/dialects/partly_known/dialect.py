@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.connecting import Connecting
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
@@ -18,6 +19,13 @@ class Oracle(Dialect):
 
     title = "Oracle"
     java_name = "Oracle"
+
+    @cached_property
+    def connecting(self) -> Connecting:
+        """Return how it is connected to."""
+        from connectors.jdbc.dialects.partly_known.oracle import OracleConnecting
+
+        return OracleConnecting()
 
 
 class MsSql(Dialect):

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.connecting import Connecting
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
+    from connectors.jdbc.dialects.generic.writing import Writing
 
 
 class Postgres(Dialect):
@@ -39,3 +41,17 @@ class Postgres(Dialect):
         from connectors.jdbc.dialects.postgres.types import PostgresTypes
 
         return PostgresTypes()
+
+    @cached_property
+    def connecting(self) -> Connecting:
+        """Return how it is connected to."""
+        from connectors.jdbc.dialects.postgres.connecting import PostgresConnecting
+
+        return PostgresConnecting()
+
+    @cached_property
+    def sink(self) -> Writing | None:
+        """Return what the sink needs to know of it."""
+        from connectors.jdbc.dialects.postgres.writing import PostgresWriting
+
+        return PostgresWriting()

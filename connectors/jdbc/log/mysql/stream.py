@@ -16,7 +16,7 @@ from typing import Any
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.errors import Border
-from connectors.jdbc.connection.tls import connect
+from connectors.jdbc.dialects.mysql.tls import connect
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import TRANSACTION, Event, unpacked
 from connectors.jdbc.log.binlog.position import BinlogPosition

@@ -15,8 +15,8 @@ from psycopg import sql
 
 from connect.api.errors import RetriableError
 from connectors.jdbc.connection.errors import Border
-from connectors.jdbc.connection.postgres_types import BPCHAR, INET
 from connectors.jdbc.connection.unchecked_text import as_stored
+from connectors.jdbc.dialects.postgres.result_types import BPCHAR, INET
 from connectors.jdbc.log.postgres.tables import LogTable
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST, Buffer, Cells, Mask
 from connectors.jdbc.log.shared.fences import Seen

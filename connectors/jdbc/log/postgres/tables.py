@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.connection.postgres_types import bases, type_of
 from connectors.jdbc.database.catalog import type_rules
+from connectors.jdbc.dialects.postgres.result_types import bases, type_of
 from connectors.jdbc.follow.audit import CutOffs
 from connectors.jdbc.log.postgres.pgoutput import Relation, RelationColumn
 from connectors.jdbc.log.postgres.text import driver_array, stand_in, zero

@@ -7,13 +7,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigProblem
-from connectors.jdbc.dialects.known import family
+from connectors.jdbc.dialects.known import dialect_of, dialects, family
 from connectors.jdbc.settings.connection_rules import connection_problems, dialect_problems
 
 if TYPE_CHECKING:
     from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
-_FAMILIES: Final = ("postgresql", "mariadb", "mysql", "sqlite")
 WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
     "date.calendar.system": "Dates are of the proleptic Gregorian calendar; others differ before 1582-10-15 alone.",
     "mssql.use.merge.holdlock": "It is for SQL Server alone.",
@@ -26,10 +25,10 @@ def problems(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
     """Every broken rule, each on the key to change."""
     found = list(connection_problems(config))
     yield from found
-    if not found and family(config.connection_url) not in _FAMILIES:
+    if not found and dialect_of(config.connection_url).sink is None:
+        written, named = [dialect.name for dialect in dialects() if dialect.sink], family(config.connection_url)
         yield ConfigProblem(
-            "connection.url",
-            f"connection.url: the sink writes to {', '.join(_FAMILIES)}, and not to {family(config.connection_url)}.",
+            "connection.url", f"connection.url: the sink writes to {', '.join(written)}, and not to {named}."
         )
     yield from dialect_problems(config.dialect_name, config.connection_url)
     yield from _key_rules(config)

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.connection.errors import Border
-from connectors.jdbc.connection.mysql_prepared import Prepared, as_text_rows, prepared
 from connectors.jdbc.connection.pages import PageRules, Pages
+from connectors.jdbc.dialects.mysql.prepared import Prepared, as_text_rows, prepared
 from connectors.jdbc.native import columns_of, module
 from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.ragged import PADDING, Fields, Places, counted_fields

@@ -18,8 +18,8 @@ from connect.api.errors import ConnectError
 from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
 from connectors.jdbc.connection.errors import Border
 from connectors.jdbc.connection.pages import PageRules, Pages
-from connectors.jdbc.connection.postgres_arrow import PostgresArrow, columns_told, taking_up
 from connectors.jdbc.connection.unchecked_text import AS_STORED, checked, is_unchecked
+from connectors.jdbc.dialects.postgres.arrow import PostgresArrow, columns_told, taking_up
 from connectors.jdbc.native import columns_of, libpq_module
 from connectors.jdbc.values.types import Raw
 from connectors.jdbc.values.unconvertible_rows import BadCells

@@ -1,0 +1,83 @@
+"""The one connection behind a database object: it is opened when it is first asked for, and again when it is gone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConnectError, RetriableError
+from connectors.jdbc.connection.engine import border_of, driver_error_of
+from connectors.jdbc.dialects.dialect import Dialect
+from connectors.jdbc.settings.connection_keys import ConnectionKeys
+
+
+class Link:
+    """Opens and closes the connection. Owned by one thread."""
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        engine: sa.Engine,
+        config: ConnectionKeys,
+        secured: dict[str, Any],
+        readers_errors: tuple[type[Exception], ...],
+        *,
+        waits: bool,
+    ) -> None:
+        """Connect to nothing. `secured`: the driver's arguments of TLS. `waits`: a refused user is let in later."""
+        self.engine = engine
+        self.driver_errors = (driver_error_of(engine), *readers_errors)
+        self.border = border_of(dialect, engine.url, config, self.driver_errors)
+        self.current: sa.Connection | None = None
+        """The connection, as long as there is one; it may be broken."""
+        self._secured = secured
+        self._waits = waits
+
+    @property
+    def is_open(self) -> bool:
+        """Tell if there is a connection that works as far as is known."""
+        return self.current is not None and not (self.current.invalidated or self.current.closed)
+
+    @property
+    def connection(self) -> sa.Connection:
+        """Return the connection, which was opened before."""
+        assert self.current is not None
+        return self.current
+
+    @property
+    def driver(self) -> Any:
+        """Return the driver's own connection."""
+        return self.connection.connection.driver_connection
+
+    @property
+    def driver_arguments(self) -> dict[str, Any]:
+        """Return what the driver connects with, for connections of another kind. They hold the password."""
+        given = {**self.engine.dialect.create_connect_args(self.engine.url)[1], **self._secured}
+        return {name: value for name, value in given.items() if isinstance(value, str | int) or name == "ssl"}
+
+    def open(self) -> None:
+        """Connect. RetriableError: not now."""
+        try:
+            with self.border.translated("connecting", "Check connection.url, connection.user and connection.password."):
+                self.current = self.engine.connect()
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            if not self._waits:
+                raise
+            raise RetriableError(f"{error.message} {error.fix}") from error
+
+    def end_transaction(self) -> None:
+        """Let go of the snapshot and every lock."""
+        if self.current is not None and self.current.in_transaction():
+            with self.border.translated("ending the read transaction"):
+                self.current.rollback()
+
+    def close(self) -> None:
+        """Close the connection; what is already gone does not matter."""
+        connection, self.current = self.current, None
+        if connection is not None:
+            with suppress(sa.exc.SQLAlchemyError, *self.driver_errors):
+                connection.close()

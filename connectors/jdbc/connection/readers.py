@@ -1,0 +1,69 @@
+"""Reads rows of a connection by its driver's cursor; quicker readers build on this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import sqlalchemy as sa
+
+from connectors.jdbc.connection.link import Link
+from connectors.jdbc.connection.pages import FETCH_ROWS, CursorPages, PageRules, Pages
+from connectors.jdbc.values.types import Raw
+
+# Python has no 24:00:00, no infinity, no zero date and no year 10000.
+BEYOND_PYTHON = frozenset({Raw.DATE, Raw.TIME, Raw.WALL_CLOCK, Raw.INSTANT})
+_STREAMED = {"stream_results": True, "max_row_buffer": FETCH_ROWS}
+
+
+class CursorReader:
+    """Reads by the driver's cursor, streamed. Owned by the reading thread, `interrupt` apart."""
+
+    errors: tuple[type[Exception], ...] = ()
+    """Errors that it raises beside those of the connection's driver."""
+
+    def __init__(self) -> None:
+        self._stream: sa.CursorResult[Any] | None = None
+
+    @property
+    def wanted_as_text(self) -> frozenset[Raw]:
+        """Return the kinds of columns that statements turn into text, because it has no lossless form of them."""
+        return frozenset()
+
+    def describe(self, link: Link, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]] | None:
+        """Return a statement's columns as the session tells them in which it reads; None: it is the connection's."""
+        del link, statement, doing
+        return None
+
+    def pages(self, link: Link, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+        """Read a statement. Under stream_results SQLAlchemy has taken rows from the driver's cursor already."""
+        with link.border.translated(doing):
+            result = self._stream = link.connection.execute(statement, execution_options=_STREAMED)
+        return CursorPages(result, result.fetchmany, rules, link.border, doing)
+
+    def join_snapshot(self, link: Link, doing: str) -> bool:
+        """Tell if it reads in the snapshot of the connection's transaction; else what began is ended, to begin anew."""
+        del link, doing
+        return True
+
+    def end_transaction(self, link: Link) -> None:
+        """Let go of what it reads, and of the connection's transaction."""
+        self._stream = None
+        link.end_transaction()
+
+    def interrupt(self, link: Link, connection: sa.Connection) -> None:
+        """Break off a running statement; for any thread."""
+        del link
+        driver: Any = connection.connection.driver_connection
+        for name in ("interrupt", "cancel"):
+            if hasattr(driver, name):
+                getattr(driver, name)()
+                return
+
+    def close(self, link: Link) -> None:
+        """Give back what it reads, before the connection is closed."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            with suppress(sa.exc.SQLAlchemyError, *link.driver_errors):
+                stream.close()

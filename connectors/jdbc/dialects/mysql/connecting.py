@@ -1,0 +1,43 @@
+"""How servers of MariaDB and MySQL are connected to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+
+from connectors.jdbc.connection.readers import CursorReader
+from connectors.jdbc.dialects.generic.connecting import Connecting
+from connectors.jdbc.dialects.mysql import tls
+from connectors.jdbc.dialects.mysql.reader import MySqlReader
+
+_EXTRA = "jdbc-mariadb"
+
+
+class MySqlConnecting(Connecting):
+    """Connects to MariaDB and MySQL."""
+
+    extras = {"mysql+pymysql": _EXTRA, "mariadb+pymysql": _EXTRA}  # noqa: RUF012 - of the class
+
+    def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
+        """Return the URL without its parameters of TLS, and they as an argument of PyMySQL."""
+        return tls.take_tls(url)
+
+    def prepare_engine(self, engine: sa.Engine) -> None:
+        """Make an engine try the URL's further servers."""
+        if engine.url.drivername not in tls.DRIVERS:
+            return
+
+        @event.listens_for(engine, "do_connect")
+        def connect(_dialect: sa.Dialect, _record: object, arguments: tuple[Any], settings: dict[str, Any]) -> Any:
+            return tls.connect(*arguments, **settings)
+
+    def schema_of(self, url: sa.URL) -> str | None:
+        """Return the database of the connection, which tables of other databases can be read beside."""
+        return url.database
+
+    def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
+        """Return what reads rows; by Arrow with PyMySQL alone."""
+        del session
+        return MySqlReader(is_quick=is_quick and engine.url.drivername in tls.DRIVERS)

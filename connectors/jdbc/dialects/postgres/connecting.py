@@ -1,0 +1,35 @@
+"""How servers of PostgreSQL are connected to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from connectors.jdbc.connection.readers import CursorReader
+from connectors.jdbc.dialects.generic.connecting import Connecting
+from connectors.jdbc.dialects.postgres.arrow import columns_told
+from connectors.jdbc.dialects.postgres.reader import PostgresReader
+
+_PSYCOPG = "postgresql+psycopg"
+
+
+class PostgresConnecting(Connecting):
+    """Connects to PostgreSQL."""
+
+    extras = {_PSYCOPG: "jdbc-postgres"}  # noqa: RUF012 - of the class
+
+    def engine_options(self, url: sa.URL) -> dict[str, Any]:
+        """Return further arguments of SQLAlchemy's create_engine."""
+        # Else names come as bytes where the database is in SQL_ASCII.
+        return {"client_encoding": "utf8"} if url.drivername == _PSYCOPG else {}
+
+    def description(self, cursor: Any) -> Sequence[Sequence[Any]]:
+        """Return the columns of a statement as libpq tells them, where the driver has it."""
+        result = getattr(cursor, "pgresult", None)
+        return super().description(cursor) if result is None else columns_told(result)
+
+    def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
+        """Return what reads rows; by Arrow with psycopg alone."""
+        return PostgresReader(engine, session, is_quick=is_quick and engine.url.drivername == _PSYCOPG)

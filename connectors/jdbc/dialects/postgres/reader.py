@@ -1,0 +1,123 @@
+"""Reads rows of PostgreSQL: as Arrow, on a connection of their own, or by the driver's cursor."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConnectError, RetriableError
+from connectors.jdbc.connection.link import Link
+from connectors.jdbc.connection.pages import PageRules, Pages
+from connectors.jdbc.connection.readers import BEYOND_PYTHON, CursorReader
+from connectors.jdbc.dialects.postgres.arrow import PostgresArrow, is_installed
+from connectors.jdbc.native import libpq_module
+from connectors.jdbc.values.types import Raw
+
+if TYPE_CHECKING:
+    from connectors.jdbc.dialects.postgres.copy import PostgresCopy
+
+_log = logging.getLogger(__name__)
+_EXPORT = sa.text("SELECT pg_catalog.pg_export_snapshot()")
+
+
+class PostgresReader(CursorReader):
+    """Reads rows of PostgreSQL."""
+
+    def __init__(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> None:
+        """`is_quick`: as Arrow, where its driver is installed. `session`: the statements of each session."""
+        super().__init__()
+        self._arrow: PostgresArrow | PostgresCopy | None = None
+        self._exported: str | None = None
+        if is_quick and is_installed():
+            import adbc_driver_manager
+
+            self.errors = (adbc_driver_manager.Error,)
+            self._arrow = _quick(engine, session)
+
+    @property
+    def wanted_as_text(self) -> frozenset[Raw]:
+        """Return the kinds of columns that statements turn into text."""
+        return BEYOND_PYTHON if self._arrow is None else frozenset({Raw.DECIMAL})
+
+    def describe(self, link: Link, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]] | None:
+        """Return a statement's columns as the session tells them in which it reads; None: it is the connection's."""
+        if self._arrow is None:
+            return None
+        self._let_go(link)
+        return self._arrow.describe(_literal(link, statement), link.border, doing, self._exported)
+
+    def pages(self, link: Link, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+        """Read a statement."""
+        if self._arrow is None:
+            return super().pages(link, statement, rules, doing)
+        self._let_go(link)
+        pages = self._arrow.pages(_literal(link, statement), rules, link.border, doing, self._exported)
+        if self._exported is not None:
+            self._exported = None
+            link.end_transaction()
+        return pages
+
+    def join_snapshot(self, link: Link, doing: str) -> bool:
+        """Let rows on the other connection come in the snapshot; where none is exported that one is used no more."""
+        if self._arrow is None:
+            return True
+        try:
+            with link.border.translated(doing):
+                self._exported = str(link.connection.execute(_EXPORT).scalar())
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            _log.warning("Rows are read as with reader=generic, as the server exports no snapshot: %s", error.message)
+            self._arrow.close()
+            self._arrow = None
+            self.end_transaction(link)
+            return False
+        return True
+
+    def end_transaction(self, link: Link) -> None:
+        """Let go of the snapshot and every lock."""
+        if self._arrow is not None:
+            with link.border.translated("ending the read transaction"):
+                self._arrow.end_transaction()
+        self._exported = None
+        super().end_transaction(link)
+
+    def interrupt(self, link: Link, connection: sa.Connection) -> None:
+        """Break off a running statement; for any thread."""
+        arrow = self._arrow
+        if arrow is not None:
+            arrow.interrupt()
+        super().interrupt(link, connection)
+
+    def close(self, link: Link) -> None:
+        """Give back what it reads, and the connection of its own."""
+        self._exported = None
+        if self._arrow is not None:
+            self._arrow.close()
+        super().close(link)
+
+    def _let_go(self, link: Link) -> None:
+        """End a transaction that holds no snapshot for another session; it may hold locks."""
+        if self._exported is None:
+            link.end_transaction()
+
+
+def _quick(engine: sa.Engine, session: tuple[str, ...]) -> PostgresArrow | PostgresCopy:
+    given = engine.dialect.create_connect_args(engine.url)[1]
+    arguments = {name: value for name, value in given.items() if isinstance(value, str | int)}
+    if libpq_module() is None:
+        return PostgresArrow(arguments, session)
+    from connectors.jdbc.dialects.postgres.copy import PostgresCopy
+
+    return PostgresCopy(arguments, session)
+
+
+def _literal(link: Link, statement: sa.Select[Any]) -> str:
+    # The driver quotes the parameters; what fetches Arrow takes none.
+    from psycopg import ClientCursor
+
+    compiled = statement.compile(dialect=link.connection.dialect)
+    return ClientCursor(link.driver).mogrify(str(compiled), compiled.construct_params())

@@ -1,0 +1,48 @@
+"""What the sink does in a way of its own on PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from connectors.jdbc.dialects.generic.writing import Writing
+from connectors.jdbc.settings.table_choice import TableName
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from connectors.jdbc.sink.dialect import SqlDialect
+    from connectors.jdbc.sink.texts import Zones
+
+_LONGEST = 63
+"""The server cuts names off behind so many bytes."""
+
+
+class PostgresWriting(Writing):
+    """Describes PostgreSQL for the sink."""
+
+    mark = '"'
+    copy = "CREATE TABLE {made} (LIKE {real} INCLUDING ALL)"
+    may_create = "SELECT has_schema_privilege(coalesce(:schema, current_schema()), 'CREATE')"
+
+    def sql(self, zones: Zones) -> SqlDialect:
+        """Return the statements that write."""
+        from connectors.jdbc.dialects.postgres.sink import Postgres
+
+        return Postgres(zones)
+
+    def table(self, name: TableName, *, keeps_case: bool) -> TableName:
+        """Return the name under which the server has a table."""
+        schema, own = name.schema, name.name.encode()[:_LONGEST].decode(errors="ignore")
+        return TableName(schema, own) if keeps_case else TableName(schema and schema.lower(), own.lower())
+
+    def column(self, name: str, *, keeps_case: bool) -> str:
+        """Return the name under which a new column is made."""
+        return name if keeps_case else name.lower()
+
+    def user(self, name: str) -> str:
+        """Return the current user's name as a GRANT takes it."""
+        return '"' + name.replace('"', '""') + '"'
+
+    def check_constraints(self, connection: sa.Connection) -> None:
+        """Look at every constraint of the transaction now, and no more at its end."""
+        connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")

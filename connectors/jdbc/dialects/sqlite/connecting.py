@@ -1,0 +1,56 @@
+"""How a file of SQLite is opened."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from connectors.jdbc.connection.link import Link
+from connectors.jdbc.connection.pages import CursorPages, PageRules, Pages
+from connectors.jdbc.connection.readers import CursorReader
+from connectors.jdbc.dialects.generic.connecting import Connecting
+
+
+class SqliteConnecting(Connecting):
+    """Opens files of SQLite."""
+
+    # The connection is used by the reading thread and interrupted by another.
+    arguments = {"check_same_thread": False}  # noqa: RUF012 - of the class
+
+    def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
+        """Return the URL of the file in the form that says how to open it."""
+        del connect_timeout_s
+        # mode=rw never creates a file; mode=ro could not read a WAL database that nobody has open.
+        path = url.database or ":memory:"
+        if path in {":memory:", "file::memory:"}:
+            return url
+        mode = "rwc" if creates_file else "rw"
+        return url.set(database=f"file:{quote(path)}", query={"mode": mode, **url.query, "uri": "true"})
+
+    def prepare(self, connection: Any) -> None:
+        """Let no statement open another file."""
+        if isinstance(connection, sqlite3.Connection):
+            connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+
+    def shown(self, url: sa.URL) -> str:
+        """Return the database as messages name it."""
+        return f"SQLite database {(url.database or ':memory:').removeprefix('file:')}"
+
+    def reader(self, engine: sa.Engine, session: tuple[str, ...], *, is_quick: bool) -> CursorReader:
+        """Return what reads rows."""
+        del engine, session, is_quick
+        return SqliteReader()
+
+
+class SqliteReader(CursorReader):
+    """Reads by SQLite's own cursor, which streams by itself and gives tuples that cost less than SQLAlchemy's rows."""
+
+    def pages(self, link: Link, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+        """Read a statement."""
+        with link.border.translated(doing):
+            result = self._stream = link.connection.execute(statement)
+        fetch = result.fetchmany if result.cursor is None else result.cursor.fetchmany
+        return CursorPages(result, fetch, rules, link.border, doing)

@@ -1,0 +1,38 @@
+"""What the sink does in a way of its own on SQLite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from connectors.jdbc.dialects.generic.writing import Writing
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from connectors.jdbc.sink.dialect import SqlDialect
+    from connectors.jdbc.sink.texts import Zones
+
+
+class SqliteWriting(Writing):
+    """Describes SQLite for the sink."""
+
+    def sql(self, zones: Zones) -> SqlDialect:
+        """Return the statements that write."""
+        from connectors.jdbc.dialects.sqlite.sink import Sqlite
+
+        return Sqlite(zones)
+
+    def prepare_engine(self, engine: sa.Engine) -> None:
+        """Begin transactions here: Python's driver begins before some statements alone.
+
+        A savepoint before the others would be committed by itself.
+        """
+        from sqlalchemy import event
+
+        @event.listens_for(engine, "connect")
+        def connected(connection: Any, _record: object) -> None:
+            connection.isolation_level = None
+
+        @event.listens_for(engine, "begin")
+        def begun(connection: sa.Connection) -> None:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
