@@ -14,7 +14,6 @@ _POLLS: Final = (
 )
 _BESIDE: Final = "Leave it to a Java Connect cluster with a group.id and internal topics of its own, on the same Kafka."
 _INSTEAD: Final = (
-    ("io.debezium.connector.postgresql.", _LOG),
     ("io.debezium.connector.mysql.", _LOG),
     ("io.debezium.connector.mariadb.", _LOG),
     ("io.debezium.connector.sqlserver.", _POLLS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.jdbc.debezium.config import DebeziumPostgresConfig
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
@@ -16,6 +17,18 @@ SOURCE = Plugin(
     config=JdbcSourceConfig,
     version=__version__,
     doc="Reads tables or a query of an SQL database, whole or by an incrementing or timestamp column.",
+    capabilities=frozenset(
+        {Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.OFFSETS_ALTERABLE, Capability.CLEANUP}
+    ),
+)
+
+DEBEZIUM_POSTGRES = Plugin(
+    kind=PluginKind.SOURCE,
+    name="io.debezium.connector.postgresql.PostgresConnector",
+    factory="connectors.jdbc.debezium.connector:DebeziumPostgresConnector",
+    config=DebeziumPostgresConfig,
+    version=__version__,
+    doc="Reads every change of PostgreSQL's tables from its log, with Debezium's settings and records.",
     capabilities=frozenset(
         {Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.OFFSETS_ALTERABLE, Capability.CLEANUP}
     ),
@@ -36,4 +49,4 @@ SINK = Plugin(
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """The plug-ins of this package."""
-    return [SOURCE, SINK]
+    return [SOURCE, DEBEZIUM_POSTGRES, SINK]

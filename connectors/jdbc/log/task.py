@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.log.mysql.reader import MySqlLog
     from connectors.jdbc.log.postgres.reader import PostgresLog
 
+OpensLog = Callable[[LogSession, Stored], "PostgresLog | MySqlLog"]
 _log = logging.getLogger(__name__)
 _LOG = "log"
 _READY = 4
@@ -38,9 +39,10 @@ _CLOSE_S = 5.0
 class JdbcLogTask:
     """Reads the log for the tables of one task configuration. Owned by the task thread."""
 
-    def __init__(self, config: JdbcTaskConfig) -> None:
-        """Connects to nothing."""
+    def __init__(self, config: JdbcTaskConfig, log: OpensLog | None = None) -> None:
+        """Connects to nothing. `log`: another form of the records than the one of mode=log."""
         self._config = config
+        self._log = log or _log_of
         self._ctx: SourceContext | None = None
         self._stopping = threading.Event()
         self._reading: _Reading | None = None
@@ -58,7 +60,7 @@ class JdbcLogTask:
                 fix="Create the tables, or change the filter; then restart the connector.",
             )
         self._ctx = ctx
-        self._reading = _Reading(_log_of(self._session, ctx.stored_offset), self._stopping)
+        self._reading = _Reading(self._log(self._session, ctx.stored_offset), self._stopping)
         self._progress = Progress([_LOG], time.time())
         ctx.caught_up(self._progress.caught_up_s)
 

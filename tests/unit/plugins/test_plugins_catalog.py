@@ -167,7 +167,7 @@ def test_listing_the_installed_plugins_imports_no_driver() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("io.debezium.connector.postgresql.PostgresConnector", "JdbcSourceConnector with mode=log"),
+        ("io.debezium.connector.mysql.MySqlConnector", "JdbcSourceConnector with mode=log"),
         ("io.debezium.connector.sqlserver.SqlServerConnector", "mode=timestamp+incrementing"),
         ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "bin/connect-mirror-maker.sh"),
         ("io.confluent.kafka.connect.datagen.DatagenConnector", "give the file source a file"),

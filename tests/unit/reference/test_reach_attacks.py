@@ -28,6 +28,9 @@ VALID = {
     "JdbcSourceConnector": {
         "connection.url": "jdbc:postgresql://h/d", "mode": "bulk", "topic.prefix": "t", "table.whitelist": "t",
     },
+    "PostgresConnector": {
+        "database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "t",
+    },
     "S3SinkConnector": {
         "topics": "t", "s3.bucket.name": "b", "flush.size": "1",
         "storage.class": "io.confluent.connect.s3.storage.S3Storage",

@@ -52,12 +52,18 @@ class ChangeEvents:
     """Makes batches of the log's messages. Owned by the reading thread."""
 
     def __init__(
-        self, tables: LogTables, config: JdbcSourceConfig, database: str, chosen: Callable[[TableName], bool]
+        self,
+        tables: LogTables,
+        config: JdbcSourceConfig,
+        database: str,
+        chosen: Callable[[TableName], bool],
+        headers: envelope.Headers | None = None,
     ) -> None:
         self._tables = tables
         self._chosen = chosen
         self._placeholder = config.unavailable_placeholder
-        self._rules = envelope.EventRules(config.tombstones_on_delete, frozenset(config.skipped_operations) - {"none"})
+        skipped = frozenset(config.skipped_operations) - {"none"}
+        self._rules = envelope.EventRules(config.tombstones_on_delete, skipped, headers, keyless=headers is not None)
         self._constant = {
             "version": __version__, "connector": "postgresql", "name": config.topic_prefix, "db": database,
         }  # fmt: skip
@@ -103,7 +109,8 @@ class ChangeEvents:
     ) -> Batch | None:
         after = table.rows(rows.buffer, rows.cells, self._placeholder)
         source = self._source(table.relation) | {
-            "ts_ms": clock_us // 1000, "ts_us": clock_us, "ts_ns": clock_us * 1000, "snapshot": "true",
+            "ts_ms": clock_us // 1000, "ts_us": clock_us, "ts_ns": clock_us * 1000,
+            "snapshot": "true" if rows.marks is None else rows.marks,
             "sequence": f'[null,"{position.commit_lsn}"]', "txId": xid, "lsn": position.commit_lsn,
         }  # fmt: skip
         ops = np.full(rows.count, envelope.READ, np.uint8)
@@ -175,7 +182,7 @@ class ChangeEvents:
                 continue
             source = self._source(relation) | _origin_members(item.origin)
             last = Coordinate(int(item.origin.final_lsn[0]), int(item.origin.place[0]))
-            yield Part(table.name.full, envelope.truncation(table.events, source), last)
+            yield Part(table.name.full, envelope.truncation(table.events, source, self._rules), last)
 
     def _table(self, relation: Relation) -> LogTable | None:
         name = TableName(relation.schema, relation.table)

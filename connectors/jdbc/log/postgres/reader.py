@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.postgres import slot as pg_slot
 from connectors.jdbc.log.postgres.changes import ChangeEvents
+from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
 from connectors.jdbc.log.postgres.pgoutput import LogState
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import TableSnapshot
 from connectors.jdbc.log.postgres.stream import ReplicationStream
-from connectors.jdbc.log.postgres.tables import LogTables
+from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.postgres.text import SESSION
 from connectors.jdbc.log.postgres.unlogged import without_log
-from connectors.jdbc.log.shared.fences import ahead_of
+from connectors.jdbc.log.shared.envelope import Headers
+from connectors.jdbc.log.shared.fences import Seen, ahead_of
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import (
     LogPosition,
@@ -32,6 +35,7 @@ from connectors.jdbc.log.shared.position import (
 )
 from connectors.jdbc.log.shared.repeated_rows import of_key
 from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
+from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
@@ -43,9 +47,20 @@ _NO_SNAPSHOT = {"no_data", "never"}
 class PostgresLog:
     """One connector's way through one server. `position` is behind everything that `batches` gave."""
 
-    def __init__(self, session: LogSession, stored: Stored) -> None:
-        """Connects to nothing. `stored`: the offset of a partition. ConnectError: it is none of mode=log."""
+    def __init__(
+        self,
+        session: LogSession,
+        stored: Stored,
+        tables: Callable[[Database, JdbcSourceConfig], LogTables] = LogTables,
+        headers: Headers | None = None,
+    ) -> None:
+        """Connects to nothing. `stored`: the offset of a partition. ConnectError: it is none of mode=log.
+
+        `tables`: what the rows become. `headers`: of the events; None: they have none.
+        """
         self._session = session
+        self._planning = tables
+        self._headers = headers
         self._config = session.config
         self._database = session.database
         arguments = {**self._database.driver_arguments, **SESSION}
@@ -71,8 +86,8 @@ class PostgresLog:
         pg_slot.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
-        tables = LogTables(self._database, config)
-        events = ChangeEvents(tables, config, name, self._session.chooses)
+        tables = self._planning(self._database, config)
+        events = ChangeEvents(tables, config, name, self._session.chooses, self._headers)
         exported = self._place()
         assert self.position is not None
         if self.position.snapshot is not None:
@@ -123,33 +138,50 @@ class PostgresLog:
         seen, clock_us = self._snapshot.begin(exported)
         xid = int(seen.snapshot.partition(":")[0])
         place = self.position.snapshot
-        for name in self._session.tables:
-            if name.full in place.done:
-                continue
-            self._snapshot.hold(name)
-            table = tables.plan(tables.describe(name))
-            self._session.begin_table(of_key(name, table.events.key, self._config.max_batch_size))
-            last = place.key if place.table == name.full else ()
-            # Behind the snapshot that the slot exported the log begins: no change of it is in there.
-            fence = self.position.fence_of(name.full).goes_on(order_of(table), last, None if exported else seen)
-            after = last if fence.bounds else ()
-            # With the first rows it counts: until then the place in the position is one in the order of the last fence.
-            fences = {**self.position.fences, name.full: fence}
-            for rows in self._snapshot.rows(table, after, self._session.page_rows):
-                place = replace(place, table=name.full, key=rows.last_key)
-                batch, bad, table = events.of_snapshot(table, rows, self.position, xid, clock_us)
+        # Behind the snapshot that the slot exported the log begins: no change of it is in there.
+        planned: dict[str, LogTable] = {}
+        pages = self._pages(tables, place, None if exported else seen)
+        for page, ends in marked(pages, is_first=not place.done):
+            if page is not None:
+                name = page.table.name.full
+                place = replace(place, table=name, key=page.rows.last_key)
+                table = planned.get(name, page.table)
+                batch, bad, planned[name] = events.of_snapshot(table, page.rows, self.position, xid, clock_us)
                 if bad is not None:
                     yield bad
+                # With the first rows it counts: until then the place in the position is one in the order of the last
+                # fence.
+                fences = {**self.position.fences, name: page.fence}
                 self.position = replace(self.position, snapshot=place, fences=fences)
                 if batch is not None:
                     yield replace(batch, position=events.source_position(self.position))
                     self._session.pace(len(batch))
-            place = SnapshotPlace((*place.done, name.full))
-            self.position = replace(self.position, snapshot=place, fences=ahead_of(fences, 0))
+            for end in ends:
+                place = SnapshotPlace((*place.done, end.table.name.full))
+                fences = {**self.position.fences, end.table.name.full: end.fence}
+                self.position = replace(self.position, snapshot=place, fences=ahead_of(fences, 0))
         self._snapshot.close()
         self._session.end_tables()
         self.position = replace(self.position, snapshot=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
+
+    def _pages(self, tables: LogTables, begun: SnapshotPlace, seen: Seen | None) -> Iterator[Page | TableEnd]:
+        """The rows that are not delivered yet. `seen`: by the snapshot of now; None: the log begins behind it."""
+        assert self.position is not None
+        for name in self._session.tables:
+            if name.full in begun.done:
+                continue
+            self._snapshot.hold(name)
+            table = tables.plan(tables.describe(name))
+            self._session.begin_table(of_key(name, table.events.key, self._config.max_batch_size))
+            last = begun.key if begun.table == name.full else ()
+            fence = self.position.fence_of(name.full).goes_on(order_of(table), last, seen)
+            after = last if fence.bounds else ()
+            is_first = not after
+            for rows in self._snapshot.rows(table, after, self._session.page_rows):
+                yield Page(table, rows, fence, is_first)
+                is_first = False
+            yield TableEnd(table, fence)
 
     def _log(self, events: ChangeEvents) -> Iterator[Batch | BadRows | None]:
         assert self.position is not None

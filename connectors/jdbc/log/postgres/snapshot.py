@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+import pyarrow as pa
 from psycopg import sql
 
 from connect.api.errors import RetriableError
@@ -48,16 +49,21 @@ _TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRows:
-    """Some rows of a table; `last_key` is the text of the key behind which the next ones are."""
+    """Some rows of a table; `last_key` is the text of the key behind which the next ones are.
+
+    `marks`: what the source block says of each row's place in the first read; None: nothing of it.
+    """
 
     buffer: Buffer
     cells: Sequence[Cells]
     count: int
     last_key: tuple[str, ...]
+    marks: pa.Array | None = None
 
     def take(self, rows: Mask) -> SnapshotRows:
         """These rows."""
-        return replace(self, cells=[cells.take(rows) for cells in self.cells], count=int(rows.sum()))
+        marks = None if self.marks is None else self.marks.filter(pa.array(rows))
+        return replace(self, cells=[cells.take(rows) for cells in self.cells], count=int(rows.sum()), marks=marks)
 
 
 class WrittenAnewError(RetriableError):

@@ -109,7 +109,7 @@ class LogTables:
         """A table as the log describes it; what the log leaves out (NOT NULL, the primary key) is as it is now."""
         doing = f"reading the columns of table {relation.schema}.{relation.table}"
         found = {str(row[0]): bool(row[1]) for row in self.database.rows(_columns(relation.oid), doing)}
-        unique = [tuple(map(str, row[0])) for row in self.database.rows(_unique(relation.oid), doing)]
+        unique = unique_columns(self.database, relation.oid)
         found_bases = bases(self.database, [(c.type_oid, c.modifier) for c in relation.columns])
         self.database.end_transaction()
         name = TableName(relation.schema, relation.table)
@@ -124,7 +124,7 @@ class LogTables:
         times = TimeRules.of(config)
         self._cuts.tell(name, plans)
         form = RowFormat(name.full, f"{topic}.Value", plans, times)
-        events = EventFormat(topic, form.schema, _key(relation, unique), SOURCE)
+        events = EventFormat(topic, form.schema, key_of(relation, unique), SOURCE)
         return LogTable(name, relation, form, events, tuple(oid for oid, _ in found_bases))
 
     def widened(self, table: LogTable, columns: Sequence[str]) -> LogTable:
@@ -149,7 +149,13 @@ class LogTables:
         return Relation(int(rows[0][0]), name.schema or "", name.name, str(rows[0][1]), columns)
 
 
-def _key(relation: Relation, unique: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def unique_columns(database: Database, oid: int) -> list[tuple[str, ...]]:
+    """The columns of each index that names a row of the table, the primary key's first."""
+    found = database.rows(_unique(oid), "reading the keys of a table")
+    return [tuple(map(str, row[0])) for row in found]
+
+
+def key_of(relation: Relation, unique: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Debezium's: the primary key in its own order, else a unique index; but what deletes tell, where that is another.
 
     `unique`: the columns of indexes that name a row, the primary key's first.

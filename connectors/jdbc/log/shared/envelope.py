@@ -6,7 +6,7 @@ Source of the form: the event schemas in Debezium 3's documentation of its Postg
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type
-from connect.api.records import Batch, Column
+from connect.api.records import Batch, Column, Header
 
 Indices = npt.NDArray[np.int64]
 CREATE, UPDATE, DELETE, READ, TRUNCATE = range(5)
@@ -59,12 +59,16 @@ def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
 
 @dataclass(frozen=True)
 class EventFormat:
-    """The events of one table with the columns it has now. `key` names the columns of the record key."""
+    """The events of one table with the columns it has now. `key` names the columns of the record key.
+
+    `optional`: whether the schema tells that a record may be null, as tombstones are.
+    """
 
     topic: str
     row: s.Schema
     key: tuple[str, ...]
     source: s.Schema
+    optional: bool = True
 
     @cached_property
     def schema(self) -> s.Schema:
@@ -90,7 +94,7 @@ class EventFormat:
     @cached_property
     def value_schema(self) -> s.Schema:
         """The record value's: an envelope, or null for a tombstone."""
-        return self.schema.as_optional(True)
+        return self.schema.as_optional(self.optional)
 
     @cached_property
     def key_schema(self) -> s.Schema:
@@ -121,12 +125,27 @@ class Rows:
     full_before: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Holds the other key of a row whose key was changed, beside the one of its event."""
+
+    is_old: bool
+    key: object
+    schema: s.Schema
+
+
+Headers = Callable[[int, Mapping[int, Moved]], Sequence[Sequence[Header]]]
+"""The headers of so many events, some of which are `Moved`."""
+
+
 @dataclass(frozen=True)
 class EventRules:
-    """What the configuration says about events."""
+    """What the configuration says about events. `keyless`: tombstones are sent for rows without a key, too."""
 
     tombstones: bool = True
     skipped: frozenset[str] = frozenset({"t"})
+    headers: Headers | None = None
+    keyless: bool = False
 
     @cached_property
     def kept(self) -> npt.NDArray[np.bool_]:
@@ -140,6 +159,8 @@ class _Events:
     op: npt.NDArray[np.uint8]
     before: Indices
     after: Indices
+    other: Indices
+    """Where a moved row has its other key: in `after` for a delete, in `before` for a create."""
 
 
 def batch(form: EventFormat, rows: Rows, rules: EventRules) -> Batch | None:
@@ -149,7 +170,19 @@ def batch(form: EventFormat, rows: Rows, rules: EventRules) -> Batch | None:
     if not size:
         return None
     values = Column.from_arrow(_values(form, rows, events), form.value_schema)
-    return Batch(form.topic, values, keys=_keys(form, rows, events))
+    headers = rules.headers(size, _moves(form, rows, events)) if rules.headers else None
+    return Batch(form.topic, values, keys=_keys(form, rows, events), headers=headers)
+
+
+def _moves(form: EventFormat, rows: Rows, events: _Events) -> dict[int, Moved]:
+    found = {}
+    for event in np.flatnonzero(events.other != _NONE).tolist():
+        is_old = events.op[event] == CREATE
+        struct = rows.before if is_old else rows.after
+        assert struct is not None
+        row = struct[int(events.other[event])]
+        found[event] = Moved(is_old, {name: row[name].as_py() for name in form.key}, form.key_schema)
+    return found
 
 
 def _events(form: EventFormat, rows: Rows, rules: EventRules) -> _Events:
@@ -163,7 +196,7 @@ def _events(form: EventFormat, rows: Rows, rules: EventRules) -> _Events:
     op[moved] = DELETE
     if moved.any() or deleted.any():
         # The row of the old key goes, and one of the new key comes, so that compaction and sinks by key see both.
-        gone = np.flatnonzero((moved | deleted) & bool(form.key) & rules.tombstones)
+        gone = np.flatnonzero((moved | deleted) & (bool(form.key) or rules.keyless) & rules.tombstones)
         come = np.flatnonzero(moved)
         change = np.r_[change, gone, come]
         op = np.r_[op, np.full(len(gone), _TOMBSTONE, np.uint8), np.full(len(come), CREATE, np.uint8)]
@@ -177,7 +210,8 @@ def _events(form: EventFormat, rows: Rows, rules: EventRules) -> _Events:
     shows_old = (op == DELETE) | ((op == UPDATE) & rows.full_before) | (op == _TOMBSTONE)
     before = np.where(shows_old, old_at[change], _NONE)
     after = np.where((op == CREATE) | (op == UPDATE) | (op == READ), new_at[change], _NONE)
-    return _Events(change, op, before, after)
+    other = np.where(moved[change], np.where(op == CREATE, old_at[change], new_at[change]), _NONE)
+    return _Events(change, op, before, after, other)
 
 
 def _moved(form: EventFormat, rows: Rows, old_at: Indices, new_at: Indices) -> npt.NDArray[np.bool_]:
@@ -189,8 +223,16 @@ def _moved(form: EventFormat, rows: Rows, old_at: Indices, new_at: Indices) -> n
     for name in form.key:
         was = rows.before.field(name).take(pa.array(old_at[both]))
         now = rows.after.field(name).take(pa.array(new_at[both]))
-        moved[both] |= pc.fill_null(pc.not_equal(was, now), False).to_numpy(zero_copy_only=False)
+        moved[both] |= _different(was, now)
     return moved
+
+
+def _different(was: pa.Array, now: pa.Array) -> npt.NDArray[np.bool_]:
+    if pa.types.is_nested(was.type):
+        pairs = zip(was.to_pylist(), now.to_pylist(), strict=True)
+        return np.array([old is not None and new is not None and old != new for old, new in pairs], bool)
+    different: npt.NDArray[np.bool_] = pc.fill_null(pc.not_equal(was, now), False).to_numpy(zero_copy_only=False)
+    return different
 
 
 def _values(form: EventFormat, rows: Rows, events: _Events) -> pa.StructArray:
@@ -263,7 +305,7 @@ def _keys(form: EventFormat, rows: Rows, events: _Events) -> Column | None:
     return Column.from_arrow(pa.StructArray.from_arrays(made, fields=fields), schema)
 
 
-def truncation(form: EventFormat, source: Mapping[str, object]) -> Batch:
+def truncation(form: EventFormat, source: Mapping[str, object], rules: EventRules) -> Batch:
     """The one record that says a table was emptied; it has no key."""
     rows = Rows(
         np.array([TRUNCATE], np.uint8),
@@ -275,5 +317,6 @@ def truncation(form: EventFormat, source: Mapping[str, object]) -> Batch:
     )
     at: Sequence[int] = [_NONE]
     none = np.array(at, np.int64)
-    events = _Events(np.zeros(1, np.int64), rows.ops, none, none)
-    return Batch(form.topic, Column.from_arrow(_values(form, rows, events), form.value_schema))
+    events = _Events(np.zeros(1, np.int64), rows.ops, none, none, none)
+    headers = rules.headers(1, {}) if rules.headers else None
+    return Batch(form.topic, Column.from_arrow(_values(form, rows, events), form.value_schema), headers=headers)

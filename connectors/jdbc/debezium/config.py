@@ -1,0 +1,253 @@
+"""Declares the settings of Debezium's PostgreSQL connector by its own keys. No driver, no I/O.
+
+Source: the definitions that its version 3.7 gives by Kafka Connect's validation; older names from the documentation of
+1.9 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.allowed import OneOf
+from connect.api.config import (
+    Boolean,
+    ConnectorConfig,
+    Int,
+    ListOf,
+    Password,
+    String,
+    at_least,
+    key,
+    one_of,
+)
+from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
+from connect.api.time_types import TimePrecision
+from connectors.jdbc.debezium import rules
+from connectors.jdbc.debezium.handling import BINARY_MODES, Handling
+from connectors.jdbc.debezium.unused_keys import FOREIGN_PREFIXES, REFUSED, WITHOUT_EFFECT
+from connectors.jdbc.settings.log_keys import OPERATIONS
+
+CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
+SNAPSHOT_MODES = ("initial", "initial_only", "no_data", "never", "when_needed", "schema_only", "exported", "always")
+SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+PLUGINS = ("pgoutput", "decoderbufs", "wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
+ADJUSTMENTS = ("none", "avro", "avro_unicode")
+
+
+class ConnectionKeys(ConnectorConfig):
+    """Declares where the database is."""
+
+    hostname: String = key(
+        "database.hostname", importance="high", group=CONNECTION, reach=Reach.HOST,
+        doc="The server; several by commas are tried in turn.",
+    )  # fmt: skip
+    port: Annotated[Int, at_least(1)] = key(
+        "database.port", 5432, importance="high", group=CONNECTION, doc="The server's port."
+    )
+    user: String = key("database.user", importance="high", group=CONNECTION, doc="The user, who may replicate.")
+    password: Password = key(
+        "database.password", SecretStr(""), importance="high", group=CONNECTION, doc="The user's password."
+    )
+    dbname: String = key("database.dbname", importance="high", group=CONNECTION, doc="The database.")
+    sslmode: Annotated[String, one_of(*SSL_MODES, ignore_case=True)] = key(
+        "database.sslmode", "prefer", group=CONNECTION,
+        doc="Whether the connection is encrypted, and what of the server's certificate is checked.",
+    )  # fmt: skip
+    sslrootcert: String = key(
+        "database.sslrootcert", "", group=CONNECTION, reach=Reach.FILE, doc="The certificates that are trusted (PEM)."
+    )
+    sslcert: String = key(
+        "database.sslcert", "", group=CONNECTION, reach=Reach.FILE, doc="The client's certificate (PEM)."
+    )
+    sslkey: String = key("database.sslkey", "", group=CONNECTION, reach=Reach.FILE, doc="The client's key (PEM).")
+    sslpassword: Password = key(
+        "database.sslpassword", SecretStr(""), group=CONNECTION, doc="The password of the client's key."
+    )
+
+
+class TableKeys(ConnectorConfig):
+    """Declares what is read, and where its records go."""
+
+    topic_prefix: String = key(
+        "topic.prefix", "", importance="high", group=TABLES,
+        doc="Names the server in topics, schemas and offsets: prefix.schema.table.",
+    )  # fmt: skip
+    server_name: String = key(
+        "database.server.name", "", group=TABLES, doc="topic.prefix in Debezium 1.", harmless="a name of topics"
+    )
+    table_include: ListOf = key(
+        "table.include.list", (), importance="high", group=TABLES,
+        doc="Regular expressions; a table is read when one matches its whole name, schema.table, in any case.",
+    )  # fmt: skip
+    table_exclude: ListOf = key("table.exclude.list", (), group=TABLES, doc="Likewise, of tables that are not read.")
+    schema_include: ListOf = key(
+        "schema.include.list", (), importance="high", group=TABLES, doc="Likewise, of schemas that are read."
+    )
+    schema_exclude: ListOf = key("schema.exclude.list", (), group=TABLES, doc="Likewise, of schemas that are not.")
+    column_exclude: ListOf = key(
+        "column.exclude.list", (), group=TABLES,
+        doc="Regular expressions; a column is left out when one matches its whole name, schema.table.column.",
+    )  # fmt: skip
+    table_whitelist: ListOf = key("table.whitelist", (), group=TABLES, doc="table.include.list in Debezium 1.2.")
+    table_blacklist: ListOf = key("table.blacklist", (), group=TABLES, doc="table.exclude.list in Debezium 1.2.")
+    schema_whitelist: ListOf = key("schema.whitelist", (), group=TABLES, doc="schema.include.list in Debezium 1.2.")
+    schema_blacklist: ListOf = key("schema.blacklist", (), group=TABLES, doc="schema.exclude.list in Debezium 1.2.")
+    column_blacklist: ListOf = key("column.blacklist", (), group=TABLES, doc="column.exclude.list in Debezium 1.2.")
+    tombstones_on_delete: Boolean = key(
+        "tombstones.on.delete", True, group=TABLES, doc="Send a tombstone behind each deleted row's event."
+    )
+    skipped_operations: Annotated[ListOf, OneOf(OPERATIONS)] = key(
+        "skipped.operations", ("t",), importance="low", group=TABLES,
+        doc="Operations not sent: c inserts, u updates, d deletes, t truncates; none: send all.",
+    )  # fmt: skip
+    extended_headers: Boolean = key(
+        "extended.headers.enabled", True, importance="low", group=TABLES,
+        doc="Send the headers that name connector and task.",
+    )  # fmt: skip
+    schema_name_adjustment: Annotated[String, one_of(*ADJUSTMENTS)] = key(
+        "schema.name.adjustment.mode", "none", importance="low", group=TABLES,
+        doc="How names of schemas that Avro does not allow are changed; here they must be allowed unless it is none.",
+    )  # fmt: skip
+    field_name_adjustment: Annotated[String, one_of(*ADJUSTMENTS)] = key(
+        "field.name.adjustment.mode", "none", importance="low", group=TABLES,
+        doc="Likewise of fields, which are the columns' names here.",
+    )  # fmt: skip
+
+
+class LogKeys(ConnectorConfig):
+    """Declares how the log is read."""
+
+    plugin: Annotated[String, one_of(*PLUGINS)] = key(
+        "plugin.name", "decoderbufs", group=LOG,
+        doc="The server's plug-in. pgoutput reads here, whichever is named; it is in every PostgreSQL.",
+    )  # fmt: skip
+    slot_name: String = key("slot.name", "debezium", group=LOG, doc="The replication slot; each connector has its own.")
+    slot_drop_on_stop: Boolean = key(
+        "slot.drop.on.stop", False, group=LOG, doc="Drop the slot when the task stops. For tests."
+    )
+    slot_failover: Boolean = key(
+        "slot.failover", False, importance="low", group=LOG, doc="Make a slot that standbys keep (PostgreSQL 17)."
+    )
+    publication_name: String = key(
+        "publication.name", "dbz_publication", group=LOG, doc="The publication that is read."
+    )
+    publication_autocreate: Annotated[String, one_of("all_tables", "filtered", "disabled", "no_tables")] = key(
+        "publication.autocreate.mode", "all_tables", group=LOG,
+        doc="Whether a publication is made: of all tables, of the chosen ones, or not.",
+    )  # fmt: skip
+    via_partition_root: Boolean = key(
+        "publish.via.partition.root", False, group=LOG,
+        doc="Whether rows of partitions come under the name of the partitioned table.",
+    )  # fmt: skip
+    snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
+        "snapshot.mode", "initial", importance="high", group=LOG,
+        doc="initial: read the tables once, then the log. initial_only: the tables alone. no_data (never, "
+        "schema_only): the log alone. when_needed: as initial, and again when the place in the log is lost.",
+    )  # fmt: skip
+    snapshot_delay_ms: Annotated[Int, at_least(0)] = key(
+        "snapshot.delay.ms", 0, importance="low", group=LOG, doc="0: the first read begins at once."
+    )
+    streaming_delay_ms: Annotated[Int, at_least(0)] = key(
+        "streaming.delay.ms", 0, importance="low", group=LOG, doc="0: the log is read at once."
+    )
+    snapshot_query_mode: Annotated[String, one_of("select_all")] = key(
+        "snapshot.query.mode", "select_all", importance="low", group=LOG, doc="Tables are read whole."
+    )
+    heartbeat_interval_ms: Annotated[Int, at_least(0)] = key(
+        "heartbeat.interval.ms", 0, group=LOG, doc="Send a record to the heartbeat topic this often; 0: never."
+    )
+    heartbeat_topics_prefix: String = key(
+        "heartbeat.topics.prefix", "", importance="low", group=LOG, doc="topic.heartbeat.prefix by another name."
+    )
+    heartbeat_topic_prefix: String = key(
+        "topic.heartbeat.prefix", "__debezium-heartbeat", importance="low", group=LOG,
+        doc="The heartbeat topic is this, a dot and topic.prefix.",
+    )  # fmt: skip
+    max_batch_size: Annotated[Int, at_least(1)] = key(
+        "max.batch.size", 2048, importance="low", group=LOG, doc="The most changes of one batch."
+    )
+    status_update_interval_ms: Annotated[Int, at_least(1)] = key(
+        "status.update.interval.ms", 10_000, importance="low", group=LOG,
+        doc="How often the server hears that the connector lives.",
+    )  # fmt: skip
+
+
+def _check_precision(value: str) -> str:
+    if value == "structured":
+        raise ValueError("structured is not known here: use adaptive or isostring")
+    return value
+
+
+class TypeKeys(ConnectorConfig):
+    """Declares what values become."""
+
+    decimals: Annotated[String, one_of("precise", "double", "string")] = key(
+        "decimal.handling.mode", "precise", group=TYPES,
+        doc="NUMERIC as Decimal (VariableScaleDecimal where the column has no digits), FLOAT64 or text.",
+    )  # fmt: skip
+    times: Annotated[String, one_of(*TimePrecision, "structured"), AfterValidator(_check_precision)] = key(
+        "time.precision.mode", "adaptive", group=TYPES, doc="What dates and times become."
+    )
+    intervals: Annotated[String, one_of("numeric", "string")] = key(
+        "interval.handling.mode", "numeric", importance="low", group=TYPES,
+        doc="INTERVAL as microseconds of average months, or as ISO text.",
+    )  # fmt: skip
+    hstores: Annotated[String, one_of("json", "map")] = key(
+        "hstore.handling.mode", "json", importance="low", group=TYPES, doc="HSTORE as JSON or as a map."
+    )
+    binary: Annotated[String, one_of(*BINARY_MODES)] = key(
+        "binary.handling.mode", "bytes", importance="low", group=TYPES, doc="BYTEA as bytes or as text of them."
+    )
+    unknown: Boolean = key(
+        "include.unknown.datatypes", False, group=TYPES,
+        doc="Whether types without a form of their own come as the bytes of their text, or not at all.",
+    )  # fmt: skip
+    placeholder: String = key(
+        "unavailable.value.placeholder", "__debezium_unavailable_value", importance="low", group=TYPES,
+        doc="Stands for a large value that an update left as it was and the log does not hold.",
+    )  # fmt: skip
+    toasted_placeholder: String = key(
+        "toasted.value.placeholder", "", importance="low", group=TYPES,
+        doc="unavailable.value.placeholder in Debezium 1.",
+    )  # fmt: skip
+
+
+class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
+    """Declares everything a user may say about Debezium's PostgreSQL connector."""
+
+    @property
+    def prefix(self) -> str:
+        """Return topic.prefix, by either name."""
+        return self.topic_prefix or self.server_name
+
+    @property
+    def handling(self) -> Handling:
+        """Return what values become."""
+        times = TimePrecision(self.times)
+        return Handling(self.decimals, times, self.intervals, self.hstores, self.binary, self.unknown)
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """Yield every broken rule between keys, and keys that are not taken."""
+        return rules.problems(self)
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Yield the keys that are taken and change nothing."""
+        return rules.notes(self)
+
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
+        answered = {*WITHOUT_EFFECT, *REFUSED}
+        yield from super().unknown_keys(
+            name for name in properties if name.lower() not in answered and not name.startswith(FOREIGN_PREFIXES)
+        )
+
+
+class DebeziumPostgresTaskConfig(DebeziumPostgresConfig):
+    """Holds the connector's settings and the task's tables."""
+
+    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)

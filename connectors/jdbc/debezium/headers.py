@@ -1,0 +1,34 @@
+"""Makes the headers of Debezium's events: they name connector and task, and the other key of a moved row. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from connect.api import schema as s
+from connect.api.records import Header
+from connectors.jdbc.log.shared.envelope import Moved
+
+_CONTEXT: Final = "__debezium.context."
+_NEW_KEY, _OLD_KEY = "__debezium.newkey", "__debezium.oldkey"
+
+
+class EventHeaders:
+    """Makes the headers of one run of one task."""
+
+    def __init__(self, prefix: str, run_id: str, *, extended: bool) -> None:
+        """`extended`: whether connector and task are named."""
+        named = {
+            "connectorLogicalName": prefix, "taskId": "0", "connectorName": "postgresql", "runId": run_id,
+        }  # fmt: skip
+        self._context = (
+            tuple(Header(_CONTEXT + name, value, s.STRING) for name, value in named.items()) if extended else ()
+        )
+
+    def __call__(self, size: int, moves: Mapping[int, Moved]) -> Sequence[Sequence[Header]]:
+        """Return the headers of so many events."""
+        headers: list[Sequence[Header]] = [self._context] * size
+        for event, moved in moves.items():
+            name = _OLD_KEY if moved.is_old else _NEW_KEY
+            headers[event] = (Header(name, moved.key, moved.schema), *self._context)
+        return headers

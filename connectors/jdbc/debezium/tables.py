@@ -1,0 +1,174 @@
+"""Reads tables of PostgreSQL whose records have Debezium's types and schemas. Asks the catalog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_schema
+from connect.api.errors import SchemaError
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.debezium.catalog_types import columns_of, types_of
+from connectors.jdbc.debezium.defaults import default_of
+from connectors.jdbc.debezium.handling import Handling
+from connectors.jdbc.debezium.kinds import Kind
+from connectors.jdbc.debezium.types import kind_of
+from connectors.jdbc.dialects.postgres.result_types import bases
+from connectors.jdbc.log.postgres.pgoutput import Relation
+from connectors.jdbc.log.postgres.tables import SOURCE, LogTable, LogTables, key_of, unique_columns
+from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Cells, Mask
+from connectors.jdbc.log.shared.envelope import EventFormat
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, topic_of
+from connectors.jdbc.values.columns import RowFormat, TimeRules
+from connectors.jdbc.values.temporal import Misfit
+from connectors.jdbc.values.types import ColumnPlan, Raw
+
+
+@dataclass(frozen=True, slots=True)
+class EventColumn:
+    """Holds a column of the records."""
+
+    name: str
+    kind: Kind
+    schema: s.Schema
+    not_null: bool
+
+    @property
+    def absent(self) -> object:
+        """Return what stands for a value that is not told and may not be null."""
+        return self.kind.absent if self.schema.default is None else self.schema.default
+
+
+@dataclass(frozen=True, slots=True)
+class DebeziumTable(LogTable):
+    """Holds one table. `columns`: one for each that the log tells, None for one that the records leave out."""
+
+    columns: tuple[EventColumn | None, ...] = ()
+
+    def rows(self, buffer: Buffer, cells: Sequence[Cells], placeholder: str) -> pa.StructArray:
+        """Return whole rows; a placeholder stands for a value that the log does not hold."""
+        made = []
+        for column, values, cell in zip(self.columns, buffer.values(cells), cells, strict=True):
+            if column is not None:
+                unknown = cell.kind == UNCHANGED
+                array = self._read(column, values)
+                made.append(self._told(column, array, unknown, placeholder) if unknown.any() else array)
+        return self._struct(made)
+
+    def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
+        """Return rows of which the log may hold the identity alone: others are null, a default or the type's zero."""
+        made = []
+        for column, values in zip(self.columns, buffer.values(cells), strict=True):
+            if column is not None:
+                array = self._read(column, values)
+                if array.null_count and column.not_null:
+                    array = _filled(array, array.is_null().to_numpy(zero_copy_only=False), column.absent)
+                made.append(array)
+        return self._struct(made)
+
+    def null_columns(self, cells: Sequence[Cells], kind: int) -> list[str]:
+        """Return columns called NOT NULL in which a row is null."""
+        pairs = zip(self.columns, cells, strict=True)
+        return [c.name for c, cell in pairs if c and not c.schema.optional and (cell.kind == kind).any()]
+
+    def _struct(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
+        return pa.StructArray.from_arrays(arrays, fields=list(arrow_schema(self.events.row)))
+
+    def _read(self, column: EventColumn, values: pa.BinaryArray) -> pa.Array:
+        try:
+            return column.kind.read(values)
+        except (Misfit, pa.ArrowException, ValueError) as error:
+            why = f": {error}" if isinstance(error, Misfit) else ""
+            raise SchemaError(
+                f"Table {self.name.full} holds a text that {column.schema.name or column.schema.type} does not "
+                f"hold{why}.",
+                field=column.name,
+                fix="Mend the row, or leave the column out by column.exclude.list.",
+            ) from error
+
+    def _told(self, column: EventColumn, array: pa.Array, unknown: Mask, placeholder: str) -> pa.Array:
+        value = column.kind.unavailable(placeholder)
+        if value is None and not column.schema.optional:
+            raise SchemaError(
+                f"An update of table {self.name.full} left a large value as it was, and the log does not hold it.",
+                field=column.name,
+                fix=f"ALTER TABLE {self.name.quoted} REPLICA IDENTITY FULL.",
+            )
+        return _filled(array, unknown, value)
+
+
+def _filled(array: pa.Array, rows: Mask, value: object) -> pa.Array:
+    """Return the column with one value in these rows; of structs and lists, too."""
+    at = np.where(rows, len(array), np.arange(len(array)))
+    return pa.concat_arrays([array, pa.array([value], array.type)]).take(pa.array(at))
+
+
+class DebeziumTables(LogTables):
+    """Makes the plans of tables for Debezium's records. Owned by the reading thread."""
+
+    def __init__(
+        self, database: Database, config: JdbcSourceConfig, handling: Handling, left_out: Sequence[re.Pattern[str]]
+    ) -> None:
+        """`left_out`: columns by their full names that no record holds."""
+        super().__init__(database, config)
+        self._config = config
+        self._handling = handling
+        self._left_out = left_out
+
+    def plan(self, relation: Relation) -> DebeziumTable:
+        """Return a table as the log describes it; what it leaves out (NOT NULL, defaults, keys) is as it is now."""
+        now = columns_of(self.database, relation.oid)
+        types = types_of(self.database, relation.columns)
+        key = key_of(relation, unique_columns(self.database, relation.oid))
+        found_bases = bases(self.database, [(c.type_oid, c.modifier) for c in relation.columns])
+        self.database.end_transaction()
+        name = TableName(relation.schema, relation.table)
+        columns: list[EventColumn | None] = []
+        for told, type_ in zip(relation.columns, types, strict=True):
+            kind = kind_of(type_, self._handling)
+            if kind is None or self._leaves_out(name, told.name):
+                columns.append(None)
+                continue
+            known = now.get(told.name)
+            # The key's columns are never null, whatever the catalog says of a table that was altered since.
+            not_null = (known is not None and known.not_null) or told.name in key
+            default = None if known is None else default_of(known.default, kind, type_.name, type_.category)
+            schema = replace(kind.schema.as_optional(kind.always_optional or not not_null), default=default)
+            columns.append(EventColumn(told.name, kind, schema, not_null))
+        return self._table(name, relation, tuple(columns), key, tuple(oid for oid, _ in found_bases))
+
+    def widened(self, table: LogTable, columns: Sequence[str]) -> DebeziumTable:
+        """Return the table with these columns nullable: rows from before they became NOT NULL hold NULL."""
+        assert isinstance(table, DebeziumTable)
+        wider = tuple(
+            replace(c, schema=c.schema.as_optional(True), not_null=False) if c is not None and c.name in columns else c
+            for c in table.columns
+        )
+        return self._table(table.name, table.relation, wider, table.events.key, table.bases)
+
+    def _leaves_out(self, table: TableName, column: str) -> bool:
+        return any(pattern.fullmatch(f"{table.full}.{column}") for pattern in self._left_out)
+
+    def _table(
+        self,
+        name: TableName,
+        relation: Relation,
+        columns: tuple[EventColumn | None, ...],
+        key: tuple[str, ...],
+        base_types: tuple[int, ...],
+    ) -> DebeziumTable:
+        topic = topic_of(name, self._config)
+        row = s.struct((s.Field(c.name, c.schema) for c in columns if c is not None), name=f"{topic}.Value")
+        # Rows that no record can hold are shown by their texts.
+        plans = [ColumnPlan(c.name, Raw.TEXT, s.STRING.as_optional()) for c in relation.columns]
+        form = RowFormat(name.full, row.name, plans, TimeRules.of(self._config))
+        kept = {c.name for c in columns if c is not None}
+        # Rows are read in the order of the key, which part of it does not give.
+        events = EventFormat(topic, row, key if set(key) <= kept else (), SOURCE, optional=False)
+        return DebeziumTable(name, relation, form, events, base_types, columns)

@@ -1,0 +1,106 @@
+"""Tells which kind of value a type of PostgreSQL is to Debezium. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from connect.api import schema as s
+from connectors.jdbc.debezium import geometry, moments, numbers, texts
+from connectors.jdbc.debezium.arrays import array
+from connectors.jdbc.debezium.catalog_types import CatalogType
+from connectors.jdbc.debezium.handling import Handling
+from connectors.jdbc.debezium.kinds import TEXT, Kind, Unavailable
+from connectors.jdbc.values.types import Raw
+
+_TEXTS: Final = (
+    "char", "bpchar", "varchar", "text", "name", "citext", "inet", "cidr", "macaddr", "macaddr8", "int4range",
+    "int8range", "numrange", "tsrange", "tstzrange", "daterange", "isbn", "isbn13", "issn", "issn13", "ismn",
+    "ismn13", "ean13", "upc",
+)  # fmt: skip
+_FIXED: Final[Mapping[str, Kind]] = MappingProxyType(
+    {
+        **geometry.KINDS,
+        **dict.fromkeys(_TEXTS, TEXT),
+        "bool": numbers.plain(Raw.BOOLEAN, s.BOOLEAN, absent=False),
+        "int2": numbers.plain(Raw.INTEGER, s.INT16, 0),
+        "int4": numbers.plain(Raw.INTEGER, s.INT32, 0),
+        "int8": numbers.plain(Raw.INTEGER, s.INT64, 0),
+        "oid": numbers.plain(Raw.INTEGER, s.INT64, 0),
+        "float4": numbers.plain(Raw.FLOAT, s.FLOAT32, 0.0),
+        "float8": numbers.plain(Raw.FLOAT, s.FLOAT64, 0.0),
+        "uuid": texts.semantic("Uuid"),
+        "json": texts.semantic("Json"),
+        "jsonb": texts.semantic("Json"),
+        "xml": texts.semantic("Xml"),
+        "ltree": texts.semantic("Ltree"),
+        "tsvector": texts.semantic("Tsvector"),
+        "timetz": moments.zoned_time(),
+    }
+)
+_Make = Callable[[int, Handling], Kind]
+_BY_MODIFIER: Final[Mapping[str, _Make]] = MappingProxyType(
+    {
+        "numeric": lambda modifier, handling: numbers.numeric(modifier, handling.decimals),
+        "money": lambda _, handling: numbers.money(handling.decimals),
+        "bit": lambda modifier, _: numbers.bits(modifier),
+        "varbit": lambda modifier, _: numbers.bits(modifier),
+        "bytea": lambda _, handling: texts.binary(handling.binary),
+        "hstore": lambda _, handling: texts.hstore(handling.hstores),
+        "date": lambda _, handling: moments.date(handling.times),
+        "time": lambda modifier, handling: moments.time(_digits(modifier), handling.times),
+        "timestamp": lambda modifier, handling: moments.timestamp(_digits(modifier), handling.times),
+        "timestamptz": lambda modifier, _: moments.zoned_timestamp(_digits(modifier)),
+        "interval": lambda _, handling: moments.interval(handling.intervals),
+    }
+)
+_NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})
+"""Types whose arrays Debezium leaves out."""
+
+
+def kind_of(found: CatalogType, handling: Handling) -> Kind | None:
+    """Return the kind of a type; None for one that the records leave out, as include.unknown.datatypes says."""
+    if found.item is not None:
+        return _array_of(found, found.item, handling)
+    if found.base is not None:
+        return kind_of(found.base, handling)
+    if found.category == "e":
+        return texts.enum(found.labels)
+    if found.name in _FIXED:
+        return _FIXED[found.name]
+    if found.name in _BY_MODIFIER:
+        return _BY_MODIFIER[found.name](found.modifier, handling)
+    return texts.unknown(handling.binary) if handling.unknown else None
+
+
+def _array_of(found: CatalogType, item: CatalogType, handling: Handling) -> Kind | None:
+    if item.base is not None or item.name in _NO_ITEMS:
+        return None
+    if item.name in {"bit", "varbit"}:
+        return numbers.bits_in_arrays(found.modifier)
+    # An array's modifier is that of its items.
+    one = kind_of(CatalogType(item.name, found.modifier, item.category, item.labels), handling)
+    known = item.category == "e" or item.name in _FIXED or item.name in _BY_MODIFIER
+    if one is None or not known:
+        return None
+    return array(one, optional_items=item.category != "e", unavailable=_unavailable(item.name, one))
+
+
+def _unavailable(name: str, item: Kind) -> Unavailable:
+    """Return what Debezium has for an array that an update left as it was: for most types nothing."""
+    if name in {"int4", "int8", "date"} and item.schema.type is not s.Type.STRING:
+        return lambda text: list(text.encode())
+    if name in {"text", "varchar", "bpchar", "json", "jsonb", "bytea"}:
+        return lambda text: [item.unavailable(text)]
+    if name == "uuid":
+        return lambda text: [
+            str(uuid.UUID(bytes=hashlib.md5(text.encode(), usedforsecurity=False).digest(), version=3))
+        ]
+    return lambda _: None
+
+
+def _digits(modifier: int) -> int:
+    return 6 if modifier < 0 else modifier

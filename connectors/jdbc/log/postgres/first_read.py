@@ -1,0 +1,73 @@
+"""The pages of a first read in order, each with what the source block says of its rows. Pure, but for what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from connectors.jdbc.log.postgres.snapshot import SnapshotRows
+from connectors.jdbc.log.postgres.tables import LogTable
+from connectors.jdbc.log.shared.snapshot_segments import Fence
+
+FIRST, FIRST_OF_TABLE, LAST_OF_TABLE, LAST = "first", "first_in_data_collection", "last_in_data_collection", "last"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Holds some rows of a table, in order. `is_first`: no row of the table came before."""
+
+    table: LogTable
+    rows: SnapshotRows
+    fence: Fence[Any]
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableEnd:
+    """Says that all rows of a table came before."""
+
+    table: LogTable
+    fence: Fence[Any]
+
+
+class Marked(NamedTuple):
+    """Holds a page that knows its place in the read, and the tables that end behind it, of which it may be no page."""
+
+    page: Page | None
+    ends: list[TableEnd]
+
+
+def marked(items: Iterator[Page | TableEnd], *, is_first: bool) -> Iterator[Marked]:
+    """Yield each page as soon as the next one is there: the last row of all is known by nothing else.
+
+    `is_first`: no page came before, of this read.
+    """
+    waiting: Page | None = None
+    ends: list[TableEnd] = []
+    for item in items:
+        if isinstance(item, TableEnd):
+            ends.append(item)
+            continue
+        if waiting is not None or ends:
+            yield Marked(
+                waiting and _with_marks(waiting, is_first=is_first, ends_table=bool(ends), is_last=False), ends
+            )
+            is_first = is_first and waiting is None
+        waiting, ends = item, []
+    yield Marked(waiting and _with_marks(waiting, is_first=is_first, ends_table=True, is_last=True), ends)
+
+
+def _with_marks(page: Page, *, is_first: bool, ends_table: bool, is_last: bool) -> Page:
+    marks = ["true"] * page.rows.count
+    if page.is_first:
+        marks[0] = FIRST_OF_TABLE
+    if ends_table:
+        marks[-1] = LAST_OF_TABLE
+    if page.is_first and is_first:
+        marks[0] = FIRST
+    if is_last:
+        marks[-1] = LAST
+    return replace(page, rows=replace(page.rows, marks=pa.array(marks)))

@@ -1,0 +1,91 @@
+"""Our connector without Kafka: its records as the JSON and header texts that a worker would write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from connect.api.allowed_paths import EVERYWHERE
+from connect.api.errors import RetriableError
+from connect.api.records import Batch, Column
+from connect.convert.json.converter import JsonConfig, JsonConverter
+from connect.convert.plain.simple_header import SimpleHeaderConverter
+from connect.lib.deadline import Deadline
+from connectors.jdbc.debezium.config import DebeziumPostgresConfig
+from connectors.jdbc.debezium.connector import DebeziumPostgresConnector
+
+PATIENCE_S = 120.0
+
+
+class OurRun:
+    """Drives one connector, and keeps its records."""
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        parsed = DebeziumPostgresConfig.parse({**config, **EVERYWHERE})
+        connector = DebeziumPostgresConnector(parsed)
+        self.notes = connector.check(Deadline.after(PATIENCE_S))
+        (task_config,) = connector.task_configs(1)
+        self._task = connector.task({**task_config, **EVERYWHERE})
+        self._prefix = f"{config['topic.prefix']}."
+        self.found: dict[str, list[dict[str, Any]]] = {}
+        self.offsets: dict[str, Mapping[str, object]] = {}
+        self._task.open(_Context(self.offsets))  # type: ignore[arg-type]
+
+    def until_true(self, done: Callable[[dict[str, list[dict[str, Any]]]], bool]) -> dict[str, list[dict[str, Any]]]:
+        """What came once it is so."""
+        limit = Deadline.after(PATIENCE_S)
+        while not done(self.found):
+            assert not limit.expired, {topic: len(records) for topic, records in self.found.items()}
+            with suppress(RetriableError):
+                self._take(self._task.poll(Deadline.after(0.2)))
+        return self.found
+
+    def _take(self, batch: Batch | None) -> None:
+        if batch is None:
+            return
+        assert batch.position is not None
+        assert batch.position.offset is not None
+        self.offsets[json.dumps(batch.position.partition)] = json.loads(json.dumps(batch.position.offset))
+        self._task.stored([batch.position])
+        keys = [None] * len(batch) if batch.keys is None else _texts(batch.topic, batch.keys, is_key=True)
+        headers = batch.headers or [()] * len(batch)
+        write = SimpleHeaderConverter().encode
+        for key, value, found in zip(keys, _texts(batch.topic, batch.values), headers, strict=True):
+            texts = [[header.key, (write(batch.topic, header) or b"").decode()] for header in found]
+            record = {"key": key, "value": value, "headers": texts}
+            self.found.setdefault(batch.topic.removeprefix(self._prefix), []).append(record)
+
+    def close(self) -> None:
+        self._task.close()
+
+
+class _Context:
+    """What a task asks of its worker."""
+
+    connector, task = "debezium", 0
+
+    def __init__(self, offsets: Mapping[str, Mapping[str, object]]) -> None:
+        self._offsets = offsets
+
+    def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
+        return self._offsets.get(json.dumps(partition))
+
+    def gauge(self, name: str, value: float) -> None:
+        """Tell nobody."""
+
+    def caught_up(self, at_s: float) -> None:
+        """Tell nobody."""
+
+    def explain(self, reason: str | None) -> None:
+        """Tell nobody."""
+
+    def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
+        """As errors.tolerance=none does."""
+        raise next(iter(rows.values()))
+
+
+def _texts(topic: str, column: Column, *, is_key: bool = False) -> list[Any]:
+    converter = JsonConverter(JsonConfig.parse({"schemas.enable": "true"}), is_key=is_key)
+    return [None if text is None else json.loads(text) for text in converter.encode(topic, column).to_pylist()]

@@ -1,0 +1,101 @@
+"""Debezium's own connector from Maven Central in Apache Kafka's Connect worker: what ours is compared with."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+from confluent_kafka import Consumer, TopicPartition
+
+from connect.lib.deadline import Deadline
+from connect.tools.services.ivy import Artifact, fetch
+from connect.tools.services.java_connect import InternalTopics, JavaConnectService
+
+VERSION = "3.7.0.Final"
+CLASS = "io.debezium.connector.postgresql.PostgresConnector"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+PATIENCE_S = 120.0
+Found = dict[str, list[dict[str, Any]]]
+"""Records by topic without its prefix, each with key, value and headers."""
+
+
+def plugin_folder() -> Path:
+    """Return the jars of the connector and what it depends on."""
+    return fetch(f"java-debezium-{VERSION}", [Artifact("io.debezium", "debezium-connector-postgres", VERSION)])
+
+
+@contextmanager
+def java_worker(bootstrap_servers: str, name: str, folder: Path) -> Iterator[str]:
+    """Yield the URL of a Java worker that has Debezium's connector."""
+    plugins = folder / "plugins"
+    plugins.mkdir(parents=True)
+    # One plug-in is one folder of the path.
+    (plugins / "debezium").symlink_to(plugin_folder())
+    topics = InternalTopics(f"{name}-configs", f"{name}-offsets", f"{name}-status")
+    properties = {"plugin.path": str(plugins), "offset.flush.interval.ms": "500"}
+    with JavaConnectService(
+        bootstrap_servers, group_id=name, topics=topics, data_folder=folder, properties=properties
+    ) as worker:
+        yield worker.endpoint.url
+
+
+class Records:
+    """Reads what is in the topics of one connector, in the order in which it came by topic."""
+
+    def __init__(self, bootstrap_servers: str, prefix: str) -> None:
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap_servers, "group.id": f"{prefix}-{time.time_ns()}",
+                "enable.auto.commit": False, "auto.offset.reset": "earliest",
+            }
+        )  # fmt: skip
+        self._prefix = f"{prefix}."
+        self._assigned: set[str] = set()
+        self.found: Found = {}
+
+    def until(self, count: Mapping[str, int]) -> Found:
+        """Return at least so many per topic, whose names are behind the prefix."""
+        return self.until_true(lambda found: all(len(found.get(t, ())) >= least for t, least in count.items()))
+
+    def until_true(self, done: Callable[[Found], bool]) -> Found:
+        """Return what was found once it is so."""
+        limit = Deadline.after(PATIENCE_S)
+        while not done(self.found):
+            assert not limit.expired, {topic: len(records) for topic, records in self.found.items()}
+            self.poll()
+        return self.found
+
+    def poll(self) -> None:
+        """Read what has come since, for a second at most."""
+        known = {t for t in self._consumer.list_topics(timeout=10).topics if t.startswith(self._prefix)}
+        if known - self._assigned:
+            new = [TopicPartition(t, 0, 0) for t in sorted(known - self._assigned)]
+            self._consumer.incremental_assign(new)
+            self._assigned |= known
+        if not self._assigned:
+            Deadline.after(0.2).wait(0.2)
+            return
+        for message in self._consumer.consume(500, timeout=1.0):
+            assert message.error() is None
+            key, value = message.key(), message.value()
+            self.found.setdefault(message.topic().removeprefix(self._prefix), []).append(
+                {
+                    "key": None if key is None else json.loads(key),
+                    "value": None if value is None else json.loads(value),
+                    "headers": [[k, v.decode()] for k, v in message.headers() or []],
+                }
+            )
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def create(url: str, name: str, config: Mapping[str, str]) -> None:
+    """Make a connector of a worker."""
+    answer = requests.post(f"{url}/connectors", json={"name": name, "config": dict(config)}, timeout=120)
+    assert answer.ok, answer.text

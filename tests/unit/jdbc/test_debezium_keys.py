@@ -1,0 +1,123 @@
+"""Every key of Debezium's PostgreSQL connector works, is taken with a note that it changes nothing, or is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from connect.api.errors import ConfigError
+from connectors.jdbc.debezium.config import DebeziumPostgresConfig
+from connectors.jdbc.debezium.translation import reader_config
+from connectors.jdbc.debezium.unused_keys import REFUSED, REFUSED_PREFIXES, WITHOUT_EFFECT
+from connectors.jdbc.settings.table_choice import TableFilter, TableName
+
+RECORDED = Path(__file__).parents[2] / "fixtures" / "debezium" / "postgres-keys.json"
+"""The keys that version 3.7 names when Kafka Connect validates an empty configuration."""
+PUBLIC = {
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector", "tasks.max": "1",
+    "database.hostname": "postgres", "database.port": "5432", "database.user": "postgres",
+    "database.password": "postgres", "database.dbname": "postgres", "topic.prefix": "dbserver1",
+    "schema.include.list": "inventory",
+}  # fmt: skip
+"""The configuration of Debezium's tutorial."""
+OTHER_VALUES = {
+    "publish.via.partition.root": "true", "plugin.name": "pgoutput", "snapshot.mode": "when_needed",
+    "time.precision.mode": "connect",
+}  # fmt: skip
+
+
+def _answer(name: str) -> str:
+    if name in {definition.name for definition in DebeziumPostgresConfig.definitions()}:
+        return "works"
+    if name.lower() in WITHOUT_EFFECT:
+        return "changes nothing"
+    return "refused" if name in REFUSED or name.startswith(tuple(REFUSED_PREFIXES)) else "none"
+
+
+def test_every_key_has_one_answer():
+    recorded = json.loads(RECORDED.read_text())
+    assert {name for name in recorded if _answer(name) == "none"} == set()
+    declared = {definition.name for definition in DebeziumPostgresConfig.definitions()}
+    assert not declared & {*WITHOUT_EFFECT, *REFUSED}
+    assert not {*WITHOUT_EFFECT} & {*REFUSED}
+
+
+def test_defaults_are_those_of_debezium():
+    recorded = json.loads(RECORDED.read_text())
+    own = {d.name: d.default for d in DebeziumPostgresConfig.definitions()}
+    different = {
+        name: (key["default"], own[name])
+        for name, key in recorded.items()
+        if name in own and (key["default"] or "") != (own[name] or "") and own[name] != "[hidden]"
+    }
+    assert different == {
+        # Another key has the same default here: topic.heartbeat.prefix, as versions 2 and 3 name it.
+        "heartbeat.topics.prefix": ("__debezium-heartbeat", "")
+    }
+
+
+def test_a_public_configuration_is_valid():
+    assert DebeziumPostgresConfig.parse(PUBLIC).prefix == "dbserver1"
+    of_version_1 = {**PUBLIC, "database.server.name": "one"}
+    del of_version_1["topic.prefix"]
+    assert DebeziumPostgresConfig.parse(of_version_1).prefix == "one"
+    assert not [*DebeziumPostgresConfig.parse(PUBLIC).notes()]
+    assert not [*DebeziumPostgresConfig.unknown_keys(name for name in PUBLIC if name.startswith("database."))]
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
+def test_what_changes_nothing_is_taken_with_a_note(name: str):
+    notes = [*DebeziumPostgresConfig.parse({**PUBLIC, name: "1"}).notes()]
+    assert [note.key for note in notes] == [name]
+    assert WITHOUT_EFFECT[name] in notes[0].message
+
+
+@pytest.mark.parametrize("name", [*sorted(REFUSED), "column.mask.with.5.chars", "column.truncate.to.9.chars"])
+def test_what_would_give_other_records_is_refused(name: str):
+    with pytest.raises(ConfigError) as caught:
+        DebeziumPostgresConfig.parse({**PUBLIC, name: "x.Y"})
+    assert [problem.key for problem in caught.value.problems] == [name]
+
+
+def test_what_is_refused_is_taken_where_it_asks_for_nothing():
+    recorded = json.loads(RECORDED.read_text())
+    given = {name: recorded[name]["default"] or "" for name in REFUSED if name in recorded}
+    assert DebeziumPostgresConfig.parse({**PUBLIC, **given}).prefix == "dbserver1"
+
+
+def test_all_broken_keys_are_told_at_once():
+    with pytest.raises(ConfigError) as caught:
+        DebeziumPostgresConfig.parse(
+            {**PUBLIC, "topic.prefix": "a b", "slot.name": "Slot", "snapshot.mode": "always", "table.include.list": "("}
+        )
+    assert {problem.key for problem in caught.value.problems} == {
+        "topic.prefix", "slot.name", "snapshot.mode", "table.include.list",
+    }  # fmt: skip
+
+
+def test_tables_are_chosen_by_patterns_of_any_case():
+    chosen = _filter({"schema.include.list": "inventory,o.*", "table.include.list": r"inventory\.Orders,.*\.items"})
+    assert chosen.selects(TableName("inventory", "orders"))
+    assert chosen.selects(TableName("other", "ITEMS"))
+    assert not chosen.selects(TableName("public", "items"))
+    assert not chosen.selects(TableName("inventory", "orders_old"))
+    left = _filter({"schema.include.list": "", "schema.exclude.list": "audit", "table.exclude.list": r"public\.tmp_.*"})
+    assert left.selects(TableName("public", "orders"))
+    assert not left.selects(TableName("audit", "orders"))
+    assert not left.selects(TableName("public", "tmp_1"))
+
+
+def _filter(settings: dict[str, str]) -> TableFilter:
+    return TableFilter.of(reader_config(DebeziumPostgresConfig.parse({**PUBLIC, **settings})))
+
+
+def test_the_reader_gets_what_the_keys_say():
+    given = {**PUBLIC, **OTHER_VALUES, "database.hostname": "::1", "heartbeat.interval.ms": "5000", "slot.name": "s1"}
+    reading = reader_config(DebeziumPostgresConfig.parse(given))
+    assert reading.connection_url == "jdbc:postgresql://[::1]:5432/postgres"
+    assert (reading.mode, reading.slot_name, reading.snapshot_mode) == ("log", "s1", "when_needed")
+    assert (reading.publication_autocreate, reading.heartbeat_interval_ms) == ("all_tables", 5000)
+    assert reading.connection_password is not None
+    assert reading.connection_password.get_secret_value() == "postgres"
