@@ -88,6 +88,15 @@ class CountedReader(BulkReader, Protocol):
 
 
 @runtime_checkable
+class StampingReader(BulkReader, Protocol):
+    """A reader whose rows may tell when they were read: no second reading gives equal ones. Optional."""
+
+    @property
+    def stamps_rows(self) -> bool:
+        """True if rows tell when they were read, so that their values cannot be compared with those of later ones."""
+
+
+@runtime_checkable
 class DivisibleReader(BulkReader, Protocol):
     """A reader that can cut a split again while it reads it. Optional."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from connect.api.optional.bulk import AuditedSource, BulkChunk, BulkReader, BulkSource, Split
+from connect.api.optional.bulk import AuditedSource, BulkChunk, BulkReader, BulkSource, Split, StampingReader
 from connect.backfill.driver import Driver
 from connect.backfill.job.division import placed_chunks
 from connect.backfill.job.markers import Marker, chunk_states
@@ -95,7 +95,7 @@ class _Verification:
             # Before the target is read: a row that is changed in between is told of as one.
             counts = self._counts(reader)
             tables = self._tables(source, counts)
-            watched = self._watched(counts)
+            watched = self._watched(reader, counts)
             target = self._target(frozenset(watched))
             values = self._values(reader, watched, target)
         chunks = [self._judged(split, target.found, counts.get(split.id)) for split in self._splits]
@@ -145,10 +145,13 @@ class _Verification:
             if all(split in counts for split in one.splits)
         ]
 
-    def _watched(self, counts: Mapping[str, int]) -> Sequence[str]:
-        """The chunks whose values are compared."""
+    def _watched(self, reader: BulkReader, counts: Mapping[str, int]) -> Sequence[str]:
+        """Return the chunks whose values are compared."""
         if self._driver.connectors.sink is not None:
             self._not_compared.append("values, which a sink does not tell")
+            return ()
+        if isinstance(reader, StampingReader) and reader.stamps_rows:
+            self._not_compared.append("values with the source: its rows tell when they were read")
             return ()
         if not counts:
             told = "its rows were not counted, or say nothing of those that were read"

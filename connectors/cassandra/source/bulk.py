@@ -107,6 +107,11 @@ class CassandraBulkReader:
             if state is None:
                 return rows
 
+    @property
+    def stamps_rows(self) -> bool:
+        """True for events, which may stand at the moment of the reading, and for TTLs, which count down meanwhile."""
+        return self._config.output == "events" or self._config.write_times
+
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
         """Read rows by their primary keys; a batch for each row that exists. See `KeyedReader`."""
         return RowsByKey(self._database, self._config, self._known).find(topic, keys)

@@ -173,6 +173,9 @@ def test_rows_that_were_written_since_a_moment_alone(
                           "--job", f"{unique}-{output}")  # fmt: skip
         assert ran.exit_code == 0, ran.output
         assert "good, as far as it was compared: 0 missing, 0 twice" in ran.output
+        # An event without a time of its own stands at the moment of the reading: a later one gives others.
+        assert ("value by value" in ran.output) is (output == "rows")
+        assert ("its rows tell when they were read" in ran.output) is (output == "events")
         found = {record.key["k"] for record in json_records(kafka, f"{output}.{unique}.{unique}.t")}
         assert found == {k for k, is_new in expected.items() if is_new}
         assert len(json_records(kafka, f"{output}.{unique}.{unique}.keys")) == 1, "of a key no time is told"
