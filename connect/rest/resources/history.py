@@ -39,7 +39,7 @@ async def rollback(request: web.Request) -> web.Response:
     """Store an old version of the configuration again, as a new version; with `dry_run=true` say what that changes."""
     context, name = context_of(request), name_of(request)
     context.operations.require_leader()
-    config = _found(context.operations.config_versions(name), name, segment(request, 4)).config
+    config = version_called(context.operations.config_versions(name), name, segment(request, 4)).config
     if flag(request, "dry_run"):
         return await preview(request, name, dict(config))
     wanted = await ready(request, name, dict(config))
@@ -47,7 +47,8 @@ async def rollback(request: web.Request) -> web.Response:
     return json_answer(info_json(saved.info, context.secrets))
 
 
-def _found(versions: Sequence[ConfigVersion], name: str, text: str) -> ConfigVersion:
+def version_called(versions: Sequence[ConfigVersion], name: str, text: str) -> ConfigVersion:
+    """Return the version of a connector that has this number. NotFoundError names those that there are."""
     for version in versions:
         if str(version.version) == text:
             return version

@@ -40,7 +40,7 @@ async def list_broken(request: web.Request) -> web.Response:
 
 async def get_definitions(request: web.Request) -> web.Response:
     """The keys of a plug-in of any kind; of one version with `version`."""
-    plugin = _plugin(request, name_of(request))
+    plugin = plugin_of(request, name_of(request))
     return json_answer([definition_json(definition) for definition in all_definitions(plugin)])
 
 
@@ -81,7 +81,8 @@ def _in_header(notes: Sequence[str]) -> str:
     return printable if len(printable) <= _HEADER_CHARS else f"{printable[:_HEADER_CHARS]}..."
 
 
-def _plugin(request: web.Request, name: str) -> Plugin:
+def plugin_of(request: web.Request, name: str) -> Plugin:
+    """Return a plug-in, of one version with `version`. NotFoundError; RequestError 400: it is of another kind."""
     catalog = context_of(request).catalog
     versions = catalog.versions(name, *LISTED)
     if not versions:

@@ -84,8 +84,11 @@ async def read_config(request: web.Request) -> dict[str, str | None]:
 async def read_texts(request: web.Request) -> dict[str, str | None] | None:
     """A flat map of keys to texts; None for no body or `null`."""
     body = await read_json(request)
-    if body is None:
-        return None
+    return None if body is None else texts_of(body)
+
+
+def texts_of(body: Any) -> dict[str, str | None]:
+    """Return a flat map of keys to texts. RequestError 400: it is too large; 500: it is none."""
     texts = _texts(body)
     check_config(texts)
     return texts
@@ -93,7 +96,11 @@ async def read_texts(request: web.Request) -> dict[str, str | None] | None:
 
 async def read_offsets(request: web.Request) -> list[GivenOffset]:
     """`{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; RequestError 400 when there are none."""
-    body = await read_json(request)
+    return offsets_of(await read_json(request))
+
+
+def offsets_of(body: Any) -> list[GivenOffset]:
+    """Return the entries of `{"offsets": […]}`; RequestError 400 when there are none."""
     if body is None:
         raise _null("offsets")
     members = _object(body, "ConnectorOffsets")
@@ -105,7 +112,11 @@ async def read_offsets(request: web.Request) -> list[GivenOffset]:
 
 async def read_json(request: web.Request) -> Any:
     """The body's value; None for no body or `null`. Numbers are NumberText. RequestError 500: it is no JSON."""
-    data = await body_of(request)
+    return json_of(await body_of(request))
+
+
+def json_of(data: bytes) -> Any:
+    """Return a value read strictly; None for no text or `null`. Numbers are NumberText. RequestError 500: no JSON."""
     # As Jackson: a byte order mark or the zero bytes of UTF-16 and UTF-32 tell the encoding.
     encoding = json.detect_encoding(data)
     try:

@@ -17,7 +17,9 @@ from connect.rest.ui.frame.pages import HTML, page, rendered
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN
 from connect.rest.ui.live.sampler import SAMPLER
 from connect.rest.ui.live.stream import EVENTS, stream
-from connect.rest.ui.screens.actions import DONE, version_of
+from connect.rest.ui.screens.actions import DONE
+from connect.rest.ui.screens.named import named
+from connect.rest.ui.screens.seen import version_of
 from connect.rest.ui.views.connector import TOPICS, Standing, settings, standing
 from connect.rest.ui.views.look import Look
 from connect.rest.ui.views.plot import plot
@@ -35,7 +37,7 @@ async def show(request: web.Request) -> web.Response:
     look = await request.app[SAMPLER].look()
     topics = list(context.operations.topics(name)) if context.worker.topic_tracking_enable else None
     values = await _values(request, look) | {
-        "name": name, "nav": "", "class": info.config.get("connector.class", ""),
+        "name": name, "nav": "", "tab": "now", "class": info.config.get("connector.class", ""),
         "settings": settings(context.secrets.mask(info.config)),
         "topics": None if topics is None else topics[:TOPICS], "more_topics": max(0, len(topics or ()) - TOPICS),
         "seen": version_of(context.operations, name), "done": DONE.get(request.query.get("done", ""), ""),
@@ -57,14 +59,6 @@ async def trace(request: web.Request) -> web.Response:
     if part is None or not part.trace:
         raise NotFoundError(f"Connector {name} has no trace there any more: it goes on, or has failed anew elsewhere.")
     return web.Response(text=part.trace, content_type=TEXT, charset="utf-8")
-
-
-def named(request: web.Request) -> str:
-    """Return the connector that a request is about. NotFoundError: it names none."""
-    name = request.query.get("name")
-    if not name:
-        raise NotFoundError("The address names no connector.")
-    return name
 
 
 async def _draw(request: web.Request, look: Look) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 NONE: Final = "–"
@@ -37,6 +38,11 @@ def size(value: float | None) -> str:
     if value is None:
         return NONE
     return f"{value / 2**20:,.1f} MiB" if value >= 2**20 else f"{value / 2**10:,.1f} KiB"
+
+
+def moment(epoch_ms: int) -> str:
+    """Return a time in UTC."""
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def cut(text: str, most: int) -> str:

@@ -1,0 +1,92 @@
+"""Shows what a connector was at `/ui/history`: its configurations with their differences, and the way back to one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from aiohttp import web
+
+from connect.cluster.model.operations import ConfigVersion, RequestError
+from connect.rest.resources.checking import ready
+from connect.rest.resources.history import version_called
+from connect.rest.resources.preview import changes
+from connect.rest.server.author import who
+from connect.rest.server.context import context_of
+from connect.rest.server.routing import Route
+from connect.rest.server.secrets import Secrets
+from connect.rest.server.waiting import finished
+from connect.rest.ui.frame.forms import FORM, form_of, once_of
+from connect.rest.ui.frame.links import link
+from connect.rest.ui.frame.pages import HTML, page
+from connect.rest.ui.screens.actions import ONCE_ONLY
+from connect.rest.ui.screens.named import named
+from connect.rest.ui.screens.seen import change_lines, check_seen, version_of
+from connect.rest.ui.views.numbers import cut, moment
+from connect.rest.ui.views.states import sign
+
+_STATES: Final = 50
+"""So many changes of state are shown, the newest first."""
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show the versions, newest first, and the last changes of state and of the workers. NotFoundError."""
+    context, name = context_of(request), named(request)
+    operations, done = context.operations, request.query.get("done", "")
+    states = [
+        {
+            "when": moment(change.changed_ms), "task": change.task, "state": change.status.state.value,
+            "worker": change.status.worker_id, "cause": cut((change.status.trace or "").partition("\n")[0], 300),
+        }
+        for change in reversed(operations.state_changes(name)[-_STATES:])
+    ]  # fmt: skip
+    rebalances = [
+        {"when": moment(one.changed_ms), "leader": one.leader, "workers": one.workers}
+        for one in reversed(operations.rebalances())
+    ]
+    values = {
+        "name": name, "nav": "", "tab": "history", "sign": sign, "states": states, "rebalances": rebalances,
+        "versions": _versions(operations.config_versions(name), context.secrets),
+        "seen": version_of(operations, name), "done": done if done.isascii() and done.isdigit() else "",
+    }  # fmt: skip
+    return page(request, "history.html.j2", values)
+
+
+async def roll_back(request: web.Request) -> web.Response:
+    """Store an old version again, as `PUT …/rollback/N` does. 409: it was changed after the page was loaded."""
+    form = await form_of(request)
+    name, (verb, _, number) = form.get("name", ""), form.get("do", "").partition(" ")
+    context = context_of(request)
+    if verb != "rollback":
+        raise RequestError(400, "The form asks for no version to go back to.")
+    context.operations.require_leader()
+
+    async def act() -> None:
+        check_seen(context.operations, context.secrets, name, form.get("seen", ""))
+        config = version_called(context.operations.config_versions(name), name, number).config
+        wanted = await ready(request, name, dict(config))
+        await finished(request, context.operations.save(name, wanted, who(request)))
+
+    await request.app[ONCE_ONLY].run(once_of(form, verb, number), act)
+    raise web.HTTPSeeOther(link("/history", name=name, done=number))
+
+
+def _versions(versions: Sequence[ConfigVersion], secrets: Secrets) -> list[dict[str, Any]]:
+    differences = [[], *(change_lines(changes(a.config, b.config, secrets)) for a, b in pairwise(versions))]
+    found = [
+        {
+            "number": version.version,
+            "when": "" if version.author is None else moment(version.author.changed_ms),
+            "who": "" if version.author is None else version.author.who,
+            "lines": lines,
+        }
+        for version, lines in zip(versions, differences, strict=True)
+    ]
+    return found[::-1]
+
+
+ROUTES = (
+    Route("GET", "/ui/history", show, produces=HTML),
+    Route("POST", "/ui/history", roll_back, body=dict[str, str], produces=HTML, consumes=FORM),
+)

@@ -1,0 +1,117 @@
+"""Shows where a connector stands at `/ui/offsets`, and sets or forgets that while it is STOPPED, after a preview."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from aiohttp import web
+
+from connect.cluster.model.operations import NotFoundError, Operations, PartitionOffset, RequestError
+from connect.rest.resources.offsets import outcome, sink_offsets, source_offsets
+from connect.rest.server.context import context_of
+from connect.rest.server.json_body import json_of, offsets_of
+from connect.rest.server.routing import Route
+from connect.rest.server.waiting import finished
+from connect.rest.ui.frame.forms import FORM, form_of, once_of
+from connect.rest.ui.frame.links import link
+from connect.rest.ui.frame.pages import HTML, page
+from connect.rest.ui.screens.actions import ONCE_ONLY
+from connect.rest.ui.screens.named import named
+from connect.rest.ui.views.offsets import ROWS, OffsetChange, as_text, mark, offset_changes, shown
+from connect.runtime.task.messages import State
+
+_DONE: Final[Mapping[str, str]] = {
+    f"{done}{suffix}": outcome(whole=not suffix, done=done) for done in ("altered", "reset") for suffix in ("", "-own")
+}
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show the stored offsets. NotFoundError."""
+    return await _page(request, named(request))
+
+
+async def change(request: web.Request) -> web.Response:
+    """Say what the given offsets would change, or write or forget them. 409: they have moved since they were shown."""
+    form = await form_of(request)
+    name, do = form.get("name", ""), form.get("do", "")
+    context_of(request).operations.require_leader()
+    if do == "preview":
+        stored = await _stored(request, name)
+        _check_seen(name, stored, form)
+        found = offset_changes(stored, _given(request, name, form))
+        return await _page(request, name, text=form.get("offsets", ""), changes=found)
+    done = ""
+
+    async def act() -> None:
+        nonlocal done
+        _check_seen(name, await _stored(request, name), form)
+        done = await _act(request, name, do, form)
+
+    await request.app[ONCE_ONLY].run(once_of(form, do), act)
+    raise web.HTTPSeeOther(link("/offsets", name=name, done=done))
+
+
+async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]) -> str:
+    operations = context_of(request).operations
+    if do == "apply":
+        altering = operations.alter_offsets(name, _given(request, name, form))
+        whole = await finished(request, altering, f"altering the offsets of connector {name}")
+        return "altered" if whole else "altered-own"
+    if do != "reset":
+        raise RequestError(400, "The form asks for neither preview, apply nor reset.")
+    if form.get("confirm", "") != name:
+        raise RequestError(400, "To forget all offsets, type the connector's name as it is. Nothing was done.")
+    whole = await finished(request, operations.reset_offsets(name), f"resetting the offsets of connector {name}")
+    return "reset" if whole else "reset-own"
+
+
+async def _page(
+    request: web.Request, name: str, text: str | None = None, changes: Sequence[OffsetChange] | None = None
+) -> web.Response:
+    operations = context_of(request).operations
+    stored = await _stored(request, name)
+    rows = [(shown(one.partition), "–" if one.offset is None else shown(one.offset)) for one in stored[:ROWS]]
+    values: dict[str, Any] = {
+        "name": name, "nav": "", "tab": "offsets", "rows": rows, "count": len(stored), "changes": changes,
+        "is_stopped": _is_stopped(operations, name), "seen": mark(stored),
+        "text": as_text(stored[:ROWS]) if text is None else text,
+        "done": _DONE.get(request.query.get("done", ""), ""),
+    }  # fmt: skip
+    return page(request, "offsets.html.j2", values)
+
+
+async def _stored(request: web.Request, name: str) -> Sequence[PartitionOffset]:
+    reading = context_of(request).operations.offsets(name)
+    return await finished(request, reading, f"reading the offsets of connector {name}")
+
+
+def _given(request: web.Request, name: str, form: Mapping[str, str]) -> list[PartitionOffset]:
+    try:
+        entries = offsets_of(json_of(form.get("offsets", "").encode()))
+        is_sink = context_of(request).operations.info(name).type == "sink"
+        return sink_offsets(entries) if is_sink else source_offsets(entries)
+    except RequestError as error:
+        raise RequestError(400 if error.status == 500 else error.status, error.message) from None
+
+
+def _check_seen(name: str, stored: Sequence[PartitionOffset], form: Mapping[str, str]) -> None:
+    if form.get("seen", "") != mark(stored):
+        raise RequestError(
+            409,
+            f"The offsets of connector {name} have moved since this page was loaded. Nothing was done. "
+            "Load the page again and decide anew.",
+        )
+
+
+def _is_stopped(operations: Operations, name: str) -> bool:
+    try:
+        return operations.status(name).connector.state is State.STOPPED
+    except NotFoundError:
+        return False
+
+
+ROUTES = (
+    Route("GET", "/ui/offsets", show, produces=HTML),
+    Route("POST", "/ui/offsets", change, body=dict[str, str], produces=HTML, consumes=FORM),
+)

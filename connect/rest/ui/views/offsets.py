@@ -1,0 +1,51 @@
+"""Shows where a connector stands, and what given offsets would change of that. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from connect.cluster.model.operations import PartitionOffset
+
+ROWS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetChange:
+    """A partition whose offset would change; None: nothing is stored there, or it is forgotten."""
+
+    partition: str
+    before: str | None
+    after: str | None
+
+
+def shown(value: object) -> str:
+    """Return a partition or an offset as one line of JSON."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS).decode()
+
+
+def mark(offsets: Sequence[PartitionOffset]) -> str:
+    """Return what tells these offsets from others."""
+    lines = sorted(f"{shown(one.partition)} {shown(one.offset)}" for one in offsets)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
+
+
+def as_text(offsets: Sequence[PartitionOffset]) -> str:
+    """Return offsets as `PATCH …/offsets` takes them, for a person to change."""
+    entries: list[Mapping[str, Any]] = [{"partition": one.partition, "offset": one.offset} for one in offsets]
+    return orjson.dumps({"offsets": entries}, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
+
+
+def offset_changes(stored: Sequence[PartitionOffset], given: Sequence[PartitionOffset]) -> list[OffsetChange]:
+    """Return what writing the given offsets would change; what is not given stays."""
+    known = {shown(one.partition): None if one.offset is None else shown(one.offset) for one in stored}
+    wanted = {shown(one.partition): None if one.offset is None else shown(one.offset) for one in given}
+    return [
+        OffsetChange(partition, known.get(partition), offset)
+        for partition, offset in wanted.items()
+        if known.get(partition) != offset
+    ]
