@@ -18,7 +18,7 @@ from connectors.jdbc.dialects.known import family
 from connectors.jdbc.follow.left_aside import left_aside
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcTaskConfig
-from connectors.jdbc.settings.table_choice import from_text
+from connectors.jdbc.settings.table_choice import from_text, no_table
 from connectors.jdbc.settled.progress import Progress
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
@@ -54,11 +54,7 @@ class JdbcLogTask:
     def open(self, ctx: SourceContext) -> None:
         """Resume at the stored offset."""
         if not from_text(self._config.tables):
-            raise ConnectError(
-                "No table matches the table filter.",
-                key="table.whitelist",
-                fix="Create the tables, or change the filter; then restart the connector.",
-            )
+            raise no_table(self._config)
         self._ctx = ctx
         self._reading = _Reading(self._log(self._session, ctx.stored_offset), self._stopping)
         self._progress = Progress([_LOG], time.time())

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from connect.api.errors import ConnectError
 from connect.lib.nearest import nearest
 
 if TYPE_CHECKING:
@@ -89,6 +90,15 @@ class TableFilter:
         white = [t for t in self.whitelist if not any(table.is_named(t) for table in present)]
         include = [p for p in self.include if not any(re.fullmatch(p, table.full) for table in present)]
         return {k: v for k, v in {"table.whitelist": white, "table.include.list": include}.items() if v}
+
+
+def no_table(config: JdbcSourceConfig) -> ConnectError:
+    """The error of a task that has no table to read, with the names or patterns that none matches."""
+    unmatched = TableFilter.of(config).unmatched(())
+    key, names = next(iter(unmatched.items()), ("table.whitelist", ["the table filter"]))
+    named = f"{', '.join(names)} of {key}" if unmatched else names[0]
+    fix = f"Create the tables, or change {key}; then restart the connector."
+    return ConnectError(f"No table matches {named}.", key=key, fix=fix)
 
 
 def likely_tables(names: Iterable[str], present: Iterable[TableName]) -> list[str]:

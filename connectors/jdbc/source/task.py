@@ -25,7 +25,7 @@ from connectors.jdbc.follow.read_plan import QUERY, query_plan, table_plan
 from connectors.jdbc.follow.reading import Connections, ReadingPlan
 from connectors.jdbc.follow.stored_offsets import StoredOffsets
 from connectors.jdbc.settings.config import JdbcTaskConfig
-from connectors.jdbc.settings.table_choice import Part, TableName, from_text, parts_from_text
+from connectors.jdbc.settings.table_choice import Part, TableName, from_text, no_table, parts_from_text
 from connectors.jdbc.settled.progress import Progress
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
@@ -62,11 +62,7 @@ class JdbcSourceTask:
         """Connect, look at the tables, and resume each at its stored offset."""
         tables = from_text(self._config.tables)
         if not tables and not self._config.first_reads and not self._config.query_text:
-            raise ConnectError(
-                "No table matches the table filter.",
-                key="table.whitelist",
-                fix="Create the tables, or change the filter; then restart the connector.",
-            )
+            raise no_table(self._config)
         self._ctx = ctx
         self._readers = self._thread.submit(self._plan, ctx).result()
         self._progress = Progress((reader.label for reader in self._readers), time.time())

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
+from connect.api.errors import ConnectError
+from connect.testing.fakes import FakeSourceContext
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import (
     TableFilter,
@@ -18,6 +20,7 @@ from connectors.jdbc.settings.table_choice import (
     to_text,
     topic_of,
 )
+from connectors.jdbc.source.connector import JdbcSourceConnector
 
 CONFIG = {"connection.url": "jdbc:sqlite:/x.db", "mode": "bulk", "table.whitelist": "orders"}
 
@@ -111,3 +114,15 @@ def test_no_row_of_a_partitioned_table_is_read_twice(chosen, by_root, read):
     parents = {TableName("s", part): TableName("s", whole) for part, whole in below.items()}
     tables = [TableName("s", name) for name in chosen.split()]
     assert [t.name for t in once_each(tables, parents, by_root=by_root)] == read.split()
+
+
+@pytest.mark.parametrize("mode", ["bulk", "log"])
+def test_a_task_without_a_table_names_what_none_matches(mode: str):
+    given = {
+        "connection.url": "jdbc:postgresql://127.0.0.1:1/d", "topic.prefix": "p-", "mode": mode, "tables": "",
+        "table.whitelist": "orders,lines",
+    }  # fmt: skip
+    task = JdbcSourceConnector(JdbcSourceConfig.parse(given)).task(given)
+    with pytest.raises(ConnectError, match=r"No table matches orders, lines of table\.whitelist\.") as caught:
+        task.open(FakeSourceContext())
+    assert "table.whitelist" in (caught.value.fix or "")
