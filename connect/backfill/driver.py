@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import cached_property
@@ -25,7 +25,7 @@ from connect.backfill.job.job import Job, JobPace, JobState, JobStateError, JobW
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.backfill.job.kinds import job_connectors, load_of, reader_connections
 from connect.backfill.job.limits import require_room, require_told
-from connect.backfill.job.markers import ChunkState, Marker, chunk_states, plan_records, stored_positions
+from connect.backfill.job.markers import Marker, chunk_states, plan_records, require_done, stored_positions
 from connect.backfill.job.pace import LanesLeft
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.stored_spec import told_to_requests
@@ -317,10 +317,9 @@ class Driver:
             reports = self._engine.run(tasks, tasks[0].at_once)
             if any(report.ends_run for report in reports):
                 break
-            self._markers = self.store.all_markers(Deadline.after(_KAFKA_S))
             ended = {report.lane for report in reports if report.wish is Wish.GO_ON}
-            chunks = (chunk.id for task in tasks if task.work.lane in ended for chunk in task.work.chunks)
-            require_done(chunks, self._markers)
+            chunks = [chunk.id for task in tasks if task.work.lane in ended for chunk in task.work.chunks]
+            self._markers = self.store.markers_of(chunks, Deadline.after(_KAFKA_S))
         return reports
 
     def _require_partitions(self, found: Sequence[Marker]) -> None:
@@ -387,14 +386,3 @@ def _taken_over(name: str) -> TakenOverError:
         f"Another run has taken backfill {name} over, or it was cancelled; this run has ended.",
         fix=f"See `connect backfill status {name}`.",
     )
-
-
-def require_done(chunks: Iterable[str], found: Sequence[Marker]) -> None:
-    """ConnectError: a chunk is not done by these markers, although its lane has ended."""
-    states = chunk_states(found)
-    missing = [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
-    if missing:
-        raise ConnectError(
-            f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.",
-            fix="Records of the marker topic are lost. Begin again under another name, into a new topic.",
-        )

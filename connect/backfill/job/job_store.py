@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from connect.api.errors import ConfigError, ConnectError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.backfill.job.job import Job, JobPace, Jobs, JobStateError, JobWish
-from connect.backfill.job.markers import DriverState, Marker, MarkersOwner, SaidVerdict, driver_state, markers
+from connect.backfill.job.markers import (
+    DriverState,
+    Marker,
+    MarkersOwner,
+    SaidVerdict,
+    driver_state,
+    markers,
+    require_done,
+    undone,
+)
 from connect.backfill.job.spec import BackfillSpec
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
@@ -28,6 +37,10 @@ _COMPACT: Final = {"cleanup.policy": "compact"}
 _JOBS_PARTITION: Final = 0
 _FETCH_MS: Final = 100
 """How long a broker holds a fetch while nothing is said. By default 500 ms, which each lane would wait at its start."""
+
+_LOOK_S: Final = 0.1
+_OPEN_S: Final = 5.0
+"""So long a follower waits at its start for a transaction that is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +156,16 @@ class JobStore:
         """The committed markers of all lanes, those of a lane in order."""
         return markers(self._read(self.topics.markers, range(self.topics.lanes), deadline))
 
+    def markers_of(self, done: Sequence[str], deadline: Deadline) -> list[Marker]:
+        """All markers, once they say of these chunks that they are done: a commit is told a moment before it is read.
+
+        ConnectError: they do not.
+        """
+        while undone(done, found := self.all_markers(deadline)) and deadline.wait(_LOOK_S):
+            pass
+        require_done(done, found)
+        return found
+
     def driver_state(self, deadline: Deadline) -> DriverState:
         """Plan and handover."""
         return driver_state(self._read(self.topics.markers, [self.topics.lanes], deadline))
@@ -198,7 +221,7 @@ class JobStore:
         self, topic: str, on_record: Callable[[bytes, bytes | None, int], None], deadline: Deadline
     ) -> KeyValueLog:
         """A topic read to its end and followed; the caller closes it. `on_record`: key, value, partition; it is called
-        on the log's thread.
+        on the log's thread. What lies behind a transaction that stays open, as of a driver that died, comes later.
         """
         own = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-watch").properties
         settings = {**own, "fetch.wait.max.ms": _FETCH_MS}
@@ -208,7 +231,11 @@ class JobStore:
 
         log = KeyValueLog(topic, settings, on_record=take)
         try:
-            log.start(deadline)
+            log.begin(deadline)
+            try:
+                log.read_to_end(deadline.sooner(_OPEN_S))
+            except RetriableError:
+                log.read_to_end(deadline, committed_only=True)
         except ConnectError:
             log.close()
             raise

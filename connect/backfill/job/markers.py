@@ -264,3 +264,18 @@ def parsed(text: bytes | None) -> dict[str, Any]:
             fix="Name topics of its own under state.jobs_topic and state.marker_topic.",
         )
     return value
+
+
+def undone(chunks: Iterable[str], found: Sequence[Marker]) -> list[str]:
+    """The chunks that are not done by these markers."""
+    states = chunk_states(found)
+    return [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
+
+
+def require_done(chunks: Iterable[str], found: Sequence[Marker]) -> None:
+    """ConnectError: a chunk is not done by these markers, although its lane has ended."""
+    if missing := undone(chunks, found):
+        raise ConnectError(
+            f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.",
+            fix="Records of the marker topic are lost. Begin again under another name, into a new topic.",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -14,13 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backfill_job import Table
+from backfill_job import OneAfterTheOther, Table
 from click.testing import CliRunner, Result
+from confluent_kafka import Producer
 from e2e_worker import wait_for
 
 from connect.api.errors import ConfigError, RetriableError
 from connect.backfill.job.job import JobState
+from connect.backfill.job.job_store import JobStore
+from connect.backfill.job.markers import Marker
 from connect.cli.backfill import backfill
+from connect.lib.deadline import Deadline
 
 ROWS = 2000
 
@@ -120,3 +125,35 @@ def test_a_plan_for_spark_says_that_java_is_missing(table: Table, tmp_path: Path
     refused = typed(files(table, tmp_path, engine={"type": "spark"}), "plan")
     assert (refused.exit_code, "Spark needs Java 17 or later" in refused.output) == (1, True)
     assert typed(files(table, tmp_path), "plan").exit_code == 0
+
+
+def test_markers_that_can_be_read_a_moment_after_their_commit_are_waited_for(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+):
+    table.fill(10)
+    all_markers, looks = JobStore.all_markers, itertools.count()
+
+    def late(self: JobStore, deadline: Deadline) -> list[Marker]:
+        found = all_markers(self, deadline)
+        return found[:-1] if next(looks) == 1 else found
+
+    with table.driver() as driver:
+        driver.begin()
+        monkeypatch.setattr(JobStore, "all_markers", late)
+        assert driver.run(OneAfterTheOther()).state is JobState.COPIED
+
+
+def test_status_is_told_beside_a_transaction_that_nobody_ends(table: Table, tmp_path: Path):
+    table.fill(10)
+    job = files(table, tmp_path)
+    assert typed(job, "resume").exit_code == 0
+    died = Producer({"bootstrap.servers": table.kafka.bootstrap_servers, "transactional.id": f"{table.name}-died"})
+    died.init_transactions(60)
+    died.begin_transaction()
+    died.produce(f"{table.name}-jobs", b"{}", b"null", partition=0)
+    assert died.flush(60) == 0
+    try:
+        told = typed(job, "status")
+        assert (told.exit_code, told.output.startswith("COPIED")) == (0, True), told.output
+    finally:
+        died.abort_transaction(60)
