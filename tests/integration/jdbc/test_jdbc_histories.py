@@ -1,0 +1,21 @@
+"""Random histories of the JDBC sink against a plain model: each record is a row or is refused, whatever happens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from histories import History, run_histories
+from jdbc_server import Server
+from jdbc_sink_history import SinkHistory
+
+
+@pytest.mark.histories
+@pytest.mark.integration
+def test_a_jdbc_sink_keeps_its_promises_in_random_histories(server: Server):
+    def one_history(history: History) -> None:
+        own = replace(server, table=f"{server.table}_{history.seed}")
+        SinkHistory(own, history).run(history.draw.randint(5, 25))
+        own.run("DROP TABLE {t} CASCADE")
+
+    run_histories("jdbc", one_history, short=3)
