@@ -59,6 +59,11 @@ class KnownReaches:
         codes = part.facts.codes
         return np.flatnonzero(offsets >= (reach[0] if codes is None else reach[codes.to_numpy()]))
 
+    def lacks_rows(self, parts: Sequence[Admitted]) -> bool:
+        """Tell if some of these rows are in no object, as far as it was learnt."""
+        found = (self.rows_beyond(part) for part in parts if part.facts.length)
+        return any(rows is None or len(rows) for rows in found)
+
     def forget(self, is_kept: Callable[[Place], bool], position: int) -> None:
         """Where too many are known, forget the places that are not kept and reach no further than was read."""
         if len(self._reach) <= _PLACES_MAX:

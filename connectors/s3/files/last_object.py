@@ -40,7 +40,7 @@ class Reaches:
 
         RetriableError: the store is away. Any other ConnectError: an object is somebody else's, or of another log.
         """
-        places = sorted(files.unknown_places(parts))
+        places = sorted(files.reaches.unknown(parts))
         if not places:
             return
         first = min(int(part.consumed.offsets[0].as_py()) for part in parts)
@@ -51,7 +51,7 @@ class Reaches:
             if isinstance(answer, ConnectError):
                 errors.append(answer)
             else:
-                files.learn(place, 0 if answer is None else self._reach(files, first, *answer))
+                files.reaches.learn(place, 0 if answer is None else self._reach(files, first, *answer))
         if errors:
             raise min(errors, key=lambda error: isinstance(error, RetriableError))
 

@@ -143,7 +143,7 @@ class S3SinkTask:
                 known.end_poll()
         if files.topic_id is not None and self._plan.bucket.conditional_writes:
             self._reaches.learn(files, [part for part in admission.parts if part.facts.length], deadline)
-        if admission.schema != current and files.has_new_rows(admission.parts):
+        if admission.schema != current and files.reaches.lacks_rows(admission.parts):
             self._schemas[partition, batch.topic] = admission.schema
         for part in admission.parts:
             files.take(part, self._now_ms())

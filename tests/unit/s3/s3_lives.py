@@ -87,8 +87,8 @@ class Life:
         admission = self.intake.admit(batch)
         assert not admission.bad
         if not self.is_together:
-            for place in self.files.unknown_places(admission.parts):
-                self.files.learn(place, self.bucket.reach(self.layout.chain(place, TP).stem))
+            for place in self.files.reaches.unknown(admission.parts):
+                self.files.reaches.learn(place, self.bucket.reach(self.layout.chain(place, TP).stem))
         for part in admission.parts:
             self.files.take(part, self.clock_ms)
 
