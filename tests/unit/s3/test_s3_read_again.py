@@ -114,9 +114,10 @@ def test_known_rows_have_no_say_in_what_other_versions_become(store, format_name
     assert found[1][0] == new.values.rows()
 
 
-def test_the_next_file_has_the_schema_of_its_own_rows(store):
+@pytest.mark.parametrize("mode", ["BACKWARD", "MERGE"])
+def test_the_next_file_has_the_schema_of_its_own_rows(store, mode):
     older, newer = (replace(schema, version=number, name="Row") for number, schema in ((1, OLD), (2, WITHOUT_COLUMN)))
-    run = TaskRun(store, format_class=PARQUET_FORMAT, schema_compatibility="BACKWARD")
+    run = TaskRun(store, format_class=PARQUET_FORMAT, schema_compatibility=mode)
     run.put(batch([{"extra": "x"}], newer))
     run.flush()
     run.put(batch([{"n": 0}], older, first=1))
