@@ -176,6 +176,7 @@ def one_history(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     history.note("end", sent=len(sent), written=len(life.written), most=max(ids.values(), default=0))
 
 
+@pytest.mark.thorough
 @pytest.mark.histories
 def test_the_topic_holds_the_same_table_in_random_histories(monkeypatch: pytest.MonkeyPatch) -> None:
     run_histories("cassandra-dedup", lambda history: one_history(history, monkeypatch), short=20)
