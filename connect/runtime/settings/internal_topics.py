@@ -19,6 +19,11 @@ JOBS_TOPIC: Final = "connect-backfill-jobs"
 MARKERS_PREFIX: Final = "connect-backfill-"
 REPLAYED_SUFFIX: Final = ".replayed"
 SLOTS_SUFFIX: Final = "-slots"
+KAFKA_TOPICS: Final = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
+)
+"""Brokers make these at their first use. One that a connector made before has too few partitions, and then no
+transaction, or no group, of any client of that Kafka begins."""
 
 
 class Holds(StrEnum):
@@ -32,6 +37,7 @@ class Holds(StrEnum):
     MARKERS = "markers of a backfill"
     MEMORY = "what a source task remembers"
     REPLAYED = "marks of replayed dead letters"
+    KAFKA = "transactions and groups of Kafka"
 
 
 class ReservedTopicError(ConfigError):
@@ -61,6 +67,7 @@ def held_by_name(worker: WorkerConfig, topic: str) -> Holds | None:
         worker.status_storage_topic: Holds.STATUSES,
         slots_topic(worker): Holds.SLOTS,
         JOBS_TOPIC: Holds.JOBS,
+        **dict.fromkeys(KAFKA_TOPICS, Holds.KAFKA),
     }
     return own.get(topic) or (Holds.MARKERS if topic.startswith(MARKERS_PREFIX) else None)
 

@@ -43,6 +43,8 @@ WORKER = WorkerConfig.parse(KEYS)
 NAMES = {
     "my-configs": Holds.CONFIGS, "my-offsets": Holds.OFFSETS, "my-status": Holds.STATUSES, "g-slots": Holds.SLOTS,
     "connect-backfill-jobs": Holds.JOBS, "connect-backfill-orders": Holds.MARKERS,
+    "__consumer_offsets": Holds.KAFKA, "__transaction_state": Holds.KAFKA, "__share_group_state": Holds.KAFKA,
+    "__cluster_metadata": Holds.KAFKA,
 }  # fmt: skip
 CONFIG_RECORDS = [
     ConnectorRecord("c", {"connector.class": "x"}), TaskRecord(TaskId("c", 0), {}), CommitRecord("c", 1),
