@@ -15,7 +15,7 @@ from connectors.jdbc.connection.errors import Border
 from connectors.jdbc.dialects.dialect import Dialect
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.connection_keys import ConnectionKeys
-from connectors.jdbc.settings.drivers import files_of
+from connectors.jdbc.settings.drivers import files_of, sockets_of
 from connectors.jdbc.settings.url import parse
 
 CONNECT_S = 4
@@ -37,6 +37,8 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
         raise ConfigError(f"connection.url: {error}", key="connection.url") from None
     # As they are now: a link may lead elsewhere than when the configuration was checked.
     real = {parameter: str(config.allowed.require("connection.url", path)) for parameter, path in files.items()}
+    for _, socket in sockets_of(parts):
+        config.allowed.require("connection.url", socket)
     url = sa.URL.create(**{name: getattr(parts, name) for name in parts.__dataclass_fields__})
     url = url.update_query_dict({parameter: path for parameter, path in real.items() if parameter})
     if "" in real:
@@ -46,6 +48,7 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
     if config.connection_password is not None:
         url = url.set(password=config.connection_password.get_secret_value())
     connecting = dialect_of(config.connection_url).connecting
+    url = connecting.without_own_secrets(url, config.allowed)
     return connecting.completed(url, connect_timeout_s=connect_timeout_s, creates_file=creates_file)
 
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from connect.api.config import ClassName, ConnectorConfig, Int, ListOf, Long, Password, String, at_least, key
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
-from connectors.jdbc.settings.drivers import KEY, files_of
+from connectors.jdbc.settings.drivers import KEY, files_of, sockets_of
 from connectors.jdbc.settings.url import parse
 
 _DIALECTS = (
@@ -72,9 +72,10 @@ class ConnectionKeys(ConnectorConfig):
     )  # fmt: skip
 
     def named_files(self) -> Iterator[tuple[str, str]]:
-        """Yield the file of SQLite, certificates and keys, wherever the parameters stand, each behind its key."""
+        """Yield the file of SQLite, certificates, keys and sockets, wherever they stand, each behind its key."""
         try:
-            found = [*files_of(parse(self.connection_url, self.driver_properties))]
+            url = parse(self.connection_url, self.driver_properties)
+            found = [*files_of(url), *sockets_of(url)]
         except ValueError:
             return  # told by connection_rules
         for parameter, path in found:

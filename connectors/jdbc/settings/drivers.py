@@ -81,6 +81,14 @@ def files_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
         yield from ((parameter, path) for path in values_of(url, parameter) if path and path != "system")
 
 
+def sockets_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
+    """Yield each socket of this machine by which a URL reaches a server, behind its parameter.
+
+    A server may take whoever comes by one for the user that its process has, without a password.
+    """
+    yield from _dialect(url).url.sockets(url)
+
+
 def file_of(url: DatabaseUrl) -> str:
     """The path of a database that is a file; empty: it is none, or in memory. ValueError: it has an unknown form."""
     name, dialect = url.database or "", _dialect(url)

@@ -12,6 +12,7 @@ from connect.api.errors import ConfigError, RetriableError
 from connectors.s3.settings.classes import LOCAL_STORAGE, simple_name
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.credentials import ANONYMOUS, ROLE
+from connectors.s3.settings.sql_address import without_own_passwords
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -53,7 +54,7 @@ def properties(config: S3SinkConfig) -> dict[str, str]:
     """The settings by their names in pyiceberg."""
     given: Mapping[str, str] = {
         "type": config.catalog_type,
-        "uri": str(config.catalog_uri),
+        "uri": _uri(config),
         "credential": config.catalog_credential.get_secret_value(),
         "token": config.catalog_token.get_secret_value(),
         "warehouse": _warehouse(config) if config.catalog_type in {"sql", "hive", "glue"} else "",
@@ -61,6 +62,11 @@ def properties(config: S3SinkConfig) -> dict[str, str]:
         **(_s3_properties(config) if config.storage_class != LOCAL_STORAGE else {}),
     }
     return {name: value for name, value in given.items() if value}
+
+
+def _uri(config: S3SinkConfig) -> str:
+    address = str(config.catalog_uri)
+    return without_own_passwords(address, config.allowed) if config.catalog_type == "sql" else address
 
 
 def _warehouse(config: S3SinkConfig) -> str:

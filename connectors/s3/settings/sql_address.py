@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from connect.api.allowed_paths import AllowedPaths
+from connect.lib.libpq import password_file, without_own_password
+
 _SQLITE: Final = frozenset({"sqlite", "sqlite+pysqlite"})
 _POSTGRES: Final = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
 _MYSQL: Final = frozenset({"mysql+pymysql", "mariadb+pymysql"})
@@ -32,9 +35,21 @@ def sqlite_file(address: str) -> str:
     if strange or any(not isinstance(value, str) for value in made.query.values()):
         which = ", ".join(strange) or "one that is there twice"
         raise ValueError(f"no parameters but {', '.join(sorted(PARAMETERS))}, each once; it has {which}")
+    if made.drivername in _POSTGRES and not made.host:
+        raise ValueError("it names no host, and so a socket of this machine; name the server's host, as localhost")
     if made.drivername not in _SQLITE:
         return ""
     path = made.database or ""
     if made.query or made.host or made.username or path in {"", ":memory:"} or path.startswith("file:"):
         raise ValueError("give a catalogue of SQLite as sqlite:////folder/catalog.db")
     return path
+
+
+def without_own_passwords(address: str, allowed: AllowedPaths) -> str:
+    """Return an address with which libpq looks for no password on this machine, unless its file is allowed."""
+    import sqlalchemy as sa
+
+    made = sa.make_url(address)
+    if made.drivername not in _POSTGRES or allowed.allow(password_file()):
+        return address
+    return made.update_query_dict(without_own_password(made.password)).render_as_string(hide_password=False)

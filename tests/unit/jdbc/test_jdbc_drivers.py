@@ -182,3 +182,21 @@ def test_what_is_accepted_connects_by_listed_arguments_alone(prefix: str, pieces
             assert unquote(path.removeprefix("file:")).startswith("/")
     assert family(url) in {"sqlite", "postgresql", "mysql", "mariadb"}
     assert parse(url, {}).drivername == made.drivername
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql:///shop?host=/run/pg", "postgresql+psycopg:///shop?host=db&host=/run/pg", "postgresql:///shop",
+        "postgresql:///shop?host=db,/run/pg", "postgresql:///shop?host=@pg", "jdbc:mysql://db/shop?unix_socket=/run/my",
+        "mysql+pymysql://db/shop?unix_socket=/run/my", "jdbc:mariadb://db/shop?localSocket=/run/my",
+    ],
+)  # fmt: skip
+def test_a_socket_of_this_machine_is_a_file_of_it(url: str) -> None:
+    assert "this worker lets no configuration name that file" in said(url, paths="/elsewhere")
+    assert said(url) == ""
+
+
+@pytest.mark.parametrize("url", ["postgresql://db/shop", "postgresql:///shop?hostaddr=10.0.0.1", "mysql+pymysql:///s"])
+def test_a_server_elsewhere_is_none(url: str) -> None:
+    assert said(url, paths="/elsewhere") == ""

@@ -6,14 +6,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hostile_catalog import HostileCatalog, served
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, ConnectError
 from connect.lib.deadline import Deadline
 from connectors.s3.formats.format_specs import PARQUET_FORMAT
 from connectors.s3.iceberg.catalog import load, require_reachable
+from connectors.s3.iceberg.catalog import properties as properties_of
 from connectors.s3.iceberg.connector import IcebergSinkConnector
 from connectors.s3.settings.classes import LOCAL_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
@@ -244,7 +247,7 @@ def test_what_pyiceberg_finds_on_the_worker_does_not_go_to_a_catalogue(catalog, 
         "mysql+pymysql://u:a?@evil/db?local_infile=1", "postgresql+psycopg://h/db?sslkey=/x.so:k",
         "postgresql+psycopg://h/db#?service=a", "postgresql+psycopg://h/db?sslmode=a&sslmode=b", "mysql://h/db",
         "sqlite:////d/c.db#?x=y", "sqlite:////d/c.db?mode=ro", "sqlite:///file:/etc/passwd?uri=true", "sqlite://",
-        "mysql+mysqldb://h/db", "duckdb:////etc/passwd", "mysql+pymysql://h/db?%72ead_default_file=/etc/my.cnf",
+        "mysql+mysqldb://h/db", "postgresql+psycopg:///db", "duckdb:////etc/passwd", "mysql+pymysql://h/db?%72ead_default_file=/etc/my.cnf",
     ],
 )  # fmt: skip
 def test_the_address_of_a_sql_catalogue_is_judged_as_it_is_connected_by(address):
@@ -260,3 +263,18 @@ def test_the_address_of_a_sql_catalogue_is_judged_as_it_is_connected_by(address)
     assert [problem.key for problem in refused.value.problems] == ["iceberg.catalog.uri"]
     fine = {**given, "iceberg.catalog.uri": "postgresql+psycopg2://u:p%3F@h/db?sslmode=require"}
     assert S3SinkConfig.parse(fine).is_iceberg
+
+
+@pytest.mark.parametrize(("login", "password"), [("me@", ""), ("me:given@", None)])
+def test_a_sql_catalogue_gets_no_password_of_the_workers_own(login: str, password: str | None) -> None:
+    properties = {
+        "s3.bucket.name": "lake", "format.class": PARQUET_FORMAT, "flush.size": "10", "table.format": "iceberg",
+        "iceberg.catalog.type": "sql", "iceberg.catalog.uri": f"postgresql+psycopg://{login}h/db",
+    }  # fmt: skip
+    address = urlsplit(properties_of(S3SinkConfig.parse(properties))["uri"])
+    assert address.netloc == f"{login}h"
+    asked = dict(parse_qsl(address.query, keep_blank_values=True))
+    assert not Path(asked["passfile"]).exists()
+    assert asked.get("password") == password
+    everywhere = S3SinkConfig.parse(S3SinkConfig.with_leave(properties, EVERYWHERE))
+    assert urlsplit(properties_of(everywhere)["uri"]).query == ""

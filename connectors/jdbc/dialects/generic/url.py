@@ -69,6 +69,11 @@ class UrlForm:
         del url
         yield from ()
 
+    def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
+        """Yield each socket of this machine by which a URL reaches a server, behind its parameter."""
+        del url
+        yield from ()
+
     def settings(self, url: str) -> dict[str, str]:
         """Return the keys of a connector for a URL as the database's own clients take it."""
         parts = urlsplit(url)

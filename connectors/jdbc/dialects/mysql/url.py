@@ -9,12 +9,12 @@ PyMySQL 1.2 (Connection).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import unquote
 
 from connectors.jdbc.dialects.generic.url import DriverParameters, Query, Rename, UrlForm, same
-from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl, Login
+from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl, Login, values_of
 from connectors.jdbc.settings.url_hosts import ONE_BY_ONE, addresses
 
 _DROPPED: Final = (
@@ -126,6 +126,10 @@ class ServersUrl(UrlForm):
             query = {**query, OTHER_SERVERS: " ".join(f"{host} {port}" for host, port in where[1:])}
         host, port = where[0]
         return DatabaseUrl(self.driver, host, port, unquote(database) or None, *login, query)
+
+    def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
+        """Yield the socket that a URL names."""
+        yield from (("unix_socket", path) for path in values_of(url, "unix_socket") if path)
 
     def _signed_in(self, authority: str, login: Login) -> tuple[str, Login]:
         """Return the servers, and who signs in."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from connect.api.allowed_paths import AllowedPaths
+from connect.lib.libpq import password_file, without_own_password
 from connectors.jdbc.connection.readers import CursorReader
 from connectors.jdbc.dialects.generic.connecting import Connecting
 from connectors.jdbc.dialects.postgres.arrow import columns_told
@@ -19,6 +21,12 @@ class PostgresConnecting(Connecting):
     """Connects to PostgreSQL."""
 
     extras = {_PSYCOPG: "jdbc-postgres"}  # noqa: RUF012 - of the class
+
+    def without_own_secrets(self, url: sa.URL, allowed: AllowedPaths) -> sa.URL:
+        """Return the URL with which libpq looks for no password, unless its file is allowed."""
+        if allowed.allow(password_file()):
+            return url
+        return url.update_query_dict(without_own_password(url.password or url.query.get("password")))
 
     def engine_options(self, url: sa.URL) -> dict[str, Any]:
         """Return further arguments of SQLAlchemy's create_engine."""

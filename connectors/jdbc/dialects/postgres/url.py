@@ -73,6 +73,8 @@ def _session_target(value: str) -> str:
     return _SESSION_TARGETS[value]
 
 
+_SOCKETS: Final = "/var/run/postgresql"
+"""Where libpq looks for a server of this machine when no host is named."""
 _RENAMED: Final[Mapping[str, Rename]] = {
     "ssl": ("sslmode", _ssl_mode), "sslfactory": ("sslmode", _factory), "sslmode": ("sslmode", same),
     "sslcert": ("sslcert", same), "sslkey": ("sslkey", same), "sslpassword": ("sslpassword", same),
@@ -111,3 +113,10 @@ class PostgresUrl(UrlForm):
         """Yield a problem of a key that libpq takes for a library and a key in it, as `engine:key`."""
         if any(":" in key for key in values_of(url, "sslkey")):
             yield "sslkey names a library; give the path of a PEM file, which has no colon"
+
+    def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
+        """Yield the hosts that libpq takes for sockets, and the folder of sockets where no host is named."""
+        hosts = ",".join(values_of(url, "host") or (url.host or "",)).split(",")
+        if hosts == [""] and "hostaddr" not in url.query:
+            hosts = [_SOCKETS]
+        yield from (("host", host) for host in hosts if host.startswith(("/", "@")))
