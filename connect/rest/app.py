@@ -37,6 +37,7 @@ from connect.rest.server.request_body import LIMIT_BYTES
 from connect.rest.server.response_headers import response_headers
 from connect.rest.server.routing import Route, add_routes
 from connect.rest.server.tls import client_context
+from connect.rest.server.turns import TURNS, Turns, in_turn
 from connect.rest.ui import site
 from connect.rest.ui.frame.error_pages import error_pages
 
@@ -91,10 +92,11 @@ def _application(context: RestContext) -> web.Application:
     worker = context.worker
     keep_out = browsers(worker, context.worker_id)
     around = (response_headers(worker), error_pages, keep_out, cross_origin(worker), basic_auth(worker))
-    middlewares = [counted, *(one for one in around if one is not None), errors_to_http]
+    middlewares = [counted, in_turn, *(one for one in around if one is not None), errors_to_http]
     app = web.Application(middlewares=middlewares, client_max_size=LIMIT_BYTES)
     app[CONTEXT] = context
     app[CONNECTIONS] = []
+    app[TURNS] = Turns(worker.rest_connections_max)
     return app
 
 

@@ -142,8 +142,8 @@ class _Connection(asyncio.Protocol):
         self._all.waits(self)
 
     @contextmanager
-    def awaits_body(self) -> Iterator[None]:
-        """The server waits for the body of a request."""
+    def awaits(self) -> Iterator[None]:
+        """The server is not at work on the request: its body has to come, or its turn."""
         self._all.waits(self)
         try:
             yield
@@ -174,11 +174,11 @@ async def counted(request: web.Request, handler: Answer) -> web.StreamResponse:
 
 
 @contextmanager
-def awaiting_body(request: web.Request) -> Iterator[None]:
-    """The server waits for the body of this request, and is not at work on it."""
+def awaiting(request: web.Request) -> Iterator[None]:
+    """The server is not at work on this request meanwhile: its body has to come, or its turn."""
     connection = request.get(CONNECTION)
     if connection is None:
         yield
         return
-    with connection.awaits_body():
+    with connection.awaits():
         yield

@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from connect.cluster.model.operations import RequestError
-from connect.rest.server.connections import awaiting_body
+from connect.rest.server.connections import awaiting
 
 LIMIT_BYTES: Final = 1 << 20
 """The longest body, decompressed."""
@@ -24,7 +24,7 @@ async def body_of(request: web.Request) -> bytes:
     if encoding not in {"identity", "", *_WINDOWS}:
         raise RequestError(415, f"Content-Encoding {encoding[:40]} is not known: send identity, gzip or deflate.")
     try:
-        with awaiting_body(request):
+        with awaiting(request):
             async with asyncio.timeout(ARRIVE_S):
                 data = await request.read()
     except TimeoutError:

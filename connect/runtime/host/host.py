@@ -65,6 +65,8 @@ log = logging.getLogger(__name__)
 
 START_TIMEOUT_S = 120.0
 HEARTBEAT_S = 1.0
+CALLERS_MAX = 256
+"""As many as REST has connections: a server that does not answer a connector's check keeps no other check waiting."""
 
 Validate = Callable[[Clients, Mapping[str, str]], Any]
 """Answers a Call for validate, which is the business of those who start a host."""
@@ -86,7 +88,7 @@ class Host:
         self._clients = clients
         self._send_lock = threading.Lock()  # Task threads, callers and the reporter all write to the one socket.
         self._runs: dict[TaskId, TaskRun] = {}
-        self._callers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="call")
+        self._callers = ThreadPoolExecutor(CALLERS_MAX, thread_name_prefix="call")
 
     def serve(self, lines: Iterator[bytes]) -> None:
         """Work until the worker closes the socket."""

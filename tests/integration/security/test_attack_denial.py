@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 import socket
+import threading
 import zlib
 
 import pytest
@@ -127,3 +129,33 @@ def test_connections_that_say_little(target: Target, part: str) -> None:
             assert requests.get(target.url, timeout=5).status_code == 200
         for client in clients:
             client.close()
+
+
+def test_databases_that_say_nothing_keep_no_other_check_waiting(target: Target) -> None:
+    """Dozens of configurations name a server that takes connections and is silent; another client's is checked."""
+    port = int(target.url.rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        tarpit = {
+            "connector.class": "JdbcSourceConnector", "mode": "bulk", "topic.prefix": "p", "query": "SELECT 1",
+            "connection.url": f"postgresql://u@127.0.0.1:{silent.getsockname()[1]}/d",
+        }  # fmt: skip
+        stuck = [threading.Thread(target=_checked, args=(port, tarpit, "127.0.0.1")) for _ in range(40)]
+        with target.answering():
+            for thread in stuck:
+                thread.start()
+            with silent.accept()[0]:  # the first of them is at work
+                config = {"connector.class": "CassandraDedupConnector", "topics": "a-x", "input.prefix": "a-"}
+                told = _checked(port, config, "127.0.0.2")
+                assert any(thread.is_alive() for thread in stuck), "they all had to end first"
+            silent.close()
+            for thread in stuck:
+                thread.join(120)
+    assert json.loads(told)["error_count"] == 0
+
+
+def _checked(port: int, config: dict[str, str], source: str) -> bytes:
+    """Ask for a validation from an address of this machine."""
+    client = http.client.HTTPConnection("127.0.0.1", port, 120, (source, 0))
+    body, path = json.dumps({"name": "v", **config}), f"/connector-plugins/{config['connector.class']}/config/validate"
+    client.request("PUT", path, body, {"Content-Type": "application/json"})
+    return client.getresponse().read()

@@ -1,0 +1,81 @@
+"""How many requests of one client the worker is at work on: the others wait, and their connections may be ended.
+
+A request can take as long as the database that its configuration names. So whoever sends hundreds of them holds an
+eighth of a listener's connections for what changes something, an eighth for what reads, and keeps nobody else out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from connect.rest.server.connections import awaiting
+from connect.rest.server.context import context_of
+from connect.rest.server.errors import error_answer
+from connect.rest.server.routing import Answer
+
+SHARES: Final = 8
+"""An address may have this part of a listener's connections at work, twice: for reads, and for all else."""
+_READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_Key = tuple[str | None, bool]
+
+
+class TooManyRequestsError(Exception):
+    """So many requests of one client wait already that no more may."""
+
+
+@dataclass(slots=True)
+class _Line:
+    places: asyncio.Semaphore
+    requests: int = 0
+
+
+class Turns:
+    """The requests of each client. Owned by the event loop."""
+
+    def __init__(self, connections_max: int) -> None:
+        self._at_once = max(1, connections_max // SHARES)
+        self._most = self._at_once + connections_max
+        self._lines: dict[_Key, _Line] = {}
+
+    @asynccontextmanager
+    async def turn(self, request: web.Request) -> AsyncIterator[None]:
+        """Wait until the worker may work on a request. TooManyRequestsError: too many wait before it."""
+        key = (request.remote, request.method in _READS)
+        line = self._lines.setdefault(key, _Line(asyncio.Semaphore(self._at_once)))
+        if line.requests >= self._most:
+            raise TooManyRequestsError
+        line.requests += 1
+        try:
+            with awaiting(request):
+                await line.places.acquire()
+            try:
+                yield
+            finally:
+                line.places.release()
+        finally:
+            line.requests -= 1
+            if not line.requests:
+                self._lines.pop(key, None)
+
+
+TURNS: Final = web.AppKey("turns", Turns)
+
+
+@web.middleware
+async def in_turn(request: web.Request, handler: Answer) -> web.StreamResponse:
+    """Answer a request when it is its client's turn; not at all when the client has gone meanwhile."""
+    try:
+        async with request.app[TURNS].turn(request):
+            if request.transport is None:
+                return error_answer(408, "The client did not wait for its turn.")
+            return await handler(request)
+    except TooManyRequestsError:
+        most = context_of(request).worker.rest_connections_max // SHARES
+        text = f"More than {most} requests of this client are being answered, and too many wait. Send fewer at a time."
+        return error_answer(429, text)
