@@ -63,17 +63,7 @@ def engine_of(
     options: dict[str, Any] = {"connect_args": {**secured, **connecting.arguments}, **connecting.engine_options(url)}
     if isolation is not None:
         options["isolation_level"] = isolation
-    try:
-        engine = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
-    except (ImportError, sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
-        # SQLAlchemy's own message may repeat the URL.
-        why = str(error).rstrip(".") if isinstance(error, ImportError) else type(error).__name__
-        raise ConfigError(
-            f"connection.url: the driver of {url.drivername} cannot be used: {why}.",
-            key="connection.url",
-            fix=_installation(connecting.extras.get(url.drivername)),
-        ) from None
-
+    engine = _made(url, options, connecting.extras.get(url.drivername))
     connecting.prepare_engine(engine)
 
     @event.listens_for(engine, "connect")
@@ -86,6 +76,25 @@ def engine_of(
         connection.commit()
 
     return engine
+
+
+def _made(url: sa.URL, options: dict[str, Any], extra: str | None) -> sa.Engine:
+    try:
+        made = sa.create_engine(url, poolclass=NullPool, hide_parameters=True, **options)
+        made.dialect.create_connect_args(url)
+    except (ImportError, sa.exc.ArgumentError, sa.exc.NoSuchModuleError) as error:
+        # SQLAlchemy's own message may repeat the URL.
+        why = str(error).rstrip(".") if isinstance(error, ImportError) else type(error).__name__
+        raise ConfigError(
+            f"connection.url: the driver of {url.drivername} cannot be used: {why}.",
+            key="connection.url",
+            fix=_installation(extra),
+        ) from None
+    except ValueError as error:
+        raise ConfigError(
+            f"connection.url: a parameter of {url.drivername} has a value that is none: {error}.", key="connection.url"
+        ) from None
+    return made
 
 
 def _installation(extra: str | None) -> str:
