@@ -1,4 +1,4 @@
-"""How many requests of one client the worker is at work on: the others wait, and their connections may be ended.
+"""Bounds the requests of one client that the worker is at work on; the others wait, and may be ended meanwhile.
 
 A request can take as long as the database that its configuration names. So whoever sends hundreds of them holds an
 eighth of a listener's connections for what changes something, an eighth for what reads, and keeps nobody else out.
@@ -26,7 +26,7 @@ _Key = tuple[str | None, bool]
 
 
 class TooManyRequestsError(Exception):
-    """So many requests of one client wait already that no more may."""
+    """A client has so many requests waiting that no more may."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class _Line:
 
 
 class Turns:
-    """The requests of each client. Owned by the event loop."""
+    """Holds the requests of each client. Owned by the event loop."""
 
     def __init__(self, connections_max: int) -> None:
         self._at_once = max(1, connections_max // SHARES)

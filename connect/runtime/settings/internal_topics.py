@@ -22,8 +22,8 @@ SLOTS_SUFFIX: Final = "-slots"
 KAFKA_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
 )
-"""Brokers make these at their first use. One that a connector made before has too few partitions, and then no
-transaction, or no group, of any client of that Kafka begins."""
+"""These are the topics that brokers make at their first use. With too few partitions, as a connector would make them,
+no transaction, or no group, of any client of that Kafka begins."""
 
 
 class Holds(StrEnum):
