@@ -160,6 +160,16 @@ PREFIXES = st.sampled_from([
 ])  # fmt: skip
 
 
+@pytest.mark.parametrize(("url", "what"), [
+    ("mysql+pymysql://a/d?connect_timeout=3u", "connect_timeout must be a whole number"),
+    ("sqlite:////x.db?timeout=x", "timeout must be a number"),
+    ("sqlite:////x.db?uri=maybe", "uri must be true or false"),
+])  # fmt: skip
+def test_a_parameter_of_another_form_is_named(url: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=what):
+        JdbcSourceConfig.parse({**EVERYWHERE, **BASE, "connection.url": url})
+
+
 @settings(max_examples=400, deadline=None)
 @example("mysql+pymysql://", ["a?", "connect_timeout=3", "u"])
 @given(PREFIXES, st.lists(PIECES, max_size=9))
