@@ -24,6 +24,9 @@ class Page(HTMLParser):
         self.texts: list[str] = []
         self.fields: dict[str, dict[str, str]] = {}
         """The fields of each form by the form's id, or its action."""
+        self.areas: dict[str, str] = {}
+        """The texts of larger fields, by name."""
+        self._area = ""
         self._form = ""
         self._open: list[str] = []
         self.feed(answer.text)
@@ -56,16 +59,23 @@ class Page(HTMLParser):
         if tag == "form":
             self._form = values.get("id") or values["action"]
             self.fields[self._form] = {}
+        if tag == "textarea":
+            self._area = values["name"]
+            self.areas[self._area] = ""
         if tag == "input" and "name" in values:
             self.fields.setdefault(values.get("form", self._form), {})[values["name"]] = values.get("value", "")
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._area = ""
         if tag in self._open:
             while self._open.pop() != tag:
                 pass
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
+        if self._area:
+            self.areas[self._area] += data
 
 
 class Reader:

@@ -49,7 +49,7 @@ async def create(request: web.Request) -> web.Response:
     body = await read_create(request)
     name = _trimmed(body.name or "")
     check_new_name(name)
-    config = _named(name, body.config)
+    config = named_config(name, body.config)
     context = context_of(request)
     context.operations.require_leader()
     if flag(request, "dry_run"):
@@ -78,7 +78,7 @@ async def get_config(request: web.Request) -> web.Response:
 async def put_config(request: web.Request) -> web.Response:
     """Store a configuration, new or changed."""
     name = name_of(request)
-    config = _named(name, await read_config(request))
+    config = named_config(name, await read_config(request))
     context = context_of(request)
     if name not in context.operations.connectors():
         check_new_name(name)
@@ -135,7 +135,8 @@ def _expanded(request: web.Request, name: str, wanted: set[str], notes: Sequence
     return entry
 
 
-def _named(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
+def named_config(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return a configuration with its connector's name. RequestError 400: it has another one."""
     given = config.get("name")
     if given is not None and given != name:
         text = f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})"

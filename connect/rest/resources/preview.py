@@ -25,7 +25,12 @@ _NOT_PLANNED: Final[dict[str, Any]] = {"tasks": None, "new_topics": None, "plan_
 
 
 async def preview(request: web.Request, name: str, config: Mapping[str, str | None]) -> web.Response:
-    """The answer of validation, `changes` against what is stored, and the connector's own plan; secrets are masked.
+    """Answer with what `previewed` finds."""
+    return json_answer(await previewed(request, name, config))
+
+
+async def previewed(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return a validation, `changes` against what is stored, and the connector's own plan; secrets are masked.
 
     Of a configuration without errors `tasks` are the configurations of its tasks and `new_topics` the topics it names
     that do not exist; `plan_error` says why these are not known.
@@ -39,7 +44,7 @@ async def preview(request: web.Request, name: str, config: Mapping[str, str | No
         stored = {}
     wanted = {key: value for key, value in whole.items() if value is not None}
     planned = _NOT_PLANNED if infos.error_count else await _planned(request, name, wanted)
-    return json_answer(infos.as_json() | {"changes": changes(stored, wanted, context.secrets)} | planned)
+    return infos.as_json() | {"changes": changes(stored, wanted, context.secrets)} | planned
 
 
 async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -> dict[str, Any]:

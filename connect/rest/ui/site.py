@@ -17,12 +17,14 @@ from connect.rest.ui.live import peers, stream
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN, OffsetsSeen
 from connect.rest.ui.live.peers import Peers
 from connect.rest.ui.live.sampler import SAMPLER, Sampler
-from connect.rest.ui.screens import actions, connector, history, offsets, overview, plugins
+from connect.rest.ui.screens import actions, connector, edit, history, offsets, overview, plugins
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.runtime.settings.worker_config import WorkerConfig
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
-    route for part in (overview, connector, actions, offsets, history, plugins, assets, peers) for route in part.ROUTES
+    route
+    for part in (overview, connector, actions, edit, offsets, history, plugins, assets, peers)
+    for route in part.ROUTES
 )
 
 

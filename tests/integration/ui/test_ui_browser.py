@@ -63,6 +63,8 @@ def is_live(page: Any) -> None:
         ("nothing-there", "/ui?q=nothing-is-called-so"),
         ("offsets", "/ui/offsets?name=orders-source"),
         ("history", "/ui/history?name=bills-to-lake"),
+        ("edit", "/ui/edit?name=orders-source"),
+        ("new", "/ui/edit"),
         ("plugins", "/ui/plugins"),
         ("plugin", "/ui/plugin?class=FileStreamSource"),
     ],
@@ -170,6 +172,28 @@ def test_offsets_are_set_and_a_version_is_brought_back(look: Look, axe: str, bed
     page.get_by_role("button", name="Go back to version 1").click()
     page.get_by_text("version 1 again").wait_for()
     assert "batch.size" not in bed.worker.call("GET", "clicks-source", "/config").json()
+
+
+def test_a_connector_is_created_and_changed(look: Look, axe: str, bed: Any, tmp_path: Path) -> None:
+    page = look("/ui/plugin?class=FileStreamSource")
+    page.get_by_role("link", name="New connector of it").click()
+    page.get_by_label("Name", exact=True).fill("made-here")
+    config = {"connector.class": "FileStreamSource", "file": str(bed.lines), "tasks.max": "none"}
+    page.get_by_label("Keys and values as JSON").fill(json.dumps(config))
+    page.get_by_role("button", name="Check, and show what changes").click()
+    page.get_by_role("heading", name="What is wrong").wait_for()
+    page.screenshot(path=tmp_path / "wrong.png", full_page=True)
+    assert page.get_by_text("Not a number of type INT").count() == 1
+    assert violations(page, axe) == []
+    page.get_by_label("Keys and values as JSON").fill(json.dumps(config | {"tasks.max": "1", "topic": bed.topic}))
+    page.get_by_role("button", name="Check, and show what changes").click()
+    page.get_by_role("heading", name="What this would change").wait_for()
+    page.screenshot(path=tmp_path / "right.png", full_page=True)
+    assert violations(page, axe) == []
+    page.get_by_role("button", name="Create the connector").click()
+    page.get_by_text("The configuration is stored.").wait_for()
+    bed.worker.wait_for_tasks("made-here", "RUNNING")
+    assert bed.worker.call("DELETE", "made-here").status_code == 204
 
 
 def test_the_picture_of_the_readme(look: Look, bed: Any, tmp_path: Path) -> None:

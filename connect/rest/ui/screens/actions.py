@@ -36,8 +36,9 @@ DONE: Final[Mapping[str, str]] = {
     "resume": "The connector goes on.",
     "stop": "The connector stops: its configuration and offsets stay.",
     _TASK: "The task restarts.",
+    "saved": "The configuration is stored.",
 }
-"""What a page says after each of them."""
+"""What a connector's page says after each change."""
 
 
 async def act(request: web.Request) -> web.Response:

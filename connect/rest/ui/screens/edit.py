@@ -1,0 +1,127 @@
+"""Creates and changes connectors at `/ui/edit`: every broken key at once, and what would change before it is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from aiohttp import web
+
+from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.validation.definitions import all_definitions
+from connect.rest.resources.checking import ready
+from connect.rest.resources.connectors import PATCHING, named_config
+from connect.rest.resources.plugins import plugin_of
+from connect.rest.resources.preview import previewed
+from connect.rest.server.author import who
+from connect.rest.server.config_bounds import check_new_name
+from connect.rest.server.context import context_of
+from connect.rest.server.json_body import json_of, texts_of
+from connect.rest.server.routing import Route
+from connect.rest.server.waiting import finished
+from connect.rest.ui.frame.forms import FORM, form_of, once_of
+from connect.rest.ui.frame.links import link
+from connect.rest.ui.frame.pages import HTML, page
+from connect.rest.ui.screens.actions import ONCE_ONLY
+from connect.rest.ui.screens.seen import check_seen, version_of
+from connect.rest.ui.views.edit import Preview, preview_of
+
+NEW: Final = "new"
+"""The mark of a page that showed no connector under the name, as there was none."""
+
+
+class _Wanted(NamedTuple):
+    """What a form asks for."""
+
+    name: str
+    text: str
+    seen: str
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show a connector's configuration to be changed, or an empty one of a plug-in. NotFoundError."""
+    context, name = context_of(request), request.query.get("name", "")
+    if name:
+        config = context.secrets.mask(context.operations.info(name).config)
+        wanted = _Wanted(name, _text(config), version_of(context.operations, name))
+    else:
+        wanted = _Wanted("", _text(_first_keys(request)), NEW)
+    return _page(request, wanted, None)
+
+
+async def change(request: web.Request) -> web.Response:
+    """Say what is wrong and what would change, or store it. 409: another has changed it since the page was loaded."""
+    form = await form_of(request)
+    wanted, do = _Wanted(form.get("name", "").strip(), form.get("config", ""), form.get("seen", "")), form.get("do", "")
+    context_of(request).operations.require_leader()
+    if do not in {"check", "apply"}:
+        raise RequestError(400, "The form asks for neither check nor apply.")
+    config = _config(wanted)
+    if do == "check":
+        _check(request, wanted)
+        return _page(request, wanted, preview_of(await previewed(request, wanted.name, config)))
+
+    async def act() -> None:
+        async with request.app[PATCHING].setdefault(wanted.name, asyncio.Lock()):
+            _check(request, wanted)
+            stored = await ready(request, wanted.name, config)
+            _check(request, wanted)  # it took its time
+            await finished(request, context_of(request).operations.save(wanted.name, stored, who(request)))
+
+    await request.app[ONCE_ONLY].run(once_of(form, do), act)
+    raise web.HTTPSeeOther(link("/connector", name=wanted.name, done="saved"))
+
+
+def _page(request: web.Request, wanted: _Wanted, preview: Preview | None) -> web.Response:
+    values: dict[str, Any] = {
+        "name": wanted.name, "text": wanted.text, "seen": wanted.seen, "is_new": wanted.seen == NEW,
+        "preview": preview, "nav": "new" if wanted.seen == NEW else "", "tab": "edit",
+    }  # fmt: skip
+    return page(request, "edit.html.j2", values)
+
+
+def _check(request: web.Request, wanted: _Wanted) -> None:
+    context = context_of(request)
+    if wanted.seen != NEW:
+        check_seen(context.operations, context.secrets, wanted.name, wanted.seen or "none")
+        return
+    if wanted.name in context.operations.connectors():
+        raise RequestError(409, f"Connector {wanted.name} already exists. Nothing was done.")
+    if not wanted.name:
+        raise RequestError(400, "The connector has no name. Nothing was done.")
+    check_new_name(wanted.name)
+
+
+def _config(wanted: _Wanted) -> dict[str, str | None]:
+    """Return the keys of a form; those of `{"name", "config"}` are its config's. RequestError 400: they are none."""
+    try:
+        body = json_of(wanted.text.encode())
+        inner = body.get("config") if isinstance(body, dict) else None
+        return named_config(wanted.name, texts_of(inner if isinstance(inner, dict) else body))
+    except RequestError as error:
+        raise RequestError(400 if error.status == 500 else error.status, error.message) from None
+
+
+def _first_keys(request: web.Request) -> Mapping[str, str]:
+    """Return the keys that a plug-in needs, with what is known of them."""
+    name = request.query.get("class", "")
+    if not name:
+        return {"connector.class": "", "tasks.max": "1"}
+    try:
+        definitions = all_definitions(plugin_of(request, name))
+    except NotFoundError:
+        return {"connector.class": name, "tasks.max": "1"}
+    needed = {one.name: one.default_value or "" for one in definitions if one.required and one.name != "name"}
+    return {"connector.class": name, "tasks.max": "1"} | {k: v for k, v in needed.items() if k != "connector.class"}
+
+
+def _text(config: Mapping[str, str]) -> str:
+    return json.dumps({key: config[key] for key in config if key != "name"}, indent=2, ensure_ascii=False)
+
+
+ROUTES = (
+    Route("GET", "/ui/edit", show, produces=HTML),
+    Route("POST", "/ui/edit", change, body=dict[str, str], produces=HTML, consumes=FORM),
+)
