@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connect.api import schema as s
+from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connectors.bigquery.dedup.rules import SOFT_DELETED, DedupColumns, DedupRules, Deletes
 from connectors.bigquery.rows.paths import Found, Path, Root, find, schema_of
@@ -42,8 +43,20 @@ def cell(batch: Batch, path: Path) -> Found:
     from_keys = find(batch, Path(Root.KEY, path.names))
     if pa.types.is_null(found.values.type):
         return from_keys
-    keys = from_keys.values.cast(found.values.type)
+    try:
+        keys = from_keys.values.cast(found.values.type)
+    except pa.ArrowInvalid as error:
+        raise misfit(from_keys.schema, str(path), error) from None
     return Found(pc.if_else(batch.values.arrow().is_null(), keys, found.values), found.schema.as_optional())
+
+
+def misfit(schema: s.Schema, name: str, error: Exception) -> SchemaError:
+    """Return the error for values of dedup that their column does not hold."""
+    return SchemaError(
+        f"A value of the type {schema.name or schema.type} has no place in its column: {error}.",
+        field=name,
+        fix="Give the records keys of one type, or name another field in dedup.fields.",
+    )
 
 
 def times_us(batch: Batch, offsets: pa.Int64Array) -> pa.Array:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup.dedup_values import cell, times_us
+from connectors.bigquery.dedup.dedup_values import cell, misfit, times_us
 from connectors.bigquery.dedup.refusals import in_table, late_rows, no_key, no_order, no_value
 from connectors.bigquery.dedup.rules import (
     INSERT_ID,
@@ -205,7 +205,10 @@ class Admission:
             if column.name == SOFT_DELETED or found is None:
                 arrays.append(pa.nulls(len(values), arrow_type_of(relaxed)))
             else:
-                arrays.append(fitted(found.values, found.schema, relaxed, column.name))
+                try:
+                    arrays.append(fitted(found.values, found.schema, relaxed, column.name))
+                except pa.ArrowInvalid as error:
+                    raise misfit(found.schema, column.name, error) from None
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.table])
 
     def _cells(self, batch: Batch) -> dict[str, Found]:

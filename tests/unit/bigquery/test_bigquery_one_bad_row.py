@@ -63,7 +63,11 @@ class Tables:
 
 
 def put(
-    monkeypatch: pytest.MonkeyPatch, *rows: Any, schema: s.Schema | None = None, dedup_fields: str = "id"
+    monkeypatch: pytest.MonkeyPatch,
+    *rows: Any,
+    schema: s.Schema | None = None,
+    dedup_fields: str = "id",
+    keys: list[Any] | None = None,
 ) -> tuple[list[Any], dict[int, str]]:
     """The ids that land of these values, or their offsets where no id tells rows apart, and the rows that are bad."""
     tables = Tables()
@@ -79,6 +83,7 @@ def put(
     bad: dict[int, str] = {}
     batch = Batch(
         "orders", Column.from_rows(list(rows), schema), partition=0, timestamps_ms=offsets,
+        keys=None if keys is None else Column.from_rows(keys, None),
         consumed=Consumed(TopicPartition("orders", 0), offsets, len(rows)),
     )  # fmt: skip
     try:
@@ -124,6 +129,15 @@ def test_a_bad_row_that_comes_alone_is_bad_and_ends_nothing(monkeypatch, row):
 def test_a_text_behind_a_tombstone_is_no_row_without_values(monkeypatch):
     landed, bad = put(monkeypatch, None, None, "text", dedup_fields="__partition,__offset")
     assert (landed, set(bad)) == ([0, 1], {2})
+
+
+@pytest.mark.parametrize("key", ["abc", 0.5, {"a": 1}, 2**63, [1]])
+def test_a_key_of_another_type_is_one_bad_row(monkeypatch, key):
+    keys = [{"id": 1}, {"id": key}, {"id": 3}]
+    landed, bad = put(monkeypatch, {"id": 1}, None, {"id": 3}, keys=keys)
+    assert (landed, set(bad)) == ([1, 3], {1})
+    landed, bad = put(monkeypatch, {"n": 1}, {"n": 2}, {"n": 3}, keys=keys, dedup_fields="__key.id")
+    assert (landed, set(bad)) == ([0, 2], {1})
 
 
 def test_rows_beside_a_bad_one_keep_the_id_of_their_topic(monkeypatch):
