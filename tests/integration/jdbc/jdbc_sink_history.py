@@ -45,7 +45,8 @@ def _shapes(server: str) -> Mapping[str, Shape]:
             [f"CREATE TABLE {{t}} (n {_SERIAL[server]}, id BIGINT, v BIGINT CHECK (v <> 13))"], lambda row: False, False
         ),
         "nullable": Shape(["CREATE TABLE {t} (id BIGINT, v BIGINT UNIQUE)"], lambda row: row[1] is not None, False),
-        "two": Shape(["CREATE TABLE {t} (id BIGINT PRIMARY KEY, v BIGINT UNIQUE)"], is_keyed=server == "postgres"),
+        # Not keyed: what an upsert is refused for may be gone by the end of its batch.
+        "two": Shape(["CREATE TABLE {t} (id BIGINT PRIMARY KEY, v BIGINT UNIQUE)"], is_keyed=False),
     }
     if server == "mariadb":
         return found
