@@ -129,7 +129,7 @@ def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
                 f"after {speed.start_s:,.0f} s of start"
             )
             return Estimate(speed.seconds(rows, size_bytes), basis)
-    cores = cores_at_work(driver.spec, os.cpu_count() or 1, driver.reader_connections)
+    cores = cores_at_work(driver.spec, os.cpu_count() or 1, driver.planner.reader_connections)
     return first_estimate(driver.spec, rows, size_bytes, cores, core_speed())
 
 

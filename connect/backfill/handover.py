@@ -72,7 +72,7 @@ def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline, *, is_for
 
 def require_no_bad_verdict(driver: Driver) -> None:
     """JobStateError: the last verification found something wrong. Nothing is asked once the offsets are written."""
-    job = driver.require_known()
+    job = driver.ownership.require_known()
     said = driver.store.driver_state(Deadline.after(_KAFKA_S)).verdict
     if job.state is not JobState.DONE and said is not None and not said.good:
         raise JobStateError(
@@ -84,7 +84,7 @@ def require_no_bad_verdict(driver: Driver) -> None:
 
 def require_stopped(cluster: Connectors, driver: Driver) -> None:
     """JobStateError: tasks may still store offsets. Nothing is asked once the offsets of the handover are written."""
-    job = driver.require_known()
+    job = driver.ownership.require_known()
     if job.state not in _READY:
         raise JobStateError(
             f"Backfill {job.name} is {job.state}: its connector can go on once every chunk is in Kafka.",
@@ -114,12 +114,12 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
 
 def write_offsets(driver: Driver, deadline: Deadline) -> Job:
     """The part of `hand_over` that is in Kafka; nothing when it was done before. ConnectError: markers are lost."""
-    driver.take_over()
-    job = driver.require_known()
+    driver.ownership.take_over()
+    job = driver.ownership.require_known()
     if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
         return job
     driver.store.fence_lanes(job.name, Deadline.after(_KAFKA_S))
-    driver.require_written(job)
+    driver.ownership.require_written(job)
     return _write(driver, job, deadline)
 
 
@@ -170,7 +170,7 @@ def _marked(driver: Driver, job: Job, stored: Sequence[RawBatch]) -> Job:
     now_ms = time.time_ns() // 1_000_000
     done = job.now(JobState.DONE, now_ms)
     marker = HandoverMarker(job.positions, now_ms)
-    driver.write([*stored, driver.store.driver_batch([marker.record]), driver.store.job_batch(done)])
+    driver.ownership.write([*stored, driver.store.driver_batch([marker.record]), driver.store.job_batch(done)])
     return done
 
 

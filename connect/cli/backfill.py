@@ -69,7 +69,7 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
     driver = _driver(job, worker, jobs_topic)
     # What it needs on this machine is told now, and not when somebody runs the plan.
     engine_of(driver.spec).close()
-    found = driver.plan()
+    found = driver.planner.plan()
     estimate = estimated(driver, found)
     warnings = [*found.warnings, *(length_warnings(estimate.duration_s) if driver.spec.in_one_snapshot else ())]
     rows = sum(split.rows for split in found.splits)
@@ -121,7 +121,7 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
-    driver.store.say(JobWish(driver.require_known().name, Wish.PAUSE), Deadline.after(_READ_S))
+    driver.store.say(JobWish(driver.ownership.require_known().name, Wish.PAUSE), Deadline.after(_READ_S))
     click.echo(f"backfill {driver.spec.name}: lanes end behind their chunks; go on by `connect backfill resume`")
 
 
@@ -151,7 +151,7 @@ def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
-    name = driver.require_known().name
+    name = driver.ownership.require_known().name
     pace = limited(driver.spec.limits, {key: value for key, value in given.items() if value is not None}).pace
     driver.store.say(JobPace(name, pace), Deadline.after(_READ_S))
     click.echo(f"limits of backfill {name} from now on: {pace.line()}")
@@ -173,7 +173,7 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
     from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
-    known = driver.require_known()
+    known = driver.ownership.require_known()
     if follow:
         show(driver.store, driver.spec.name)
         return

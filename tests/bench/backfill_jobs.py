@@ -128,7 +128,7 @@ def _backfilled(settings: Settings, spec: Any, start_s: float) -> Figure:
         first_ms = min(marker.written_ms for marker in driver.store.all_markers(_soon()))
         figure = replace(figure, first_s=start_s + (first_ms - begun_ms) / 1000, child_mb=_largest_child_mb())
         # Planned behind the run, which has to load for itself what a plan needs.
-        figure = replace(figure, told_s=estimated(driver, driver.plan()).duration_s or 0.0)
+        figure = replace(figure, told_s=estimated(driver, driver.planner.plan()).duration_s or 0.0)
     if figure.rows != int(settings["rows"]):
         raise RuntimeError(f"{figure.rows} rows were written of {settings['rows']}")
     return figure

@@ -79,7 +79,7 @@ class _Verification:
         self._sample = sample
         self._seed = seed
         self._job = driver.spec.name
-        planned = driver.planned_splits(driver.require_known())
+        planned = driver.ownership.planned_splits(driver.ownership.require_known())
         self._markers = driver.store.all_markers(Deadline.after(_KAFKA_S))
         self._splits = [c.split for c in placed_chunks(planned, self._markers, driver.store.topics.lanes)]
         self._states = chunk_states(self._markers)

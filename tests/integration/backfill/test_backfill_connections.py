@@ -93,7 +93,7 @@ def test_a_job_keeps_to_its_connections_and_to_more_or_fewer_while_it_runs(table
         wait_for(lambda: found.now < 2 * OF_A_LANE, 120, "the end of lanes that are too many")
         found.watch_anew()
         wait_for(has_so_many(found, 2 * OF_A_LANE), 120, "two lanes")
-        assert driver.require_known().state is JobState.RUNNING
+        assert driver.ownership.require_known().state is JobState.RUNNING
 
         driver.store.say(JobPace(table.name, Pace(source_connections=2 * OF_A_LANE)), Deadline.after(60))
         running.join(120)
@@ -107,4 +107,4 @@ def test_a_limit_that_leaves_no_lane_room_is_refused_before_anything_is_planned(
     table.fill(1)
     told = pytest.raises(ConfigError, match=r"limits\.source_connections: 1, but one lane has 2 connections.*Write 2")
     with driver_of(table, {"type": "local"}, 1) as driver, told:
-        driver.plan()
+        driver.planner.plan()

@@ -54,7 +54,7 @@ def test_a_table_that_is_dropped_stops_the_job_which_goes_on_when_it_is_back(tab
     away = AtTheSecondChunk(lambda: table.run("ALTER TABLE {t} RENAME TO {t}_away"))
     with table.driver(limits={"max_chunk_retries": 1}) as driver, pytest.raises(ConnectError, match=table.name):
         driver.run(away)
-    known = table.driver().require_known()
+    known = table.driver().ownership.require_known()
     assert known.state is JobState.FAILED
     assert table.name in (known.error or "")
     # The chunk that was committed before, and maybe the next one, which is read meanwhile.
@@ -96,7 +96,7 @@ def test_a_job_whose_marker_topic_is_gone_is_neither_called_good_nor_handed_over
         verify(table.driver())
     with table.driver() as driver, pytest.raises(ConnectError, match=lost):
         write_offsets(driver, Deadline.after(60))
-    assert table.driver().require_known().state is JobState.COPIED
+    assert table.driver().ownership.require_known().state is JobState.COPIED
 
 
 def test_a_marker_topic_of_other_lanes_is_refused(table: Table):
@@ -127,7 +127,7 @@ def test_a_topic_with_other_partitions_than_the_job_began_with_stops_it(table: T
     with table.driver() as driver, pytest.raises(ConnectError, match=other):
         driver.run(OneAfterTheOther())
     assert sorted(table.ids()) == before
-    known = table.driver().require_known()
+    known = table.driver().ownership.require_known()
     assert (known.state, "6 partitions" in (known.error or "")) == (JobState.FAILED, True)
     admin(table).delete([table.topic], Deadline.after(30))
     with table.driver() as driver, pytest.raises(ConnectError, match=rf"Topic {table.topic} is gone"):
@@ -138,7 +138,7 @@ def test_a_topic_that_gets_other_partitions_while_the_job_runs_leaves_it_failed(
     table.fill(ROWS)
     with table.driver() as driver, pytest.raises(ConnectError, match=rf"Topic {table.topic} has 6 partitions"):
         driver.run(AtTheSecondChunk(lambda: grown(table)))
-    assert table.driver().require_known().state is JobState.FAILED
+    assert table.driver().ownership.require_known().state is JobState.FAILED
 
 
 def test_dead_letters_have_a_limit_behind_which_the_job_stops_and_goes_on_once_its_rows_are_mended(table: Table):
@@ -154,7 +154,7 @@ def test_dead_letters_have_a_limit_behind_which_the_job_stops_and_goes_on_once_i
     }  # fmt: skip
     with table.driver(limited) as driver, pytest.raises(ConnectError, match=r"errors\.tolerance\.limit\.count"):
         driver.run(OneAfterTheOther())
-    assert table.driver().require_known().state is JobState.FAILED
+    assert table.driver().ownership.require_known().state is JobState.FAILED
     table.run("UPDATE {t} SET name = '7' WHERE id <= 40")
     with table.driver(limited) as driver:
         assert driver.run(OneAfterTheOther()).state is JobState.COPIED

@@ -74,7 +74,7 @@ def test_a_job_waits_while_its_source_is_busy_and_goes_on_by(table: Table, monke
                 driver.store.say(JobPace(table.name, Pace()), Deadline.after(60))
                 running.join(60)
         running.join(60)
-        assert driver.require_known().state is JobState.COPIED
+        assert driver.ownership.require_known().state is JobState.COPIED
     assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
 
 
@@ -83,4 +83,4 @@ def test_a_limit_that_the_source_cannot_tell_is_refused_before_anything_is_plann
     settings = {key: value for key, value in given.items() if key not in {"connection.user", "connection.password"}}
     told = pytest.raises(ConfigError, match=r"limits\.max_active_sessions: the source does not tell it")
     with table.driver(settings, limits={"max_active_sessions": 5}) as driver, told:
-        driver.plan()
+        driver.planner.plan()

@@ -64,7 +64,7 @@ def test_rows_that_come_during_and_after_a_backfill_come_by_the_connector(table:
     # Called again, it writes nothing: a handover that died goes on.
     with cluster.job(table, settings) as driver:
         handed_over(driver, cluster)
-        assert driver.require_known().state is JobState.DONE
+        assert driver.ownership.require_known().state is JobState.DONE
     table.run(during)
     everything = Counter(range(1, ROWS + 101))
     wait_for(lambda: Counter(table.ids()).keys() == everything.keys(), 60, "the rows of the connector")

@@ -12,13 +12,13 @@ import pytest
 from backfill_job import KillEachStepOnce, OneAfterTheOther, Table
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.driver import TakenOverError
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.chunk import LaneReport, Step, Wish
 from connect.backfill.job.job import JobPace, JobState, JobWish
 from connect.backfill.job.job_store import JobStore, known_spec
 from connect.backfill.job.pace import Pace
 from connect.backfill.lane.lane import LaneTask, run_lane
+from connect.backfill.ownership import TakenOverError
 from connect.backfill.verify.export import exported
 from connect.backfill.verify.verify import verify
 from connect.lib.deadline import Deadline
@@ -191,7 +191,7 @@ def test_a_row_that_cannot_become_a_record_ends_the_job_or_is_a_dead_letter_as_i
     table.run("UPDATE {t} SET name = '7' WHERE id > 3")
     with table.driver(bad) as driver, pytest.raises(ConnectError, match="TRANSFORMATION"):
         driver.run(InThisProcess())
-    known = table.driver().require_known()
+    known = table.driver().ownership.require_known()
     assert known.state is JobState.FAILED
     assert "TRANSFORMATION" in (known.error or "")
     with table.driver(tolerant) as driver:

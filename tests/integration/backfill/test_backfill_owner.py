@@ -88,7 +88,7 @@ def test_the_driver_of_another_cluster_is_refused_and_shuts_nobody_out(table: Ta
         assert mine.run(LocalEngine(2, 3)).state is JobState.COPIED
     assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
     with Driver(table.spec(), theirs, table.connector()) as other, pytest.raises(JobStateError):
-        other.require_known()
+        other.ownership.require_known()
 
 
 def test_a_job_of_a_release_that_knew_no_owners_belongs_to_the_cluster_that_runs_it_next(table: Table, paused: Job):

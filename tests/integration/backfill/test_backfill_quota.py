@@ -53,7 +53,7 @@ def test_a_job_keeps_to_the_brokers_quota_until_that_is_lifted(table: Table):
         assert len(slowed.store.all_markers(Deadline.after(60))) < CHUNKS / 2
         alter_quota(table, "--delete-config", QUOTA)
         running.join(120)
-        assert slowed.require_known().state is JobState.COPIED
+        assert slowed.ownership.require_known().state is JobState.COPIED
     jobs = Counter(dict(message.headers() or ())["bf.job"].decode() for message in table.records())
     assert jobs == {table.name: ROWS, f"{table.name}-free": ROWS}
     assert set(Counter(table.ids()).values()) == {2}

@@ -61,5 +61,5 @@ def test_rows_that_a_transform_routes_there_fail_the_job_and_are_nowhere(table: 
     }  # fmt: skip
     with table.driver(routed) as driver, pytest.raises(ConnectError, match=f"Topic {topic} holds this cluster's own"):
         driver.run(OneAfterTheOther())
-    assert table.driver().require_known().state is JobState.FAILED
+    assert table.driver().ownership.require_known().state is JobState.FAILED
     assert not any("naïve".encode() in (m.value() or b"") for m in messages(table.kafka, topic))

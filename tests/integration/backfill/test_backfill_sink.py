@@ -126,7 +126,7 @@ def test_the_sink_goes_on_behind_what_was_replayed(replay, bucket, sink, process
         hand_over(driver, ConnectorsByRest(client), Deadline.after(60))
     with replay.driver(sink, worker) as driver:
         hand_over(driver, ConnectorsByRest(client), Deadline.after(60))
-        assert driver.require_known().state is JobState.DONE
+        assert driver.ownership.require_known().state is JobState.DONE
     replay.produce(range(ROWS + 30, ROWS + 60))
     everything = Counter(range(ROWS + 60))
     wait_for(lambda: Counter(bucket.ids()).keys() == everything.keys(), 60, "the objects of the sink")
@@ -161,4 +161,4 @@ def test_a_replay_begins_at_the_offsets_that_are_given_and_refuses_those_that_ar
         driver.run(OneAfterTheOther())
     assert Counter(bucket.ids()) == Counter(n for n in range(300) if n % 3 != 1 or n // 3 >= 90)
     with pytest.raises(ConfigError, match="other-0 is no partition"):
-        replay.driver(sink, source={"offsets": {"other-0": 1}}).plan()
+        replay.driver(sink, source={"offsets": {"other-0": 1}}).planner.plan()

@@ -72,7 +72,7 @@ def test_an_executor_that_is_killed_too_often_fails_the_job_which_goes_on_elsewh
     with table.driver(engine=engine) as driver:
         with pytest.raises(ConnectError, match=r"ExecutorLostFailure.*their logs say why.*the same command goes on"):
             driver.run(SparkEngine(driver.spec.engine, driver.spec.name, kills))
-        assert driver.require_known().state is JobState.FAILED
+        assert driver.ownership.require_known().state is JobState.FAILED
     with table.driver() as driver:
         assert driver.run().state is JobState.COPIED
     assert Counter(table.ids()) == Counter(range(1, ROWS + 1))
@@ -103,7 +103,7 @@ def test_a_driver_whose_disk_is_full_says_so_and_the_job_goes_on_elsewhere(table
     running.join(30)
     assert "Spark's JVM on this machine has ended" in told
     assert "full disk" in told
-    assert table.driver().require_known().state is JobState.FAILED
+    assert table.driver().ownership.require_known().state is JobState.FAILED
     assert table.ids() == []
     with table.driver() as driver:
         assert driver.run().state is JobState.COPIED

@@ -66,7 +66,7 @@ def test_a_job_that_is_interrupted_says_how_to_go_on_and_is_running_no_longer(ta
     )
     assert "Traceback" not in told
     assert 0 < len(table.ids()) < ROWS
-    assert table.driver().require_known().state is JobState.PAUSED
+    assert table.driver().ownership.require_known().state is JobState.PAUSED
     assert typed(job, "status").output.startswith("PAUSED")
     lifted = files(table, tmp_path)
     done = typed(lifted, "resume")

@@ -20,7 +20,8 @@ from connect.backfill.job.job import JobState, JobStateError
 def test_a_job_or_connector_in_another_state_is_told_with_what_to_do(state, standing, fix):
     job = SimpleNamespace(name="orders", state=state)
     connectors = SimpleNamespace(source=object())
-    driver = SimpleNamespace(require_known=lambda: job, settings=SimpleNamespace(name="shop"), connectors=connectors)
+    ownership = SimpleNamespace(require_known=lambda: job)
+    driver = SimpleNamespace(ownership=ownership, settings=SimpleNamespace(name="shop"), connectors=connectors)
     with pytest.raises(JobStateError) as refused:
         require_stopped(SimpleNamespace(standing=lambda _name: standing), driver)
     assert fix in str(refused.value)

@@ -1,0 +1,125 @@
+"""Who owns a job: the driver that took its transactional id last, which alone writes the job's state.
+
+A later driver takes the job over, and the earlier one can write nothing more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connect.api.optional.bulk import Split
+from connect.backfill.job.division import placed_chunks
+from connect.backfill.job.job import Job, JobState
+from connect.backfill.job.job_store import JobStore
+from connect.backfill.job.markers import require_done
+from connect.backfill.job.spec import BackfillSpec
+from connect.backfill.job.stored_spec import told_to_requests
+from connect.kafka.client.errors import FencedError
+from connect.kafka.produce.producer import BatchProducer
+from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
+
+KAFKA_S: Final = 60.0
+"""Kafka gets this long for one answer."""
+
+
+class TakenOverError(ConnectError):
+    """Another run owns the job now; this one has written nothing since."""
+
+
+class JobOwnership:
+    """Reads the job's state, and writes it once `take_over` was called. Owned by the driver's thread."""
+
+    def __init__(self, spec: BackfillSpec, store: JobStore, *, by_worker: str) -> None:
+        """`by_worker`: who began the run where that was a request to a worker."""
+        self._spec = spec
+        self._store = store
+        self._by_worker = by_worker
+        self._stack = ExitStack()
+        self._producer: BatchProducer | None = None
+
+    def close(self) -> None:
+        """Let go of the producer; the job stays ours until somebody takes it over."""
+        self._stack.close()
+
+    def take_over(self) -> Job | None:
+        """Become the driver of the job, whoever was it before, and return the job; None: it was never planned."""
+        self._store.make_topics(Deadline.after(KAFKA_S))
+        # First: another cluster's driver of a job of this name would be shut out.
+        self._read()
+        self._store.require_markers_of(self._spec.name, Deadline.after(KAFKA_S))
+        self._producer = self._store.driver_producer(self._spec.name)
+        self._stack.callback(self._producer.close)
+        self._producer.init_transactions(Deadline.after(KAFKA_S))
+        return self._read()
+
+    def require_known(self) -> Job:
+        """Return the job as it is now. ConnectError: it was never run, or belongs to another cluster."""
+        return self.known(self._read())
+
+    def planned_splits(self, job: Job) -> Sequence[Split]:
+        """Return the chunks of a job as they were planned. ConnectError: they are lost."""
+        splits = self._store.driver_state(Deadline.after(KAFKA_S)).splits
+        if len(splits) < job.chunks:
+            raise ConnectError(
+                f"Topic {self._store.topics.markers} has {len(splits)} of {job.chunks} chunks of backfill {job.name}.",
+                fix="Its records are lost. Begin again under another name, into a new topic.",
+            )
+        # What an earlier driver planned and did not live to announce may be longer.
+        return splits[: job.chunks]
+
+    def require_written(self, job: Job) -> None:
+        """Raise ConnectError where a chunk of the job has no marker that says that it is done."""
+        found = self._store.all_markers(Deadline.after(KAFKA_S))
+        chunks = placed_chunks(self.planned_splits(job), found, self._spec.chunking.lanes)
+        require_done((chunk.split.id for chunk in chunks), found)
+
+    def write(self, batches: Sequence[RawBatch]) -> None:
+        """Write records in one transaction of the driver's. TakenOverError: it is the driver no longer."""
+        assert self._producer is not None
+        deadline = Deadline.after(KAFKA_S)
+        try:
+            self._producer.begin()
+            for batch in batches:
+                self._producer.send(batch, deadline)
+            self._producer.commit(deadline)
+        except FencedError as error:
+            raise taken_over(self._spec.name) from error
+
+    def say(self, job: Job, state: JobState, error: str | None = None) -> Job:
+        """Write that the job is in this state now, and return it."""
+        now = job.now(state, time.time_ns() // 1_000_000, error)
+        self.write([self._store.job_batch(now)])
+        return now
+
+    def fail(self, job: Job, error: str) -> None:
+        """Let the job's record say what it failed with, in words for whoever began it: a request or a command."""
+        self.say(job, JobState.FAILED, told_to_requests(error) if self._by_worker else error)
+
+    def _read(self) -> Job | None:
+        """Return the job; None: there is none.
+
+        JobStateError: it belongs to another cluster, or nobody can read its record.
+        """
+        job = self._store.jobs(Deadline.after(KAFKA_S)).known(self._spec.name)
+        if job is not None:
+            job.require_owner(self._store.worker.group_id)
+        return job
+
+    def known(self, job: Job | None) -> Job:
+        """Return a job that is there. ConnectError: it was never run."""
+        if job is None:
+            raise ConnectError(f"There is no backfill {self._spec.name}.", fix="Begin it by `connect backfill run`.")
+        return job
+
+
+def taken_over(name: str) -> TakenOverError:
+    """Return the error of a run whose job another one has now."""
+    return TakenOverError(
+        f"Another run has taken backfill {name} over, or it was cancelled; this run has ended.",
+        fix=f"See `connect backfill status {name}`.",
+    )
