@@ -12,7 +12,7 @@ from aiohttp import web
 from connect.cluster.model.operations import Operations
 from connect.plugins.catalog import Catalog
 from connect.rest.app import admin_app, rest_app
-from connect.rest.server.client_errors import client_errors_in_one_line
+from connect.rest.errors.client_errors import client_errors_in_one_line
 from connect.rest.server.connections import CONNECTIONS, TLS_S, Connections, Patience
 from connect.rest.server.context import RestContext
 from connect.rest.server.listeners import BACKLOG, Bound, Listener, bind

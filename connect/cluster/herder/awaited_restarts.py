@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from concurrent.futures import Future
 
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import ConflictError, FailedRequestError
 from connect.runtime.task.messages import TaskId
 
 
@@ -29,14 +29,14 @@ class AwaitedRestarts:
     def failed(self, task: TaskId, attempt: int) -> None:
         """The run ended; one that was built before has nobody waiting."""
         for done in self._take(task, attempt):
-            done.set_exception(RequestError(500, f"Failed to start task: {task}"))
+            done.set_exception(FailedRequestError(f"Failed to start task: {task}"))
 
     def keep(self, assigned: Collection[TaskId]) -> None:
         """Other tasks are not this worker's to start any more."""
         for task in [task for task in self._waiting if task not in assigned]:
             for _, done in self._waiting.pop(task):
                 text = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
-                done.set_exception(RequestError(409, text))
+                done.set_exception(ConflictError(text))
 
     def _take(self, task: TaskId, attempt: int) -> list[Future[None]]:
         waiting = self._waiting.pop(task, [])

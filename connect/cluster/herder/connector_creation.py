@@ -13,7 +13,7 @@ from functools import partial
 from connect.cluster.herder.requests import Requests
 from connect.cluster.loop.background import Background
 from connect.cluster.loop.herder_parts import Parts
-from connect.cluster.model.operations import PartitionOffset, Saved, TargetState
+from connect.cluster.model.connector_values import PartitionOffset, Saved, TargetState
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
 

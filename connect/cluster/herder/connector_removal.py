@@ -12,7 +12,8 @@ from connect.api.errors import RetriableError
 from connect.cluster.herder.requests import Requests
 from connect.cluster.loop.background import LOOK_S, Background
 from connect.cluster.loop.herder_parts import Parts, connector_config
-from connect.cluster.model.operations import NotLeaderError, RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import NotLeaderError, RequestError
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 from connect.lib.deadline import Deadline
 
@@ -41,7 +42,7 @@ class Removal:
             raise
         except RequestError as error:
             text = f"Connector {name} was stopped but not deleted, as its offsets could not be reset: {error.message}"
-            raise RequestError(error.status, text) from error
+            raise type(error)(text) from error
         deleting = loop.submit(f"deleting connector {name}", partial(self._requests.delete, name))
         deleting.result(deadline.remaining_s)
 

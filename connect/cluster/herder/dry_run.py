@@ -12,7 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 from connect.cluster.loop.herder_parts import with_placeholders
-from connect.cluster.model.operations import RequestError, TaskPlan
+from connect.cluster.model.connector_values import TaskPlan
+from connect.cluster.model.request_errors import BadRequestError
 from connect.cluster.offsets.sink_groups import SinkGroup
 from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import CallResult
@@ -45,7 +46,7 @@ class DryRun:
         said = self._ask(config, timeout_s).result(deadline.remaining_s)
         problem = "\n".join(problem.message for problem in said.problems) or said.error
         if problem is not None:
-            raise RequestError(400, problem)
+            raise BadRequestError(problem)
         tasks = with_placeholders(said.value or (), config)
         there = self._group(name, config).topics(deadline)
         return TaskPlan(tasks, [topic for topic in named_topics(config, tasks) if topic not in there])

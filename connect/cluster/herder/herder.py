@@ -23,21 +23,10 @@ from connect.cluster.loop.herder_parts import connector_config
 from connect.cluster.loop.membership import View
 from connect.cluster.model import config_history
 from connect.cluster.model.config_records import RestartRecord
-from connect.cluster.model.operations import (
-    Checked,
-    ConfigVersion,
-    ConnectorInfo,
-    ConnectorStatus,
-    NotFoundError,
-    OverdueTask,
-    PartitionOffset,
-    Rebalance,
-    Saved,
-    Stage,
-    StateChange,
-    TargetState,
-    TaskPlan,
-)
+from connect.cluster.model.connector_values import Checked, ConnectorInfo, PartitionOffset, Saved, TargetState, TaskPlan
+from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
+from connect.cluster.model.request_errors import NotFoundError
+from connect.cluster.model.statuses import ConnectorStatus, OverdueTask, Stage
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 from connect.cluster.offsets.sink_groups import HostsGroup, SinkGroup, WorkersGroup, needs_host

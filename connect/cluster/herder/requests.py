@@ -11,15 +11,15 @@ import structlog
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.loop.herder_parts import Parts, connector_config
 from connect.cluster.model.config_records import ConnectorRecord, LoggerRecord, RestartRecord, encode
-from connect.cluster.model.operations import (
-    ConnectorStatus,
+from connect.cluster.model.connector_values import Saved, TargetState
+from connect.cluster.model.request_errors import (
+    BadRequestError,
+    ConflictError,
     NotFoundError,
     NotLeaderError,
-    RequestError,
-    Saved,
-    TargetState,
 )
 from connect.cluster.model.restarts import as_restarting
+from connect.cluster.model.statuses import ConnectorStatus
 from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import TaskId
 
@@ -166,8 +166,7 @@ class Requests:
         key, value = encode(ConnectorRecord(name, config))
         size, most = len(key) + len(value or b""), self._parts.limits.config_max_bytes
         if size > most:
-            raise RequestError(
-                400,
+            raise BadRequestError(
                 f"The configuration of connector {name} is {size} bytes as a record of the config topic, but at most "
                 f"{most} can be written. Shorten it, or raise max.message.bytes of the topic and "
                 "producer.max.request.size of the workers.",
@@ -175,7 +174,7 @@ class Requests:
 
     def _check_free(self, name: str, *, reserved: bool) -> None:
         if name in self._parts.configs.snapshot.connectors or (name in self._reserved and not reserved):
-            raise RequestError(409, f"Connector {name} already exists")
+            raise ConflictError(f"Connector {name} already exists")
 
     def require_leader(self) -> None:
         """NotLeaderError unless this worker leads."""

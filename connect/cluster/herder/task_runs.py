@@ -18,7 +18,7 @@ from connect.cluster.loop.herder_parts import Parts
 from connect.cluster.loop.membership import View
 from connect.cluster.model.auto_restart import RestartHistory, next_restart
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.operations import TargetState
+from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
 from connect.runtime.task.condition import failure
 from connect.runtime.task.messages import (
@@ -79,7 +79,7 @@ class TaskRuns:
                 self._attempt_again(task)
 
     def restart_awaited(self, task: TaskId) -> Future[None]:
-        """Run this worker's task anew; done when it is built, RequestError 500 when it cannot be.
+        """Run this worker's task anew; done when it is built, FailedRequestError when it cannot be.
 
         Nobody waits for the end of what its predecessors had open: that may take as long as Kafka takes.
         """

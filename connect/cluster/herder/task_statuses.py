@@ -12,7 +12,7 @@ from typing import Final
 
 from connect.cluster.loop.herder_parts import Parts
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.operations import Status
+from connect.cluster.model.statuses import Status
 from connect.runtime.task.condition import Condition
 from connect.runtime.task.messages import State, TaskId
 

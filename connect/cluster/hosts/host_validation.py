@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import BadRequestError, FailedRequestError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import Validator
 from connect.runtime.parts.clients import Clients
 from connect.telemetry.secret_texts import SECRET_TEXTS
+
+_REFUSALS: Final = {kind.__name__: kind for kind in (BadRequestError, FailedRequestError)}
 
 
 def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, Any]:
@@ -21,7 +23,7 @@ def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, A
     try:
         infos = Validator(clients.catalog, clients.worker, clients.configs.resolve).validate(config)
     except RequestError as error:
-        return {"status": error.status, "message": SECRET_TEXTS.hide(error.message)}
+        return {"refusal": type(error).__name__, "message": SECRET_TEXTS.hide(error.message)}
     return {"infos": _without_secrets(infos).as_json()}
 
 
@@ -35,5 +37,5 @@ def _without_secrets(infos: ConfigInfos) -> ConfigInfos:
 def validated(said: Mapping[str, Any]) -> ConfigInfos:
     """The answer of a host. RequestError as `Validator.validate` raises it."""
     if "infos" not in said:
-        raise RequestError(said["status"], said["message"])
+        raise _REFUSALS[said["refusal"]](said["message"])
     return ConfigInfos.of_json(said["infos"])

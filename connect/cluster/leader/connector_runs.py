@@ -17,7 +17,8 @@ from connect.api.errors import ConfigProblem, ConnectError
 from connect.cluster.loop.herder_parts import Parts, with_placeholders
 from connect.cluster.model.auto_restart import RestartHistory, next_restart
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.operations import RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import FailedRequestError, NotFoundError
 from connect.runtime.task.condition import failure, held_up
 from connect.runtime.task.messages import CallResult, State, TaskId
 
@@ -64,12 +65,12 @@ class ConnectorRuns:
         self._forget_statuses(snapshot)
 
     def restart(self, name: str) -> Future[None]:
-        """Begin anew; done when the connector runs, RequestError 500 when it does not start."""
+        """Begin anew; done when the connector runs, FailedRequestError when it does not start."""
         done: Future[None] = Future()
         snapshot = self._parts.configs.snapshot
         config = snapshot.connectors.get(name)
         if config is None:
-            done.set_exception(RequestError(404, f"Connector {name} not found"))
+            done.set_exception(NotFoundError(f"Connector {name} not found"))
             return done
         run = _ConnectorRun(config, snapshot.target(name), waiting=[done])
         self._begin(name, run, snapshot, was=self._runs.get(name))
@@ -192,7 +193,7 @@ class ConnectorRuns:
 
     def _end(self, run: _ConnectorRun, why: str) -> None:
         for waiting in run.waiting:
-            waiting.set_exception(RequestError(500, why))
+            waiting.set_exception(FailedRequestError(why))
         run.waiting = []
 
     def _forget_statuses(self, snapshot: ConfigSnapshot) -> None:

@@ -19,7 +19,8 @@ from connect.api.errors import ConnectError
 from connect.cluster.loop.herder_parts import Parts
 from connect.cluster.model.config_records import FencingRecord
 from connect.cluster.model.config_state import ConfigSnapshot, Properties
-from connect.cluster.model.operations import RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import FailedRequestError
 from connect.lib.backoff import delays_s
 from connect.runtime.task.messages import CallResult, State, TaskId
 
@@ -68,7 +69,7 @@ class Fencing:
                 self._begin(name, _Round(snapshot.applied[name], snapshot.tasks[name]), snapshot)
 
     def fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
-        """Before the offsets of a stopped connector change. RequestError 500: its zombies cannot be shut out."""
+        """Before the offsets of a stopped connector change. FailedRequestError: its zombies cannot be shut out."""
         done: Future[None] = Future()
         snapshot = self._parts.configs.snapshot
         was = self._rounds.get(name)
@@ -139,5 +140,5 @@ class Fencing:
     def _refuse(self, name: str, fencing: _Round, why: str) -> None:
         for waiting in fencing.ends:
             text = f"Failed to perform zombie fencing for source connector {name} prior to modifying offsets: {why}"
-            waiting.set_exception(RequestError(500, text))
+            waiting.set_exception(FailedRequestError(text))
         fencing.ends = []

@@ -14,7 +14,8 @@ import structlog
 from connect.cluster.loop.herder_parts import Parts
 from connect.cluster.loop.membership import View
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.operations import OverdueTask, Status, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.statuses import OverdueTask, Status
 from connect.runtime.task.messages import State, TaskId
 
 _AT_WORK: Final = (State.RUNNING, State.PAUSED)

@@ -15,7 +15,7 @@ import structlog
 
 from connect.api.errors import RetriableError
 from connect.cluster.loop.futures import follow
-from connect.cluster.model.operations import Stage
+from connect.cluster.model.statuses import Stage
 
 RETRY_S: Final = 1.0
 """Wait before the settling step is tried again after an error."""

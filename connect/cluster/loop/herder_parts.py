@@ -12,7 +12,9 @@ from connect.cluster.loop.event_loop import EventLoop
 from connect.cluster.loop.membership import Membership
 from connect.cluster.model.auto_restart import RestartPolicy
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.operations import ConnectorInfo, NotFoundError, Status
+from connect.cluster.model.connector_values import ConnectorInfo
+from connect.cluster.model.request_errors import NotFoundError
+from connect.cluster.model.statuses import Status
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.placeholders import placeholder_spans

@@ -12,7 +12,7 @@ from typing import Final
 
 from connect.cluster.model.config_records import ConfigHistoryRecord
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.operations import Author, ConfigVersion
+from connect.cluster.model.history import Author, ConfigVersion
 
 KEPT: Final = 20
 """Versions kept of each connector; older ones become tombstones."""

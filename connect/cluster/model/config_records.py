@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from connect.cluster.model.operations import Author, ConfigVersion, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.history import Author, ConfigVersion
 from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
 from connect.runtime.task.messages import TaskId
 

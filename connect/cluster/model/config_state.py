@@ -20,7 +20,8 @@ from connect.cluster.model.config_records import (
     TaskRecord,
     WorkerRecord,
 )
-from connect.cluster.model.operations import ConfigVersion, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.history import ConfigVersion
 from connect.runtime.task.messages import TaskId
 
 Properties = Mapping[str, str]

@@ -8,174 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Protocol
 
+from connect.cluster.model.connector_values import Checked, ConnectorInfo, PartitionOffset, Saved, TargetState, TaskPlan
+from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
+from connect.cluster.model.statuses import ConnectorStatus, OverdueTask, Stage
 from connect.cluster.model.validation_infos import ConfigInfos
-from connect.runtime.task.condition import Condition
-from connect.runtime.task.messages import State, TaskId
-
-
-class TargetState(StrEnum):
-    """What a connector should be; the text is `state.v2` of the config topic."""
-
-    STARTED = "STARTED"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
-
-
-class RequestError(Exception):
-    """A request that cannot be done: the HTTP status and Kafka Connect's own wording."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-
-
-class NotFoundError(RequestError):
-    """404: the thing named does not exist."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(404, message)
-
-
-class NotLeaderError(RequestError):
-    """Only the leader may do this. `leader_url` is where to send the request; None while nobody leads (409)."""
-
-    def __init__(self, leader_url: str | None) -> None:
-        super().__init__(409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)")
-        self.leader_url = leader_url
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorInfo:
-    """A connector as REST shows it; `config` is raw and always holds `name`. `type` is source, sink or unknown."""
-
-    name: str
-    config: Mapping[str, str]
-    tasks: Sequence[TaskId]
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of a connector or of a task, as the status topic holds it.
-
-    `version`: the plug-in's. `condition`: why it does not move; None where it does, or where nothing is known.
-    """
-
-    state: State
-    worker_id: str
-    trace: str | None = None
-    generation: int = 0
-    version: str | None = None
-    condition: Condition | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OverdueTask:
-    """A task that should run and does not; `since_ms`: epoch milliseconds when this worker first saw that."""
-
-    task: TaskId
-    reason: str
-    since_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorStatus:
-    """A connector's state and its tasks', sorted by task."""
-
-    name: str
-    connector: Status
-    tasks: Mapping[int, Status] = field(default_factory=dict)
-    type: str = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """The outcome of storing a configuration."""
-
-    created: bool
-    info: ConnectorInfo
-    offsets_whole: bool | None = None
-    """Initial offsets were set, and they are all the connector has; False: not known. None: none were given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """What the herder does now, or did last (`finished_ms` set); times are epoch milliseconds."""
-
-    description: str
-    started_ms: int
-    finished_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionOffset:
-    """Where a connector stands in one partition of its source or topic. `offset` None: nothing stored, or forget it.
-
-    A sink's maps are `{"kafka_topic", "kafka_partition"}` and `{"kafka_offset"}`.
-    """
-
-    partition: Mapping[str, object]
-    offset: Mapping[str, object] | None
-
-
-@dataclass(frozen=True, slots=True)
-class TaskPlan:
-    """What a configuration would lead to: its tasks' configurations, and the topics it names that do not exist."""
-
-    tasks: Sequence[Mapping[str, str]]
-    new_topics: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Author:
-    """Who changed something, as the request says it (address and program), and when, in epoch milliseconds."""
-
-    who: str
-    changed_ms: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ConfigVersion:
-    """A configuration that a connector had or has; `config` is raw. No author: it was not written through REST here."""
-
-    version: int
-    config: Mapping[str, str]
-    author: Author | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StateChange:
-    """A state that a connector (`task` None) or a task came into; `number` counts its changes."""
-
-    number: int
-    task: int | None
-    status: Status
-    changed_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rebalance:
-    """The workers that were there after work was shared anew, sorted, by `host:port`; `number` counts rebalances."""
-
-    number: int
-    generation: int
-    leader: str
-    workers: Sequence[str]
-    changed_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a connector found in its configuration: messages by key, none if all is well, and notes of what works in
-    part alone."""
-
-    problems: Mapping[str, Sequence[str]]
-    notes: tuple[str, ...] = ()
+from connect.runtime.task.messages import TaskId
 
 
 class Operations(Protocol):
@@ -245,7 +84,7 @@ class Operations(Protocol):
         who: str = "rest",
         initial_offsets: Sequence[PartitionOffset] | None = None,
     ) -> Future[Saved]:
-        """Store a new, already validated configuration. RequestError 409 when the name is taken.
+        """Store a new, already validated configuration. ConflictError when the name is taken.
 
         `initial_offsets` replace what is stored under the name; RequestError when they cannot, and nothing is created.
         """
@@ -283,7 +122,7 @@ class Operations(Protocol):
     def restart_task(self, task: TaskId) -> Future[None]:
         """Restart one task; done when the new run is built, not when it runs. NotFoundError.
 
-        RequestError 500: it could not be built; 409: it was given to another worker meanwhile.
+        FailedRequestError: it could not be built. ConflictError: it was given to another worker meanwhile.
         """
 
     def topics(self, name: str) -> Sequence[str]:
@@ -298,7 +137,7 @@ class Operations(Protocol):
     def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
         """Set these partitions' offsets, None forgets one. True: the connector keeps no offsets elsewhere.
 
-        RequestError 400: not STOPPED, or an offset of a wrong shape. NotFoundError.
+        BadRequestError: not STOPPED, or an offset of a wrong shape. NotFoundError.
         """
 
     def reset_offsets(self, name: str) -> Future[bool]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from connect.cluster.model.config_records import RestartRecord
-from connect.cluster.model.operations import ConnectorStatus, Status
+from connect.cluster.model.statuses import ConnectorStatus, Status
 from connect.runtime.task.messages import State
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from connect.cluster.model.operations import Rebalance, StateChange, Status
+from connect.cluster.model.history import Rebalance, StateChange
 from connect.cluster.model.status_records import RebalanceRecord, StateHistoryRecord
+from connect.cluster.model.statuses import Status
 
 STATES_KEPT: Final = 10
 """Changes kept of each connector and of each task."""

@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from connect.cluster.model.config_records import KeyedBytes, parse_task_id
-from connect.cluster.model.operations import Rebalance, StateChange, Status
+from connect.cluster.model.history import Rebalance, StateChange
 from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
+from connect.cluster.model.statuses import Status
 from connect.runtime.task.condition import Condition
 from connect.runtime.task.messages import State, TaskId
 

@@ -92,7 +92,7 @@ class ConfigInfos:
         return cls(members["name"], tuple(members["groups"]), configs, tuple(members.get("notes", ())))
 
     def message(self) -> str:
-        """The text of the 400 answer to an invalid configuration."""
+        """Return the text of the answer to an invalid configuration."""
         errors = [error for info in self.configs for error in info.value.errors]
         head = f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
         return "\n".join((head, *errors, WHERE_ELSE))

@@ -14,7 +14,8 @@ from connect.api.records import SourcePosition, TopicPartition
 from connect.cluster.loop.connector_calls import Positions
 from connect.cluster.loop.herder_parts import ConnectorCatalog, connector_config
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.model.connector_values import PartitionOffset, TargetState
+from connect.cluster.model.request_errors import BadRequestError, FailedRequestError
 from connect.cluster.offsets import sink_offsets
 from connect.cluster.offsets.sink_groups import SinkGroup
 from connect.cluster.offsets.source_offsets import StoredSourceOffsets
@@ -104,7 +105,7 @@ class ConnectorOffsets:
     def _meant(
         self, name: str, config: Mapping[str, str], given: Sequence[PartitionOffset], deadline: Deadline
     ) -> Sequence[PartitionOffset]:
-        """The offsets with what a shown partition stands for. RequestError 400: nothing is stored that looks so."""
+        """The offsets with what a shown partition stands for. BadRequestError: nothing is stored that looks so."""
         positions = [(offset.partition, offset.offset) for offset in given]
         if not any(map(has_mask, positions)):
             return given
@@ -112,13 +113,13 @@ class ConnectorOffsets:
         try:
             found = meant(positions, stored, self._shown(name, config, stored, deadline))
         except ValueError as error:
-            raise RequestError(400, str(error)) from error
+            raise BadRequestError(str(error)) from error
         return [PartitionOffset(partition, offset) for partition, offset in found]
 
     def _alter(self, name: str, offsets: Sequence[PartitionOffset]) -> bool:
         config = self._stopped(name)
         if not offsets:
-            raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
+            raise BadRequestError("Partitions / offsets need to be provided for an alter offsets request")
         deadline = Deadline.after(TIMEOUT_S)
         self._await_stopped(name, deadline)
         offsets = self._meant(name, config, offsets, deadline)
@@ -143,18 +144,23 @@ class ConnectorOffsets:
         self, name: str, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline
     ) -> bool:
         self._sources.shut_out(name, config, deadline)
-        whole = self._approved(config, wanted, deadline, refused=500)
+        whole = self._approved(config, wanted, deadline, refused=FailedRequestError)
         self._sources.write(name, config, wanted, deadline)
         return whole
 
     def _approved(
-        self, config: Mapping[str, str], wanted: Sequence[SourcePosition], deadline: Deadline, *, refused: int
+        self,
+        config: Mapping[str, str],
+        wanted: Sequence[SourcePosition],
+        deadline: Deadline,
+        *,
+        refused: type[BadRequestError | FailedRequestError],
     ) -> bool:
-        """The connector has its say before anything is written. RequestError with its text when it refuses."""
+        """Let the connector have its say before anything is written. `refused` with its text when it refuses."""
         asked = self._ask("alter_offsets", config, ASK_S, [(p.partition, p.offset) for p in wanted])
         said = asked.result(deadline.remaining_s)
         if said.error is not None:
-            raise RequestError(refused, said.error)
+            raise refused(said.error)
         return bool(said.value) or self._catalog.keeps_no_offsets(config)
 
     def _replace(self, name: str, config: Mapping[str, str], offsets: Sequence[PartitionOffset]) -> bool:
@@ -163,7 +169,7 @@ class ConnectorOffsets:
             self._replace_group(name, config, sink_offsets.parsed(offsets), deadline)
             return self._catalog.keeps_no_offsets(config)
         wanted = [SourcePosition(o.partition, o.offset) for o in offsets]
-        whole = self._approved(config, wanted, deadline, refused=400)
+        whole = self._approved(config, wanted, deadline, refused=BadRequestError)
         self._sources.shut_out(name, config, deadline)
         given = {partition_key(position.partition) for position in wanted}
         stored = self._sources.read(name, config, deadline)
@@ -182,7 +188,7 @@ class ConnectorOffsets:
         )
         if missing:
             text = f"Initial offsets cannot be set for partitions that do not exist: {', '.join(missing)}"
-            raise RequestError(400, text)
+            raise BadRequestError(text)
         with _TellMembers(name):
             group.delete(deadline.sooner(10))
             target = {tp: offset for tp, offset in wanted.items() if offset is not None}
@@ -193,8 +199,7 @@ class ConnectorOffsets:
         snapshot = self._snapshot()
         config = connector_config(snapshot, name)
         if snapshot.target(name) is not TargetState.STOPPED or snapshot.tasks.get(name):
-            raise RequestError(
-                400,
+            raise BadRequestError(
                 "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
                 f"the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint",
             )
@@ -212,8 +217,7 @@ class _TellMembers:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, RetriableError):
-            raise RequestError(
-                500,
+            raise FailedRequestError(
                 f"Failed to alter consumer group offsets for connector {self._name} either because its tasks haven't "
                 "stopped completely yet or the resources needed for altering offsets are not available: "
                 f"{error.message}",

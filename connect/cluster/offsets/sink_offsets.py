@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from connect.api.records import TopicPartition
-from connect.cluster.model.operations import PartitionOffset, RequestError
+from connect.cluster.model.connector_values import PartitionOffset
+from connect.cluster.model.request_errors import BadRequestError
 
 TOPIC: Final = "kafka_topic"
 PARTITION: Final = "kafka_partition"
@@ -25,21 +26,20 @@ def shown(offsets: Mapping[TopicPartition, int]) -> list[PartitionOffset]:
 
 
 def parsed(offsets: Sequence[PartitionOffset]) -> dict[TopicPartition, int | None]:
-    """The offsets to set, None: to forget. RequestError 400 names what is wrong with the first bad one."""
+    """The offsets to set, None: to forget. BadRequestError names what is wrong with the first bad one."""
     return {_topic_partition(given.partition): _offset(given.offset) for given in offsets}
 
 
 def _topic_partition(partition: Mapping[str, object] | None) -> TopicPartition:
     if partition is None:
-        raise RequestError(400, "The partition for a sink connector offset cannot be null or missing")
+        raise BadRequestError("The partition for a sink connector offset cannot be null or missing")
     if TOPIC not in partition or PARTITION not in partition:
-        raise RequestError(
-            400, f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'"
+        raise BadRequestError(
+            f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'"
         )
     number = _whole(partition[PARTITION])
     if partition[TOPIC] is None or number is None:
-        raise RequestError(
-            400,
+        raise BadRequestError(
             "Partition values for sink connectors need to be integers, and topics must be named: "
             f"found {partition[PARTITION]!r}",
         )
@@ -50,10 +50,10 @@ def _offset(offset: Mapping[str, object] | None) -> int | None:
     if offset is None:
         return None
     if OFFSET not in offset:
-        raise RequestError(400, f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
+        raise BadRequestError(f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
     number = _whole(offset[OFFSET])
     if number is None:
-        raise RequestError(400, f"Offset values for sink connectors need to be integers: found {offset[OFFSET]!r}")
+        raise BadRequestError(f"Offset values for sink connectors need to be integers: found {offset[OFFSET]!r}")
     return number
 
 

@@ -13,7 +13,7 @@ import structlog
 
 from connect.api.records import SourcePosition
 from connect.cluster.loop.connector_calls import Positions
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import FailedRequestError
 from connect.cluster.store.compacted_log import MakeLog, RecordLog
 from connect.lib.deadline import Deadline
 from connect.runtime.source.offset_records import OffsetTable
@@ -45,7 +45,7 @@ class StoredSourceOffsets:
         self._lock = threading.Lock()  # two first requests must not open the topic twice
 
     def read(self, name: str, config: Mapping[str, str], deadline: Deadline) -> list[SourcePosition]:
-        """Everything stored for a connector. RequestError 500: its own topic cannot be read."""
+        """Everything stored for a connector. FailedRequestError: its own topic cannot be read."""
         if config.get(_OWN_TOPIC) or (self._in_transactions(config) and config.get(_OWN_BROKERS)):
             found = self._call("read_offsets", name, config, (), deadline)
             return [SourcePosition(partition, offset) for partition, offset in found]
@@ -53,14 +53,14 @@ class StoredSourceOffsets:
         return self._table.of_connector(name)
 
     def shut_out(self, name: str, config: Mapping[str, str], deadline: Deadline) -> None:
-        """Before anything is changed: nothing more comes of exactly-once tasks that were there. RequestError 500."""
+        """Before anything is changed: nothing more comes of exactly-once tasks that were there. FailedRequestError."""
         if self._in_transactions(config):
             self._fence(name, config).result(deadline.remaining_s)
 
     def write(
         self, name: str, config: Mapping[str, str], positions: Sequence[SourcePosition], deadline: Deadline
     ) -> None:
-        """Set offsets; None removes one. RequestError 500: they could not be written."""
+        """Set offsets; None removes one. FailedRequestError: they could not be written."""
         if config.get(_OWN_TOPIC) or self._in_transactions(config):
             self._call("write_offsets", name, config, [(p.partition, p.offset) for p in positions], deadline)
             return
@@ -81,7 +81,7 @@ class StoredSourceOffsets:
         asked = self._ask(method, {**config, "name": name}, min(CALL_S, deadline.remaining_s), positions)
         said = asked.result(deadline.remaining_s)
         if said.error is not None:
-            raise RequestError(500, said.error)
+            raise FailedRequestError(said.error)
         return said.value
 
     def _read_topic(self, deadline: Deadline) -> RecordLog:

@@ -26,7 +26,8 @@ from connect.cluster.model.config_records import (
     encode,
 )
 from connect.cluster.model.config_state import ConfigSnapshot, ConfigState
-from connect.cluster.model.operations import Author, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.history import Author
 from connect.cluster.model.record_json import RecordFormatError
 from connect.cluster.store.compacted_log import MakeLog, RecordLog
 from connect.kafka.client.errors import FencedError

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 import structlog
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.operations import Rebalance, StateChange, Status
+from connect.cluster.model.history import Rebalance, StateChange
 from connect.cluster.model.record_json import RecordFormatError
 from connect.cluster.model.state_history import StateHistory
 from connect.cluster.model.status_records import (
@@ -28,6 +28,7 @@ from connect.cluster.model.status_records import (
     decode,
     encode,
 )
+from connect.cluster.model.statuses import Status
 from connect.cluster.store.compacted_log import MakeLog, RecordLog
 from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import State, TaskId

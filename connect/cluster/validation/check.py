@@ -12,7 +12,7 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Plugin, PluginKind
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import BadRequestError, FailedRequestError
 from connect.cluster.model.validation_infos import ConfigInfos, Info
 from connect.cluster.validation.client_settings import OverrideValueError, client_overrides
 from connect.cluster.validation.definitions import framework_config, framework_definitions, plugin_definitions
@@ -65,15 +65,15 @@ class Validator:
     resolve: Resolve | None = None
 
     def plugin(self, config: Mapping[str, str | None]) -> Plugin:
-        """The connector's plug-in. RequestError 400: no or an unknown class; the text holds no secret."""
+        """The connector's plug-in. BadRequestError: no or an unknown class; the text holds no secret."""
         name = config.get("connector.class")
         if name is None:
             shown = ", ".join(f"{k}={v if k == 'name' else HIDDEN}" for k, v in config.items())
-            raise RequestError(400, f"Connector config {{{shown}}} contains no connector type")
+            raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
         try:
             return self.catalog.connector(name.strip())
         except ConnectError as error:
-            raise RequestError(400, str(error)) from error
+            raise BadRequestError(str(error)) from error
 
     def needs_host(self, config: Mapping[str, str | None]) -> bool:
         """Some value comes from a config provider, so that only a task host can tell whether it is right."""
@@ -82,7 +82,7 @@ class Validator:
     def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
         """Every key with its value and its errors; null values are None.
 
-        RequestError 400: the class is missing or unknown; 500: an overridden client setting cannot be read.
+        BadRequestError: the class is missing or unknown. FailedRequestError: a client setting cannot be read.
         """
         plugin = self.plugin(config)
         raw = {key: value for key, value in config.items() if value is not None}
@@ -179,7 +179,7 @@ class Validator:
         try:
             return list(client_overrides(plugin.kind, given, self.worker))
         except OverrideValueError as error:
-            raise RequestError(500, str(error)) from error
+            raise FailedRequestError(str(error)) from error
 
     def _with_placeholders(self, found: ConfigInfos, raw: Mapping[str, str], given: Mapping[str, str]) -> ConfigInfos:
         """Values from config providers appear as their placeholders, in values and in errors."""

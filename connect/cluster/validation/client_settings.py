@@ -61,7 +61,7 @@ _READERS: Final[Mapping[ConfigType, TypeAdapter[object]]] = {
 
 
 class OverrideValueError(ValueError):
-    """A client setting cannot be read. Kafka Connect answers 500 with this text."""
+    """A client setting cannot be read. Kafka Connect answers with this text."""
 
 
 def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[Info]:

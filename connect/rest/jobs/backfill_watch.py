@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, NoReturn
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.operations import Operations, RequestError
+from connect.cluster.model.operations import Operations
+from connect.cluster.model.request_errors import RequestError
 from connect.lib.backoff import delays_s
 
 _log = logging.getLogger(__name__)

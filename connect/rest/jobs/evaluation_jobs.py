@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError
 from connect.lib.answering_child import AnsweringChild
+from connect.rest.errors.http_error import HttpError
 
 MODULE: Final = "connect.poc.job"
 KEPT: Final = 10
@@ -63,11 +64,11 @@ class EvaluationJobs:
         self._lock = threading.Lock()
 
     def start(self, connectors: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> EvaluationJob:
-        """Begin one. RequestError 409: another one runs."""
+        """Begin one. HttpError 409: another one runs."""
         with self._lock:
             running = next((job.id for job in self._jobs.values() if job.state == "RUNNING"), None)
             if running is not None:
-                raise RequestError(409, f"Evaluation {running} runs on this worker: wait for it, or ask another one.")
+                raise HttpError(409, f"Evaluation {running} runs on this worker: wait for it, or ask another one.")
             asked = {"connectors": list(connectors), "options": dict(options), "worker": self._worker}
             job = EvaluationJob(f"poc-{secrets.token_hex(4)}")
             job.process = AnsweringChild(

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError, Operations, RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.operations import Operations
+from connect.cluster.model.request_errors import NotFoundError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
+from connect.rest.errors.http_error import HttpError
 from connect.rest.jobs.backfill_watch import BackfillWatch
 from connect.rest.resources.own_shapes import (
     Backfill,
@@ -47,7 +50,7 @@ async def create_backfill(request: web.Request) -> web.Response:
     """Plan a job and run it on this worker; the body is its spec as JSON."""
     body = await read_own_json(request)
     if not isinstance(body, dict):
-        raise RequestError(400, "The body is no backfill spec: write an object, as in configs/backfill/.")
+        raise HttpError(400, "The body is no backfill spec: write an object, as in configs/backfill/.")
     return json_answer(await _asked(request, lambda s: s.start(body, remaining_s(request))), 201)
 
 
@@ -77,7 +80,7 @@ async def limit_backfill(request: web.Request) -> web.Response:
     """Let a job go faster or slower from now on; the body has some of its limits."""
     body = await read_own_json(request)
     if not isinstance(body, dict):
-        raise RequestError(400, 'The body has no limits: write an object, as {"max_rows_per_second": 1000}.')
+        raise HttpError(400, 'The body has no limits: write an object, as {"max_rows_per_second": 1000}.')
     return json_answer(await _asked(request, lambda service: service.limit(name_of(request), body)))
 
 
@@ -129,16 +132,16 @@ class _Service:
         self._making = threading.Lock()  # requests are answered on several threads
 
     def answer(self, ask: Callable[[BackfillService], T]) -> T:
-        """What the service answers. RequestError 404: there is no such job; 409: its state does not allow it."""
+        """What the service answers. HttpError 404: there is no such job; 409: its state does not allow it."""
         from connect.backfill.job.job import JobStateError
         from connect.backfill.service import NoSuchBackfillError
 
         try:
             return ask(self._service())
         except NoSuchBackfillError as error:
-            raise RequestError(404, str(error)) from error
+            raise HttpError(404, str(error)) from error
         except JobStateError as error:
-            raise RequestError(409, str(error)) from error
+            raise HttpError(409, str(error)) from error
 
     def adopt(self, alive: Collection[str] | None) -> Mapping[str, str]:
         """Go on with what others of the cluster no longer do; see `BackfillService.adopt`."""

@@ -9,9 +9,10 @@ from dataclasses import replace
 from aiohttp import web
 
 from connect.api.errors import ConfigProblem, ConnectError
-from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import with_nulls
+from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
 
@@ -28,7 +29,7 @@ async def checked(request: web.Request, config: Mapping[str, str | None]) -> Con
     try:
         return secrets.mask_infos(await _checked(request, config), config)
     except RequestError as error:
-        raise RequestError(error.status, secrets.hide(error.message, config)) from error
+        raise HttpError(status_of(error), secrets.hide(error.message, config)) from error
 
 
 async def _checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
@@ -80,11 +81,11 @@ async def restored(
 
 
 async def ready(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
-    """The configuration as it is stored; RequestError 400 lists what is wrong with it."""
+    """The configuration as it is stored; HttpError 400 lists what is wrong with it."""
     whole, problems = await restored(request, name, config)
     infos = with_problems(await checked(request, whole), problems)
     if infos.error_count:
-        raise RequestError(400, infos.message())
+        raise HttpError(400, infos.message())
     for note in infos.notes:
         log.info("The configuration of connector %s: %s", name, note)
     return {key: value for key, value in whole.items() if value is not None}

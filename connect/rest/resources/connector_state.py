@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.model.operations import TargetState
+from connect.cluster.model.connector_values import TargetState
 from connect.rest.resources.notes import notes_of
 from connect.rest.resources.shapes import Status
 from connect.rest.server.answers import empty_answer, json_answer, status_json

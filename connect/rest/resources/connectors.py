@@ -11,7 +11,9 @@ from weakref import WeakValueDictionary
 from aiohttp import web
 from pydantic import Field
 
-from connect.cluster.model.operations import NotFoundError, RequestError, Saved
+from connect.cluster.model.connector_values import Saved
+from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
 from connect.rest.resources.notes import notes_of_each
 from connect.rest.resources.offsets import initial_offsets, outcome
@@ -54,7 +56,7 @@ async def create(request: web.Request) -> web.Response:
     context.operations.require_leader()
     if flag(request, "dry_run"):
         if name in context.operations.connectors():
-            raise RequestError(409, f"Connector {name} already exists")
+            raise HttpError(409, f"Connector {name} already exists")
         return await preview(request, name, config)
     wanted = await ready(request, name, config)
     given = body.initial_offsets
@@ -98,7 +100,7 @@ async def patch_config(request: web.Request) -> web.Response:
     async with request.app[PATCHING].setdefault(name, asyncio.Lock()):
         stored = context.operations.info(name).config
         if patch is None:
-            raise RequestError(500, 'Cannot read the request, because "connectorConfigPatch" is null')
+            raise HttpError(500, 'Cannot read the request, because "connectorConfigPatch" is null')
         merged = {**stored, **patch}
         # Unlike in a PUT, another `name` among the values is stored, as in Java.
         config = {key: value for key, value in merged.items() if value is not None}
@@ -136,11 +138,11 @@ def _expanded(request: web.Request, name: str, wanted: set[str], notes: Sequence
 
 
 def named_config(name: str, config: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return a configuration with its connector's name. RequestError 400: it has another one."""
+    """Return a configuration with its connector's name. HttpError 400: it has another one."""
     given = config.get("name")
     if given is not None and given != name:
         text = f"Connector name configuration ({given}) doesn't match connector name in the URL ({name})"
-        raise RequestError(400, text)
+        raise HttpError(400, text)
     return {**config, "name": name}
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
-from connect.cluster.model.operations import ConfigVersion, NotFoundError, Rebalance, StateChange
+from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
+from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.resources.checking import ready
 from connect.rest.resources.own_shapes import History
 from connect.rest.resources.preview import DRY_RUN, changes, preview

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from aiohttp import web
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.routing import Route
 
 SIGNATURE, ALGORITHM = "X-Connect-Authorization", "X-Connect-Request-Signature-Algorithm"
@@ -20,10 +20,10 @@ async def refuse(request: web.Request) -> NoReturn:
     """Refuse a request that only Java workers send each other: 400 without a signature, else 403."""
     signature, algorithm = request.headers.get(SIGNATURE), request.headers.get(ALGORITHM)
     if signature is None or algorithm is None:
-        raise RequestError(400, "Internal request missing required signature")
+        raise HttpError(400, "Internal request missing required signature")
     if algorithm != "HmacSHA256":
-        raise RequestError(400, f"Internal request signature algorithm {algorithm} is not allowed; use HmacSHA256")
-    raise RequestError(403, "Internal request contained invalid signature.")
+        raise HttpError(400, f"Internal request signature algorithm {algorithm} is not allowed; use HmacSHA256")
+    raise HttpError(403, "Internal request contained invalid signature.")
 
 
 ROUTES = (

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.shapes import Level, Logger
 from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import context_of
@@ -44,12 +45,12 @@ async def set_logger(request: web.Request) -> web.Response:
 async def _level(request: web.Request) -> str:
     body = await read_texts(request)
     if body is None:
-        raise RequestError(500, 'Cannot read the request, because "levelMap" is null')
+        raise HttpError(500, 'Cannot read the request, because "levelMap" is null')
     given = body.get("level")
     if given is None:
-        raise RequestError(400, "Desired 'level' parameter was not specified in request.")
+        raise HttpError(400, "Desired 'level' parameter was not specified in request.")
     if not given:
-        raise RequestError(500, "Illegal null or empty Level name.")
+        raise HttpError(500, "Illegal null or empty Level name.")
     if given.upper() not in LEVELS:
         raise NotFoundError(f"invalid log level '{given}'.")
     return given.upper()

@@ -10,7 +10,8 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric
 
-from connect.cluster.model.operations import ConnectorStatus, NotFoundError
+from connect.cluster.model.request_errors import NotFoundError
+from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.routing import Route
 from connect.telemetry.metrics import ConnectorStates, WorkerFigures, families

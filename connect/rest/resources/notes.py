@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
 

@@ -9,8 +9,10 @@ from typing import Any, Final
 from aiohttp import web
 
 from connect.api.plugin import PluginKind
-from connect.cluster.model.operations import PartitionOffset, RequestError
+from connect.cluster.model.connector_values import PartitionOffset
+from connect.cluster.model.request_errors import RequestError
 from connect.plugins.catalog import Catalog
+from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.shapes import Message, Offsets
 from connect.rest.server.answers import json_answer
 from connect.rest.server.context import context_of
@@ -57,53 +59,53 @@ async def reset_offsets(request: web.Request) -> web.Response:
 
 
 def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapping[str, str]) -> list[PartitionOffset]:
-    """Offsets for a connector that is about to be created. RequestError 400 says what is wrong with them."""
+    """Offsets for a connector that is about to be created. HttpError 400 says what is wrong with them."""
     plugin = catalog.connector(config["connector.class"].strip())
     if plugin.kind is PluginKind.SINK:
         return sink_offsets(given)
     try:
         return source_offsets(given)
     except RequestError as error:
-        raise RequestError(400, error.message) from error
+        raise HttpError(400, error.message) from error
 
 
 def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
-    """Any maps; what they must hold is the connector's to say. RequestError 500 for a missing partition."""
+    """Any maps; what they must hold is the connector's to say. HttpError 500 for a missing partition."""
     offsets = []
     for entry in given:
         if entry.partition is None:
-            raise RequestError(500, "Partition objects cannot be null")
+            raise HttpError(500, "Partition objects cannot be null")
         offsets.append(PartitionOffset(entry.partition, entry.offset))
     return offsets
 
 
 def sink_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
-    """Topic, partition and offset of each; numbers may be given as texts. RequestError 400 says what is missing."""
+    """Topic, partition and offset of each; numbers may be given as texts. HttpError 400 says what is missing."""
     return [PartitionOffset(_sink_partition(entry.partition), _sink_offset(entry.offset)) for entry in given]
 
 
 def _sink_partition(partition: dict[str, Any] | None) -> dict[str, object]:
     if partition is None:
-        raise RequestError(400, "The partition for a sink connector offset cannot be null or missing")
+        raise HttpError(400, "The partition for a sink connector offset cannot be null or missing")
     if not {_TOPIC, _PARTITION} <= set(partition):
         text = f"The partition for a sink connector offset must contain the keys '{_TOPIC}' and '{_PARTITION}'"
-        raise RequestError(400, text)
+        raise HttpError(400, text)
     topic = partition[_TOPIC]
     if topic is None:
-        raise RequestError(400, "Kafka topic names must be valid strings and may not be null")
+        raise HttpError(400, "Kafka topic names must be valid strings and may not be null")
     if topic == "":
-        raise RequestError(400, "Kafka topic names must be valid strings and may not be empty")
+        raise HttpError(400, "Kafka topic names must be valid strings and may not be empty")
     if partition[_PARTITION] is None:
-        raise RequestError(400, "Kafka partitions must be valid numbers and may not be null")
+        raise HttpError(400, "Kafka partitions must be valid numbers and may not be null")
     number = _whole(partition[_PARTITION], _INT_MAX)
     if number is None:
-        raise RequestError(
+        raise HttpError(
             400,
             "Failed to parse the following Kafka partition value in the provided offsets: "
             f"'{_shown(partition[_PARTITION])}'. Partition values for sink connectors need to be integers.",
         )
     if number < 0:
-        raise RequestError(400, f"Kafka partitions must be valid numbers and may not be negative: found {number}")
+        raise HttpError(400, f"Kafka partitions must be valid numbers and may not be negative: found {number}")
     return {_TOPIC: str(topic), _PARTITION: number}
 
 
@@ -112,16 +114,16 @@ def _sink_offset(offset: dict[str, Any] | None) -> dict[str, object] | None:
         return None
     if _OFFSET not in offset:
         text = f"The offset for a sink connector should either be null or contain the key '{_OFFSET}'"
-        raise RequestError(400, text)
+        raise HttpError(400, text)
     number = _whole(offset[_OFFSET], _LONG_MAX)
     if number is None:
-        raise RequestError(
+        raise HttpError(
             400,
             "Failed to parse the following Kafka offset value in the provided offsets: "
             f"'{_shown(offset[_OFFSET])}'. Offset values for sink connectors need to be integers.",
         )
     if number < 0:
-        raise RequestError(400, f"Kafka offsets must be valid numbers and may not be negative: found {number}")
+        raise HttpError(400, f"Kafka offsets must be valid numbers and may not be negative: found {number}")
     return {_OFFSET: number}
 
 

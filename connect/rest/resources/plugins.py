@@ -9,10 +9,11 @@ from aiohttp import web
 from pydantic import Field
 
 from connect.api.plugin import Plugin
-from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.validation.definitions import all_definitions
 from connect.cluster.validation.versions import parse_versions
 from connect.plugins.catalog import CONNECTORS, LISTED, Catalog
+from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.checking import checked, restored, with_problems
 from connect.rest.resources.own_shapes import BrokenPlugin
 from connect.rest.resources.shapes import Config, Definition, PluginInfo, Validation
@@ -54,16 +55,16 @@ async def validate(request: web.Request) -> web.Response:
     config = await read_config(request)
     given = config.get("connector.class")
     if given is not None and not _same_type(wanted, given):
-        raise RequestError(400, f"Included connector type {given} does not match request type {wanted}")
+        raise HttpError(400, f"Included connector type {given} does not match request type {wanted}")
     whole, problems = await restored(request, config.get("name"), config)
     try:
         infos = await checked(request, whole)
     except RequestError as error:
-        if error.status != 400:
+        if status_of(error) != 400:
             raise
         # Kafka Connect 4.1 wraps the same refusal that is a 400 when a connector is created.
         text = f"org.apache.kafka.connect.runtime.rest.errors.BadRequestException: {error.message}"
-        raise RequestError(500, text) from error
+        raise HttpError(500, text) from error
     answer = with_problems(infos, problems).as_json()
     notes = answer.get("notes", ())
     if not flag(request, "notes"):
@@ -82,14 +83,14 @@ def _in_header(notes: Sequence[str]) -> str:
 
 
 def plugin_of(request: web.Request, name: str) -> Plugin:
-    """Return a plug-in, of one version with `version`. NotFoundError; RequestError 400: it is of another kind."""
+    """Return a plug-in, of one version with `version`. NotFoundError; HttpError 400: it is of another kind."""
     catalog = context_of(request).catalog
     versions = catalog.versions(name, *LISTED)
     if not versions:
         other = catalog.find(name) or Catalog(BUILT_IN).find(name)
         if other is not None:
             kinds = "sink, source, converter, header_converter, transformation, predicate"
-            raise RequestError(400, f"Invalid plugin type {other.kind}. Valid types are {kinds}.")
+            raise HttpError(400, f"Invalid plugin type {other.kind}. Valid types are {kinds}.")
         raise NotFoundError(f"Unknown plugin {name}.")
     wanted = request.query.get("version")
     if wanted is None:
@@ -97,13 +98,13 @@ def plugin_of(request: web.Request, name: str) -> Plugin:
     try:
         ranges = parse_versions(wanted)
     except ValueError as error:
-        raise RequestError(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
     fitting = [p for p in versions if any(p.version in accepted for accepted in ranges)]
     if not fitting:
         shown = ",".join(map(str, ranges))
         have = ", ".join(p.version for p in versions)
         text = f"Plugin {name} not found that matches the version range {shown}, available versions: [{have}]"
-        raise RequestError(400, text)
+        raise HttpError(400, text)
     return fitting[-1]
 
 

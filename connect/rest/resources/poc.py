@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.jobs.evaluation_jobs import EvaluationJobs
 from connect.rest.resources.own_shapes import Evaluation, EvaluationWanted
 from connect.rest.server.answers import json_answer
@@ -44,19 +44,19 @@ async def get_evaluation_report(request: web.Request) -> web.Response:
     """The report of an evaluation, as one HTML file."""
     job = request.app[JOBS].job(segment(request, 2))
     if job.answer is None or "report" not in job.answer:
-        raise RequestError(409, f"Evaluation {job.id} is {job.state}: there is no report.")
+        raise HttpError(409, f"Evaluation {job.id} is {job.state}: there is no report.")
     return web.Response(text=str(job.answer["report"]), content_type="text/html", charset="utf-8")
 
 
 def checked_body(body: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Connectors and options of a request. RequestError 400 names what is wrong. Pure."""
+    """Connectors and options of a request. HttpError 400 names what is wrong. Pure."""
     if not isinstance(body, dict) or not isinstance(body.get("connectors"), list) or not body["connectors"]:
-        raise RequestError(400, f"The body names no connectors. {_USAGE}")
+        raise HttpError(400, f"The body names no connectors. {_USAGE}")
     if len(body["connectors"]) > CONNECTORS_MAX:
-        raise RequestError(400, f"The body names {len(body['connectors'])} connectors: a source and a sink at most.")
+        raise HttpError(400, f"The body names {len(body['connectors'])} connectors: a source and a sink at most.")
     options = body.get("options") or {}
     if not isinstance(options, dict) or set(body) - {"connectors", "options"}:
-        raise RequestError(400, f"The body has other members. {_USAGE}")
+        raise HttpError(400, f"The body has other members. {_USAGE}")
     connectors = [_connector(one) for one in body["connectors"]]
     return connectors, dict(_option(name, value) for name, value in options.items())
 
@@ -65,7 +65,7 @@ def _connector(given: Any) -> dict[str, Any]:
     config = given.get("config") if isinstance(given, dict) else None
     name = given.get("name") if isinstance(given, dict) else None
     if not isinstance(config, dict) or not isinstance(name, str) or isinstance(name, NumberText):
-        raise RequestError(400, f"A connector has a name and a config. {_USAGE}")
+        raise HttpError(400, f"A connector has a name and a config. {_USAGE}")
     texts = {str(k): str(v) for k, v in config.items() if v is not None}
     check_config(texts)
     check_new_name(name)
@@ -82,11 +82,11 @@ def _option(name: str, value: Any) -> tuple[str, Any]:
         except ValueError:
             number = -1
         if number > most:
-            raise RequestError(400, f"Option {name} is larger than {most:.0f}.")
+            raise HttpError(400, f"Option {name} is larger than {most:.0f}.")
         if number >= 0:
             return name, number
     known = ", ".join((*NUMBERS, *FLAGS))
-    raise RequestError(400, f"Option {name} is unknown or has a value of another kind. Known are {known}.")
+    raise HttpError(400, f"Option {name} is unknown or has a value of another kind. Known are {known}.")
 
 
 async def evaluation_jobs(app: web.Application) -> AsyncIterator[None]:

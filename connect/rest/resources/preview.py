@@ -9,7 +9,7 @@ from aiohttp import web
 from pydantic import Field
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.rest.resources.checking import GRACE_S, checked, restored, with_problems
 from connect.rest.server.answers import json_answer
 from connect.rest.server.context import context_of, remaining_s

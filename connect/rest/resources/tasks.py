@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError
+from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.resources.shapes import TaskConfig, TaskState
 from connect.rest.server.answers import empty_answer, json_answer, task_status_json
 from connect.rest.server.context import context_of

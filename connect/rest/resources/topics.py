@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.shapes import UsedTopics
 from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import context_of
@@ -24,14 +24,14 @@ async def reset_topics(request: web.Request) -> web.Response:
     _check_tracked(request)
     context = context_of(request)
     if not context.worker.topic_tracking_allow_reset:
-        raise RequestError(403, "Topic tracking reset is disabled.")
+        raise HttpError(403, "Topic tracking reset is disabled.")
     await finished(request, context.operations.reset_topics(name_of(request)))
     return empty_answer(202)
 
 
 def _check_tracked(request: web.Request) -> None:
     if not context_of(request).worker.topic_tracking_enable:
-        raise RequestError(403, "Topic tracking is disabled.")
+        raise HttpError(403, "Topic tracking is disabled.")
 
 
 ROUTES = (

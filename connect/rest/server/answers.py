@@ -9,7 +9,8 @@ import orjson
 from aiohttp import web
 
 from connect.api.plugin import Plugin
-from connect.cluster.model.operations import ConnectorInfo, ConnectorStatus, Status
+from connect.cluster.model.connector_values import ConnectorInfo
+from connect.cluster.model.statuses import ConnectorStatus, Status
 from connect.cluster.model.validation_infos import Definition
 from connect.rest.server.routing import JSON
 from connect.rest.server.secrets import Secrets

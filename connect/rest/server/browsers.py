@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import RequestError
+from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.server.cross_origin import origin_patterns
 from connect.rest.server.errors import error_answer
 from connect.rest.server.routing import JSON, Answer
@@ -66,7 +67,7 @@ def browsers(worker: WorkerConfig, worker_id: str) -> Middleware:
             if is_browser(request):
                 _check(request, names, origins)
         except RequestError as error:
-            return error_answer(error.status, error.message)
+            return error_answer(status_of(error), error.message)
         return await handler(request)
 
     return keep_out
@@ -95,7 +96,7 @@ def is_browser(request: web.Request) -> bool:
 def _check_host(host: str, names: OwnNames) -> None:
     if host not in names:
         shown = re.sub(r"[^\w.:\[\]-]", "?", host)[:100]
-        raise RequestError(
+        raise HttpError(
             403,
             f"This worker is not called {shown} by its own file, so it answers no browser under that name. If it is "
             f"right, write {KEY}={_name(shown)} into the worker's file.",
@@ -105,18 +106,18 @@ def _check_host(host: str, names: OwnNames) -> None:
 def _check_change(request: web.Request, host: str, origin: str | None, *, is_listed: bool) -> None:
     if origin is not None and not is_listed and not _is_own(origin, host):
         shown = re.sub(r"[^\w.:/\[\]-]", "?", origin)[:100]
-        raise RequestError(
+        raise HttpError(
             403,
             f"The page of {shown} may change nothing here. If it may, write access.control.allow.origin={shown} into "
             "the worker's file.",
         )
     if origin is None and request.headers.get("Sec-Fetch-Site", "none") not in {"same-origin", "none"}:
-        raise RequestError(403, "A page of another site may change nothing here.")
+        raise HttpError(403, "A page of another site may change nothing here.")
     if request.path.startswith(_FORMS):
         return
     kind = request.headers.get(hdrs.CONTENT_TYPE, "").partition(";")[0].strip().lower()
     if request.method == hdrs.METH_POST and kind != JSON and _UNFORGEABLE not in request.headers:
-        raise RequestError(403, f"A browser's POST without JSON needs a header that no form sends: {_UNFORGEABLE}.")
+        raise HttpError(403, f"A browser's POST without JSON needs a header that no form sends: {_UNFORGEABLE}.")
 
 
 def _is_own(origin: str, host: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 
 KEYS_MAX: Final = 5000
 KEY_CHARS_MAX: Final = 1000
@@ -20,26 +20,26 @@ _SHOWN_CHARS: Final = 60
 
 
 def check_config(config: Mapping[str, str | None]) -> None:
-    """RequestError 400: it has too many keys, or one of them or its value is too long."""
+    """HttpError 400: it has too many keys, or one of them or its value is too long."""
     if len(config) > KEYS_MAX:
-        raise RequestError(400, f"The configuration has {len(config)} keys. At most {KEYS_MAX} are taken.")
+        raise HttpError(400, f"The configuration has {len(config)} keys. At most {KEYS_MAX} are taken.")
     for key in ("transforms", "predicates", "topic.creation.groups"):
         if (aliases := (config.get(key) or "").count(",") + 1) > ALIASES_MAX:
-            raise RequestError(400, f"{key} lists {aliases} aliases. At most {ALIASES_MAX} are taken.")
+            raise HttpError(400, f"{key} lists {aliases} aliases. At most {ALIASES_MAX} are taken.")
     for key, value in config.items():
         if len(key) > KEY_CHARS_MAX:
             text = f"The key {_shown(key)} has {len(key)} characters. At most {KEY_CHARS_MAX} are taken."
-            raise RequestError(400, text)
+            raise HttpError(400, text)
         if value is not None and len(value) > VALUE_CHARS_MAX:
             text = f"The value of {_shown(key)} has {len(value)} characters. At most {VALUE_CHARS_MAX} are taken."
-            raise RequestError(400, text)
+            raise HttpError(400, text)
 
 
 def check_new_name(name: str) -> None:
-    """RequestError 400: a connector that is called so could not be asked for."""
+    """HttpError 400: a connector that is called so could not be asked for."""
     if len(name) > NAME_CHARS_MAX:
         text = f"The name {_shown(name)} has {len(name)} characters. At most {NAME_CHARS_MAX} are taken."
-        raise RequestError(400, text)
+        raise HttpError(400, text)
 
 
 def _shown(text: str) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import RequestError
+from connect.rest.errors.client_errors import CLIENT_ERRORS, first_line
+from connect.rest.errors.http_error import status_of
 from connect.rest.server.answers import json_answer
-from connect.rest.server.client_errors import CLIENT_ERRORS, first_line
 from connect.rest.server.context import ENDS_AT, context_of
 from connect.rest.server.forward import forwarding
 
@@ -28,7 +29,7 @@ async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamRes
     try:
         return await forwarding(request, handler)
     except RequestError as error:
-        return error_answer(error.status, error.message)
+        return error_answer(status_of(error), error.message)
     except web.HTTPException as error:
         if error.status < 400:
             raise

@@ -16,7 +16,8 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from yarl import URL
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.operations import NotLeaderError, RequestError
+from connect.cluster.model.request_errors import NotLeaderError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.author import passed_on
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.request_body import body_of
@@ -58,7 +59,7 @@ async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse
                 if not (first and _is_conflict(forwarded)) or time.monotonic() >= wait_ends_s:
                     return forwarded
             elif time.monotonic() >= wait_ends_s:
-                raise RequestError(409, NO_LEADER) from error
+                raise HttpError(409, NO_LEADER) from error
         await asyncio.sleep(min(_LOOK_S, max(0.0, wait_ends_s - time.monotonic())))
 
 
@@ -93,7 +94,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
         raise timed_out(request, f"waiting for the answer of the leader at {leader_url}", started_ms) from None
     except ClientError as error:
         why = str(error) or type(error).__name__
-        raise RequestError(500, f"IO Error trying to forward REST request: {why}") from error
+        raise HttpError(500, f"IO Error trying to forward REST request: {why}") from error
     if response.status in _SUCCESS:
         await _catch_up(request)
     answer = web.Response(status=response.status, body=body or None)

@@ -15,7 +15,9 @@ from typing import Any, Final, NoReturn
 
 from aiohttp import web
 
-from connect.cluster.model.operations import RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import RequestError
+from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.server.config_bounds import check_config
 from connect.rest.server.request_body import body_of
 
@@ -53,7 +55,7 @@ class CreateRequest:
 
 
 async def read_create(request: web.Request) -> CreateRequest:
-    """`{"name", "config", "initial_state"?, "initial_offsets"?}`. RequestError 400: there are no initial offsets."""
+    """`{"name", "config", "initial_state"?, "initial_offsets"?}`. HttpError 400: there are no initial offsets."""
     body = await read_json(request)
     if body is None:
         raise _null("createRequest")
@@ -88,19 +90,19 @@ async def read_texts(request: web.Request) -> dict[str, str | None] | None:
 
 
 def texts_of(body: Any) -> dict[str, str | None]:
-    """Return a flat map of keys to texts. RequestError 400: it is too large; 500: it is none."""
+    """Return a flat map of keys to texts. HttpError 400: it is too large; 500: it is none."""
     texts = _texts(body)
     check_config(texts)
     return texts
 
 
 async def read_offsets(request: web.Request) -> list[GivenOffset]:
-    """`{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; RequestError 400 when there are none."""
+    """`{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; HttpError 400 when there are none."""
     return offsets_of(await read_json(request))
 
 
 def offsets_of(body: Any) -> list[GivenOffset]:
-    """Return the entries of `{"offsets": […]}`; RequestError 400 when there are none."""
+    """Return the entries of `{"offsets": […]}`; HttpError 400 when there are none."""
     if body is None:
         raise _null("offsets")
     members = _object(body, "ConnectorOffsets")
@@ -111,12 +113,12 @@ def offsets_of(body: Any) -> list[GivenOffset]:
 
 
 async def read_json(request: web.Request) -> Any:
-    """The body's value; None for no body or `null`. Numbers are NumberText. RequestError 500: it is no JSON."""
+    """The body's value; None for no body or `null`. Numbers are NumberText. HttpError 500: it is no JSON."""
     return json_of(await body_of(request))
 
 
 def json_of(data: bytes) -> Any:
-    """Return a value read strictly; None for no text or `null`. Numbers are NumberText. RequestError 500: no JSON."""
+    """Return a value read strictly; None for no text or `null`. Numbers are NumberText. HttpError 500: no JSON."""
     # As Jackson: a byte order mark or the zero bytes of UTF-16 and UTF-32 tell the encoding.
     encoding = json.detect_encoding(data)
     try:
@@ -140,15 +142,15 @@ def json_of(data: bytes) -> Any:
 
 
 async def read_own_json(request: web.Request) -> Any:
-    """The body's value, for a resource that Kafka Connect lacks: what is no JSON is a RequestError 400."""
+    """The body's value, for a resource that Kafka Connect lacks: what is no JSON is a HttpError 400."""
     try:
         return await read_json(request)
     except RequestError as error:
-        raise RequestError(400 if error.status == 500 else error.status, error.message) from None
+        raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
 
 
 def plain(value: Any) -> Any:
-    """A value with its numbers as int and float, for free-form maps such as offsets. RequestError 500: out of range."""
+    """A value with its numbers as int and float, for free-form maps such as offsets. HttpError 500: out of range."""
     match value:
         case NumberText():
             return _number(value)
@@ -173,7 +175,7 @@ def _offsets(offsets: Any) -> list[GivenOffset]:
     if not isinstance(offsets, list | None):
         raise _wrong_shape("java.util.ArrayList", offsets)
     if not offsets:
-        raise RequestError(400, "Partitions / offsets need to be provided for an alter offsets request")
+        raise HttpError(400, "Partitions / offsets need to be provided for an alter offsets request")
     return [_offset(entry) for entry in offsets]
 
 
@@ -221,7 +223,7 @@ def _initial_state(value: Any) -> TargetState | None:
     return state
 
 
-def _wrong_shape(wanted: str, value: Any) -> RequestError:
+def _wrong_shape(wanted: str, value: Any) -> HttpError:
     if isinstance(value, str) and not isinstance(value, NumberText):
         return _refusal(f"Cannot construct instance of `{wanted}`: no way to make one from a String value")
     kinds = {NumberText: "Number", bool: "Boolean", list: "Array", dict: "Object"}
@@ -257,8 +259,8 @@ def _members(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _too_deep() -> RequestError:
-    return RequestError(400, f"Document nesting depth exceeds the maximum allowed ({NESTING_MAX})")
+def _too_deep() -> HttpError:
+    return HttpError(400, f"Document nesting depth exceeds the maximum allowed ({NESTING_MAX})")
 
 
 def _check_characters(text: str, value: Any) -> None:
@@ -271,9 +273,9 @@ def _no_constant(token: str) -> NoReturn:
     raise _refusal(f"Non-standard token '{token}': use JSON numbers")
 
 
-def _null(member: str) -> RequestError:
+def _null(member: str) -> HttpError:
     return _refusal(f'Cannot read the request, because "{member}" is null')
 
 
-def _refusal(message: str) -> RequestError:
-    return RequestError(500, message)
+def _refusal(message: str) -> HttpError:
+    return HttpError(500, message)

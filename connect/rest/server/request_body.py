@@ -8,7 +8,7 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.connections import awaiting
 
 LIMIT_BYTES: Final = 1 << 20
@@ -19,16 +19,16 @@ _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "
 
 
 async def body_of(request: web.Request) -> bytes:
-    """The body, decompressed. RequestError 408: it is too slow; 413: too long; 415: it is encoded otherwise."""
+    """The body, decompressed. HttpError 408: it is too slow; 413: too long; 415: it is encoded otherwise."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "identity").strip().lower()
     if encoding not in {"identity", "", *_WINDOWS}:
-        raise RequestError(415, f"Content-Encoding {encoding[:40]} is not known: send identity, gzip or deflate.")
+        raise HttpError(415, f"Content-Encoding {encoding[:40]} is not known: send identity, gzip or deflate.")
     try:
         with awaiting(request):
             async with asyncio.timeout(ARRIVE_S):
                 data = await request.read()
     except TimeoutError:
-        raise RequestError(408, f"The body did not arrive within {ARRIVE_S:.0f} s.") from None
+        raise HttpError(408, f"The body did not arrive within {ARRIVE_S:.0f} s.") from None
     return _decompressed(data, _WINDOWS[encoding]) if encoding in _WINDOWS else data
 
 
@@ -37,9 +37,9 @@ def _decompressed(data: bytes, window: int) -> bytes:
     try:
         whole = stream.decompress(data, LIMIT_BYTES + 1)
     except zlib.error:
-        raise RequestError(400, "The body is not compressed as its Content-Encoding says.") from None
+        raise HttpError(400, "The body is not compressed as its Content-Encoding says.") from None
     if len(whole) > LIMIT_BYTES:
-        raise RequestError(413, "HTTP 413 Request Entity Too Large")
+        raise HttpError(413, "HTTP 413 Request Entity Too Large")
     if not stream.eof:
-        raise RequestError(400, "The compressed body ends too early.")
+        raise HttpError(400, "The compressed body ends too early.")
     return whole

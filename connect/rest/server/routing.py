@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of
 
 JSON: Final = "application/json"
@@ -79,9 +79,9 @@ def _check_own_flags(request: web.Request, understood: Collection[str]) -> None:
         if meant is None:
             continue
         if name != meant or value.lower() not in {"true", "false"}:
-            raise RequestError(400, f"Write {meant}=true or {meant}=false instead of {name}={value}. Nothing was done.")
+            raise HttpError(400, f"Write {meant}=true or {meant}=false instead of {name}={value}. Nothing was done.")
         if meant not in understood and value.lower() == "true":
-            raise RequestError(400, f"{request.method} of this path has no {meant}. Nothing was done.")
+            raise HttpError(400, f"{request.method} of this path has no {meant}. Nothing was done.")
 
 
 _MEANT: Final = {name.replace("_", ""): name for name in OWN_FLAGS}
@@ -128,7 +128,7 @@ def _served(route: Route) -> Answer:
         if not route.early:
             operations = context_of(request).operations
             if not operations.started:
-                raise RequestError(409, STARTING)
+                raise HttpError(409, STARTING)
             operations.expect_work()
         return await route.answer(request)
 
@@ -156,6 +156,6 @@ def _refused(parameters: Sequence[str]) -> bool:
     return any(p.replace(" ", "").rstrip("0").rstrip(".") == "q=" or p.strip() == "q=0" for p in parameters)
 
 
-def conflict() -> RequestError:
+def conflict() -> HttpError:
     """The 409 that makes clients try again."""
-    return RequestError(409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)")
+    return HttpError(409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)")

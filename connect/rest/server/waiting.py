@@ -12,7 +12,8 @@ from typing import ParamSpec, TypeVar
 
 from aiohttp import web
 
-from connect.cluster.model.operations import RequestError, Stage
+from connect.cluster.model.statuses import Stage
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of, remaining_s
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ class WaitTimeoutError(Exception):
 
 
 async def finished(request: web.Request, future: Future[T], doing: str | None = None) -> T:
-    """The future's result inside the request's time; RequestError 500 names what the worker does instead.
+    """The future's result inside the request's time; HttpError 500 names what the worker does instead.
 
     `doing`: what the future stands for, where that is not the herder's work; "reading the offsets of connector c".
     """
@@ -35,12 +36,12 @@ async def finished(request: web.Request, future: Future[T], doing: str | None = 
         raise timed_out(request, doing, started_ms) from None
 
 
-def timed_out(request: web.Request, doing: str | None, started_ms: int) -> RequestError:
+def timed_out(request: web.Request, doing: str | None, started_ms: int) -> HttpError:
     """The 500 that names the stage: the herder's when it is held up, else what the request waits for."""
     stage = context_of(request).operations.stage
     if doing is not None and stage.finished_ms is not None:
         stage = Stage(doing, started_ms)
-    return RequestError(500, f"Request timed out. {stage_text(stage)}")
+    return HttpError(500, f"Request timed out. {stage_text(stage)}")
 
 
 async def within(future: Future[T], timeout_s: float) -> T:

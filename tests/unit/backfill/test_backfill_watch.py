@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pytest
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.operations import NotLeaderError, Rebalance
+from connect.cluster.model.history import Rebalance
+from connect.cluster.model.request_errors import NotLeaderError
 from connect.rest.jobs import backfill_watch
 from connect.rest.jobs.backfill_watch import BackfillWatch
 

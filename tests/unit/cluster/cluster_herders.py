@@ -1,6 +1,6 @@
 """What tests ask of a herder."""
 
-from connect.cluster.model.operations import NotFoundError
+from connect.cluster.model.request_errors import NotFoundError
 
 SOURCE = {"connector.class": "Source", "tasks.max": "2", "name": "s"}
 

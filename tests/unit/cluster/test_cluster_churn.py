@@ -8,7 +8,8 @@ from stepped_cluster import SteppedCluster
 from connect.cluster.herder.task_statuses import TaskStatuses
 from connect.cluster.leader.task_placement import SETTLED_S
 from connect.cluster.model.config_records import PlacementRecord, RestartRecord
-from connect.cluster.model.operations import NotFoundError, NotLeaderError, RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import NotFoundError, NotLeaderError, RequestError
 from connect.runtime.task.messages import State, TaskId
 
 NAMES = ("c", "d")

@@ -6,8 +6,9 @@ from cluster_fakes import World
 from connect.cluster.model.config_history import KEPT, added, orphans, removed, versions
 from connect.cluster.model.config_records import ConfigHistoryRecord, ConnectorRecord, decode, encode
 from connect.cluster.model.config_state import ConfigState
-from connect.cluster.model.operations import Author, ConfigVersion, NotFoundError
+from connect.cluster.model.history import Author, ConfigVersion
 from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.model.request_errors import NotFoundError
 from connect.lib.deadline import Deadline
 
 AUTHOR = Author("me", 5)

@@ -14,7 +14,7 @@ from connect.cluster.model.config_records import (
     decode,
     encode,
 )
-from connect.cluster.model.operations import TargetState
+from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.record_json import RecordFormatError
 from connect.runtime.task.messages import TaskId
 

@@ -9,7 +9,7 @@ from connect.cluster.model.config_records import (
     WorkerRecord,
 )
 from connect.cluster.model.config_state import ConfigState
-from connect.cluster.model.operations import TargetState
+from connect.cluster.model.connector_values import TargetState
 from connect.runtime.task.messages import TaskId
 
 

@@ -4,7 +4,8 @@ from cluster_fakes import MemoryLog, eventually
 from connect.api.errors import ConnectError
 from connect.cluster.leader.fencing import producers_to_fence
 from connect.cluster.model.config_records import CommitRecord, FencingRecord, decode, encode
-from connect.cluster.model.operations import NotFoundError, PartitionOffset, RequestError, TargetState
+from connect.cluster.model.connector_values import PartitionOffset, TargetState
+from connect.cluster.model.request_errors import FailedRequestError, NotFoundError, RequestError
 from connect.runtime.task.messages import AsksToWrite, CallResult, MayWrite, StartTask, State, TaskState
 
 SOURCE = {"connector.class": "Source", "tasks.max": "2", "name": "s", "exactly.once.support": "required"}
@@ -100,7 +101,7 @@ def test_offsets_change_after_zombies_are_shut_out_and_not_without(world, herder
     world.fence = lambda call: CallResult(call.id, error="not authorized")
     with pytest.raises(RequestError, match=r"zombie fencing .* prior to modifying offsets: not authorized") as failed:
         herder.alter_offsets("s", wanted).result(60)
-    assert failed.value.status == 500
+    assert type(failed.value) is FailedRequestError
     world.fence = lambda call: CallResult(call.id)
     assert herder.alter_offsets("s", wanted).result(60)
     asked = [call.method for call in world.calls if call.method not in {"task_configs", "check"}]

@@ -12,7 +12,8 @@ from connect.api.errors import RetriableError
 from connect.cluster.herder import requests
 from connect.cluster.hosts.lease import LEASE_OVER, Lease
 from connect.cluster.leader.group_membership import GroupMembership
-from connect.cluster.model.operations import NotFoundError, NotLeaderError, PartitionOffset, TargetState
+from connect.cluster.model.connector_values import PartitionOffset, TargetState
+from connect.cluster.model.request_errors import NotFoundError, NotLeaderError
 from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import StartTask, State, StopTask, TaskState
 

@@ -6,7 +6,8 @@ import pytest
 from cluster_fakes import eventually
 from cluster_herders import create, is_running, states
 
-from connect.cluster.model.operations import RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import ConflictError, FailedRequestError, RequestError
 from connect.rest.server.answers import task_status_json
 from connect.runtime.task.condition import Condition
 from connect.runtime.task.messages import (
@@ -89,7 +90,7 @@ def test_a_restart_of_a_task_that_cannot_be_built_says_so_and_one_that_fails_lat
     world.build_error = "Trace: no such converter"
     with pytest.raises(RequestError, match=r"^Failed to start task: s-1$") as failed:
         herder.restart_task(TaskId("s", 1)).result(60)
-    assert failed.value.status == 500
+    assert type(failed.value) is FailedRequestError
     eventually(lambda: states(herder) == ("RUNNING", ["RUNNING", "FAILED"]))
     world.build_error = None
     world.silent_on = {StartTask}
@@ -112,7 +113,7 @@ def test_a_restart_of_a_task_that_is_deleted_meanwhile_is_a_conflict(world, herd
     herder.delete("s").result(60)
     with pytest.raises(RequestError, match="conflicting operation") as failed:
         restarting.result(60)
-    assert failed.value.status == 409
+    assert type(failed.value) is ConflictError
 
 
 def test_auto_restart_can_be_turned_off_for_a_connector(world, herder):
@@ -165,7 +166,7 @@ def test_a_plain_restart_that_fails_says_so(world, herder):
     world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no", trace="Trace: no")
     with pytest.raises(RequestError, match="Failed to start connector: s") as failed:
         herder.restart_connector("s").result(60)
-    assert failed.value.status == 500
+    assert type(failed.value) is FailedRequestError
 
 
 def test_a_dead_host_fails_its_tasks_with_the_reason_and_they_come_back(world, herder):

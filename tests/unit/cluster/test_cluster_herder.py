@@ -8,9 +8,11 @@ from structlog.testing import capture_logs
 from connect.api.errors import ConfigProblem
 from connect.cluster.leader import connector_runs
 from connect.cluster.model.config_records import ConnectorRecord, encode
-from connect.cluster.model.operations import Checked, NotFoundError, RequestError, Status, TargetState
+from connect.cluster.model.connector_values import Checked, TargetState
+from connect.cluster.model.request_errors import BadRequestError, ConflictError, NotFoundError, RequestError
 from connect.cluster.model.status_records import TaskStatusRecord
 from connect.cluster.model.status_records import encode as encode_status
+from connect.cluster.model.statuses import Status
 from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import (
     Call,
@@ -59,7 +61,7 @@ def test_a_name_is_taken_once(herder):
     create(herder)
     with pytest.raises(RequestError, match="Connector s already exists") as taken:
         create(herder)
-    assert taken.value.status == 409
+    assert type(taken.value) is ConflictError
 
 
 def test_saving_the_same_configuration_again_disturbs_nothing(world, herder):
@@ -382,6 +384,6 @@ def test_a_configuration_that_kafka_could_not_hold_is_refused_before_anything_is
         for change in (partial(herder.create, "d", initial_state=None), partial(herder.save, "c")):
             with pytest.raises(RequestError, match="bytes as a record of the config topic") as failed:
                 change(config={"connector.class": "Source", "x": text}).result(60)
-            assert failed.value.status == 400
+            assert type(failed.value) is BadRequestError
     assert len([key for key in world.configs.keys()[written:] if key.startswith(("connector-", "history-"))]) == 0
     assert list(herder.connectors()) == ["c"]

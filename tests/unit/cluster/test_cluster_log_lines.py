@@ -7,7 +7,7 @@ from cluster_herders import SOURCE, create, is_running
 from structlog.testing import capture_logs
 from test_cluster_churn import Churn
 
-from connect.cluster.model.operations import TargetState
+from connect.cluster.model.connector_values import TargetState
 
 
 def test_each_change_of_a_connector_is_one_line_that_names_it(herder):

@@ -4,7 +4,14 @@ import pytest
 from cluster_fakes import eventually
 
 from connect.api.records import TopicPartition
-from connect.cluster.model.operations import NotFoundError, PartitionOffset, RequestError, TargetState
+from connect.cluster.model.connector_values import PartitionOffset, TargetState
+from connect.cluster.model.request_errors import (
+    BadRequestError,
+    ConflictError,
+    FailedRequestError,
+    NotFoundError,
+    RequestError,
+)
 from connect.runtime.task.messages import CallResult, StopTask, TaskState
 
 GROUP = "connect-c"
@@ -65,7 +72,7 @@ def test_what_a_source_refuses_is_not_written(world, herder):
     world.alter_offsets = lambda call: CallResult(call.id, error="Offset objects should contain the key 'position'")
     with pytest.raises(RequestError, match=r"^Offset objects should contain the key 'position'$") as failed:
         herder.alter_offsets("c", [PartitionOffset({"file": "a"}, {})]).result(60)
-    assert failed.value.status == 500
+    assert type(failed.value) is FailedRequestError
     assert world.offsets.records == []
 
 
@@ -98,14 +105,14 @@ def test_a_busy_group_is_told_as_such(world, herder):
     world.groups.busy = True
     with pytest.raises(RequestError, match="tasks haven't stopped completely") as failed:
         herder.reset_offsets("c").result(60)
-    assert failed.value.status == 500
+    assert type(failed.value) is FailedRequestError
 
 
 def test_only_a_stopped_connectors_offsets_change(herder):
     create(herder, target=TargetState.PAUSED)
     with pytest.raises(RequestError, match="must be in the STOPPED state") as failed:
         herder.reset_offsets("c").result(60)
-    assert failed.value.status == 400
+    assert type(failed.value) is BadRequestError
 
 
 def test_who_is_not_there_has_no_offsets(herder):
@@ -129,7 +136,7 @@ def test_a_sinks_broken_offsets_are_refused(herder, given, text):
     create(herder, "Sink")
     with pytest.raises(RequestError, match=text) as failed:
         herder.alter_offsets("c", given).result(60)
-    assert failed.value.status == 400
+    assert type(failed.value) is BadRequestError
 
 
 def test_initial_offsets_replace_what_a_connector_of_that_name_left_behind(world, herder):
@@ -153,7 +160,8 @@ def test_a_connector_whose_initial_offsets_are_refused_is_not_created(world, her
     world.alter_offsets = lambda call: CallResult(call.id, error="not these")
     with pytest.raises(RequestError, match="not these") as failed:
         herder.create("c", {"connector.class": "Source"}, None, "me", [PartitionOffset({"a": 1}, {})]).result(60)
-    assert (failed.value.status, list(herder.connectors()), len(world.offsets.records)) == (400, [], 1)
+    assert type(failed.value) is BadRequestError
+    assert (list(herder.connectors()), len(world.offsets.records)) == ([], 1)
     create(herder)
 
 
@@ -165,17 +173,17 @@ def test_nobody_else_takes_the_name_while_initial_offsets_are_set(world, herder)
             try:
                 create_again("c", {"connector.class": "Source"}, None).result(60)
             except RequestError as error:
-                refused.append(error.status)
+                refused.append(type(error))
         return CallResult(call.id, True)
 
     answers = ThreadPoolExecutor(1)
     world.answer_later = lambda host, call: answers.submit(lambda: host.say(alter(call)))
     given = [PartitionOffset({"a": 1}, {"position": 1})]
     assert herder.create("c", {"connector.class": "Source"}, None, "me", given).result(60).created
-    assert refused == [409, 409]
+    assert refused == [ConflictError, ConflictError]
     with pytest.raises(RequestError, match="already exists") as failed:
         herder.create("c", {"connector.class": "Source"}, None, "me", given).result(60)
-    assert failed.value.status == 409
+    assert type(failed.value) is ConflictError
     answers.shutdown()
 
 
@@ -185,7 +193,8 @@ def test_a_sinks_initial_offsets_are_its_groups_only_ones(world, herder):
     sinks = {"connector.class": "Sink", "name": "c"}
     with pytest.raises(RequestError, match="do not exist: t-2") as failed:
         herder.create("c", sinks, None, "me", [sink(2, 7)]).result(60)
-    assert (failed.value.status, world.groups.committed[GROUP]) == (400, {T0: 5})
+    assert type(failed.value) is BadRequestError
+    assert world.groups.committed[GROUP] == {T0: 5}
     assert herder.create("c", sinks, None, "me", [sink(1, 7), sink(0, None)]).result(60).offsets_whole is False
     assert world.groups.committed[GROUP] == {T1: 7}
 
@@ -203,7 +212,7 @@ def test_offsets_are_shown_as_a_host_that_knows_the_providers_says(world, herder
     assert world.offsets.records[-1] == (b'["c",{"file":"s3cr3t"}]', b'{"position":7}')
     with pytest.raises(RequestError, match="none is stored") as refused:
         herder.alter_offsets("c", [PartitionOffset({"file": "[hidden]x"}, None)]).result(60)
-    assert refused.value.status == 400
+    assert type(refused.value) is BadRequestError
 
 
 def test_no_text_of_an_offset_is_shown_while_a_provider_cannot_be_asked(world, herder):

@@ -4,7 +4,7 @@ from structlog.testing import capture_logs
 
 from connect.cluster.leader.task_placement import SETTLED_S, Placer
 from connect.cluster.loop.membership import View
-from connect.cluster.model.operations import Status
+from connect.cluster.model.statuses import Status
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline

@@ -6,7 +6,8 @@ import pytest
 
 from connect.api.errors import ConnectError
 from connect.cluster.hosts.host_validation import validated
-from connect.cluster.model.operations import PartitionOffset, RequestError, TargetState
+from connect.cluster.model.connector_values import PartitionOffset, TargetState
+from connect.cluster.model.request_errors import FailedRequestError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos, Definition, Info, Value
 from connect.cluster.offsets.sink_groups import needs_host
 from connect.runtime.task.messages import CallResult
@@ -29,7 +30,7 @@ def test_what_a_validation_found_survives_its_way_through_json():
 def test_a_host_validates_and_its_refusals_are_the_requests_own(world, herder):
     world.validate = lambda call: CallResult(call.id, {"infos": INFOS.as_json()})
     assert herder.validate({"a": "${file:/s:a}"}, 5).result(60) == INFOS
-    world.validate = lambda call: CallResult(call.id, {"status": 400, "message": "no such class"})
+    world.validate = lambda call: CallResult(call.id, {"refusal": "BadRequestError", "message": "no such class"})
     with pytest.raises(RequestError, match="no such class"):
         herder.validate({}, 5).result(60)
     world.validate = lambda call: CallResult(call.id, error="it died")
@@ -39,14 +40,14 @@ def test_a_host_validates_and_its_refusals_are_the_requests_own(world, herder):
 
 def test_an_answer_that_nobody_understands_reaches_who_waits(world, herder):
     world.validate = lambda call: CallResult(call.id, {"neither": "infos nor a refusal"})
-    with pytest.raises(KeyError, match="status"):
+    with pytest.raises(KeyError, match="refusal"):
         herder.validate({}, 5).result(60)
 
 
-def test_a_refusal_keeps_its_status():
-    with pytest.raises(RequestError) as refused:
-        validated({"status": 500, "message": "m"})
-    assert (refused.value.status, refused.value.message) == (500, "m")
+def test_a_refusal_keeps_its_kind():
+    with pytest.raises(FailedRequestError) as refused:
+        validated({"refusal": "FailedRequestError", "message": "m"})
+    assert refused.value.message == "m"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 from cluster_fakes import eventually
 
 from connect.api.records import TopicPartition
-from connect.cluster.model.operations import NotFoundError, RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.runtime.task.messages import CallResult, StopTask
 
 SOURCE = {"connector.class": "Source", "name": "c", "tasks.max": "2"}

@@ -3,10 +3,12 @@
 import pytest
 from cluster_fakes import MemoryTopic, World, eventually
 
-from connect.cluster.model.operations import NotFoundError, Rebalance, StateChange, Status
+from connect.cluster.model.history import Rebalance, StateChange
 from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.model.state_history import REBALANCES_KEPT, STATES_KEPT
 from connect.cluster.model.status_records import RebalanceRecord, StateHistoryRecord, decode, encode
+from connect.cluster.model.statuses import Status
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import State, TaskId, TaskState

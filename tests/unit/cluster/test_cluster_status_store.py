@@ -1,7 +1,6 @@
 import pytest
 from cluster_fakes import MemoryTopic
 
-from connect.cluster.model.operations import Status
 from connect.cluster.model.record_json import RecordFormatError
 from connect.cluster.model.status_records import (
     ConnectorStatusRecord,
@@ -11,6 +10,7 @@ from connect.cluster.model.status_records import (
     decode,
     encode,
 )
+from connect.cluster.model.statuses import Status
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import State, TaskId

@@ -20,7 +20,7 @@ from sample_plugins import (
 )
 
 from connect.api.errors import ConfigError
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import FailedRequestError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import PROVIDED_VALUE, Validator
 
@@ -298,7 +298,7 @@ def test_the_override_policy(policy: str, refused: list[str]) -> None:
 def test_an_override_that_cannot_be_read_is_the_servers_error() -> None:
     with pytest.raises(RequestError) as caught:
         validate(SINK | {"consumer.override.max.poll.records": "x"})
-    assert caught.value.status == 500
+    assert type(caught.value) is FailedRequestError
     assert caught.value.message == "Invalid value x for configuration max.poll.records: Not a number of type INT"
 
 

@@ -21,7 +21,7 @@ from sample_plugins import (
 )
 
 from connect.api.plugin import PluginKind
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import BadRequestError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos, Value
 from connect.cluster.validation.check import Validator
 from connect.cluster.validation.definitions import all_definitions, framework_definitions
@@ -225,7 +225,7 @@ def test_client_overrides_appear_with_their_prefix() -> None:
 def test_a_missing_class_is_refused_without_showing_values() -> None:
     with pytest.raises(RequestError) as caught:
         Validator(catalog(), worker_config()).validate({"name": "n", "connection.password": "hunter2"})
-    assert caught.value.status == 400
+    assert type(caught.value) is BadRequestError
     assert caught.value.message == "Connector config {name=n, connection.password=[hidden]} contains no connector type"
 
 
@@ -233,7 +233,7 @@ def test_a_missing_class_is_refused_without_showing_values() -> None:
 def test_an_unknown_class_is_refused(cls: str) -> None:
     with pytest.raises(RequestError, match=f"name matches {cls}, available connectors are: .*{FILE_SINK}") as caught:
         Validator(catalog(), worker_config()).validate({"name": "n", "connector.class": cls})
-    assert caught.value.status == 400
+    assert type(caught.value) is BadRequestError
 
 
 def test_json_has_connects_members_in_connects_order() -> None:

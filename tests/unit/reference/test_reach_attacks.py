@@ -10,7 +10,7 @@ import pytest
 
 from connect.api.plugin import Plugin, PluginKind
 from connect.api.reach import Reach
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import RequestError
 from connect.cluster.validation.check import Validator
 from connect.plugins.catalog import CONNECTORS, Catalog
 from connect.runtime.settings.worker_config import WorkerConfig

@@ -11,25 +11,15 @@ from typing import Any, TypeVar
 
 from sample_plugins import catalog, worker_config
 
-from connect.cluster.model.operations import (
-    Author,
-    Checked,
-    ConfigVersion,
-    ConnectorInfo,
-    ConnectorStatus,
+from connect.cluster.model.connector_values import Checked, ConnectorInfo, PartitionOffset, Saved, TargetState, TaskPlan
+from connect.cluster.model.history import Author, ConfigVersion, Rebalance, StateChange
+from connect.cluster.model.request_errors import (
+    BadRequestError,
+    ConflictError,
     NotFoundError,
     NotLeaderError,
-    OverdueTask,
-    PartitionOffset,
-    Rebalance,
-    RequestError,
-    Saved,
-    Stage,
-    StateChange,
-    Status,
-    TargetState,
-    TaskPlan,
 )
+from connect.cluster.model.statuses import ConnectorStatus, OverdueTask, Stage, Status
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import Resolve, Validator
 from connect.runtime.task.messages import State, TaskId
@@ -138,7 +128,7 @@ class MemoryOperations:
     ) -> Future[Saved]:
         self.require_leader()
         if name in self.cluster.configs:
-            return self._failed(RequestError(409, f"Connector {name} already exists"))
+            return self._failed(ConflictError(f"Connector {name} already exists"))
         self.cluster.targets[name] = initial_state or TargetState.STARTED
         stored = self._store(name, config, who)
         if initial_offsets is None:
@@ -289,4 +279,4 @@ class MemoryOperations:
         self._config(name)
         self.require_leader()
         if self.cluster.targets[name] is not TargetState.STOPPED:
-            raise RequestError(400, "Connectors must be in the STOPPED state before their offsets can be modified.")
+            raise BadRequestError("Connectors must be in the STOPPED state before their offsets can be modified.")

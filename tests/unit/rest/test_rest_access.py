@@ -11,7 +11,7 @@ from rest_client import Rest, ServerMaker, refused
 from sample_plugins import FILE_SOURCE, worker_config
 
 from connect.api.errors import ConfigError
-from connect.cluster.model.operations import OverdueTask
+from connect.cluster.model.statuses import OverdueTask
 from connect.rest.server.basic_auth import basic_auth
 from connect.rest.server.cross_origin import cross_origin
 from connect.rest.server.response_headers import header_rules

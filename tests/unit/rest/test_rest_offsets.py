@@ -8,7 +8,8 @@ import pytest
 from rest_client import Rest, refused
 from sample_plugins import FILE_SINK, FILE_SOURCE
 
-from connect.cluster.model.operations import PartitionOffset, RequestError
+from connect.cluster.model.connector_values import PartitionOffset
+from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.offsets import sink_offsets
 from connect.rest.server.json_body import GivenOffset
 
@@ -167,7 +168,7 @@ def test_offsets_of_a_sink_are_read_as_numbers(rest: Rest) -> None:
 def test_offsets_of_a_sink_that_are_refused(
     partition: dict[str, Any] | None, offset: dict[str, Any] | None, text: str
 ) -> None:
-    with pytest.raises(RequestError) as caught:
+    with pytest.raises(HttpError) as caught:
         sink_offsets([GivenOffset(partition, offset)])
     assert caught.value.status == 400
     assert text in caught.value.message

@@ -6,7 +6,7 @@ import pytest
 from rest_client import Rest, refused
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
-from connect.cluster.model.operations import RequestError
+from connect.cluster.model.request_errors import BadRequestError
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 
@@ -92,7 +92,7 @@ def test_the_plan_of_a_right_configuration_is_shown_and_secrets_in_tasks_are_mas
 
 
 def test_a_plan_that_fails_is_said_and_a_wrong_configuration_is_not_planned(rest: Rest) -> None:
-    rest.operations.plan_error = RequestError(400, "no tables")
+    rest.operations.plan_error = BadRequestError("no tables")
     body = rest("POST", "/connectors?dry_run=true", {"name": "a", "config": CONFIG}).json()
     assert (body["tasks"], body["new_topics"], body["plan_error"]) == (None, None, "no tables")
     wrong = rest("PUT", "/connectors/a/config?dry_run=true", {"connector.class": FILE_SOURCE}).json()

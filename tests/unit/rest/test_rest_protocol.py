@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from rest_client import Rest, ServerMaker, at, refused
 
-from connect.cluster.model.operations import OverdueTask, Stage
+from connect.cluster.model.statuses import OverdueTask, Stage
 from connect.runtime.task.messages import TaskId
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"

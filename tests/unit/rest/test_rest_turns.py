@@ -16,7 +16,7 @@ from memory_cluster import MemoryOperations
 from rest_client import FILE_SOURCE
 from sample_plugins import catalog, worker_config
 
-from connect.cluster.model.operations import Checked
+from connect.cluster.model.connector_values import Checked
 from connect.rest.app import rest_app
 from connect.rest.rest_server import HttpThread
 from connect.rest.server.context import RestContext

@@ -12,7 +12,7 @@ from rest_client import Rest, ServerMaker
 from sample_plugins import VAULT_SOURCE
 from ui_reader import Reader
 
-from connect.cluster.model.operations import ConnectorStatus
+from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.ui.frame.pages import HEADERS
 from connect.runtime.task.messages import State
 

@@ -16,7 +16,7 @@ from memory_cluster import Cluster, MemoryOperations
 from rest_client import Rest, ServerMaker
 from ui_reader import Reader
 
-from connect.cluster.model.operations import Rebalance
+from connect.cluster.model.history import Rebalance
 from connect.rest.ui.live.peers import Peers
 from connect.rest.ui.live.sampler import Sampler
 

@@ -9,7 +9,7 @@ from rest_client import Rest, ServerMaker
 from sample_plugins import FILE_SINK, FILE_SOURCE
 from ui_reader import Page, Reader
 
-from connect.cluster.model.operations import PartitionOffset
+from connect.cluster.model.connector_values import PartitionOffset
 from connect.rest.ui.views.offsets import mark, offset_changes
 
 STORED = PartitionOffset({"filename": "<b>x</b>"}, {"position": 7})

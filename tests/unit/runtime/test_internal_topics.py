@@ -22,7 +22,8 @@ from connect.cluster.model.config_records import (
     WorkerRecord,
     encode,
 )
-from connect.cluster.model.operations import ConfigVersion, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.history import ConfigVersion
 from connect.runtime.settings.internal_topics import (
     Holds,
     ReservedTopicError,

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.author import is_passed_on
 from connect.rest.server.context import context_of
 from connect.rest.server.request_body import body_of
@@ -53,16 +53,16 @@ def keep_token(request: web.Request, response: web.Response) -> None:
 
 
 async def form_of(request: web.Request) -> Mapping[str, str]:
-    """Return a form's fields. RequestError 403: pages change nothing here, or the token is missing or wrong."""
+    """Return a form's fields. HttpError 403: pages change nothing here, or the token is missing or wrong."""
     if context_of(request).worker.rest_ui != "on":
-        raise RequestError(403, "Pages of this worker change nothing: rest.ui=read-only is in its file.")
+        raise HttpError(403, "Pages of this worker change nothing: rest.ui=read-only is in its file.")
     try:
         text = (await body_of(request)).decode()
         fields = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=_FIELDS_MAX))
     except ValueError as error:
-        raise RequestError(400, f"The form cannot be read: {error}.") from error
+        raise HttpError(400, f"The form cannot be read: {error}.") from error
     if not is_passed_on(request) and not _fits(request.cookies.get(_COOKIE, ""), fields.get(FIELD, "")):
-        raise RequestError(
+        raise HttpError(
             403,
             "This form was made for another session, or the browser keeps no cookies. Nothing was done. "
             "Go back, load the page again, and send it once more.",

@@ -9,7 +9,10 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.operations import Operations, PartitionOffset, RequestError
+from connect.cluster.model.connector_values import PartitionOffset
+from connect.cluster.model.operations import Operations
+from connect.cluster.model.request_errors import RequestError
+from connect.rest.errors.http_error import status_of
 from connect.rest.server.waiting import WaitTimeoutError, within
 
 WAIT_S: Final = 1.0
@@ -44,7 +47,7 @@ class OffsetsSeen:
         except (WaitTimeoutError, ConnectError):
             return None
         except RequestError as error:
-            if error.status == 404:
+            if status_of(error) == 404:
                 raise
             return None
 

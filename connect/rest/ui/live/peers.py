@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
-from connect.cluster.model.operations import RequestError
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.answers import json_answer
 from connect.rest.server.author import SIGNATURE, is_signed, signature
 from connect.rest.server.context import RestContext, context_of
@@ -73,11 +73,11 @@ class Peers:
 
 
 async def own_figures(request: web.Request) -> web.Response:
-    """Tell another worker of the cluster what this one's tasks count. RequestError 403: no worker asks."""
+    """Tell another worker of the cluster what this one's tasks count. HttpError 403: no worker asks."""
     asked = request.headers.get(_AT, "")
     is_now = asked.isascii() and asked.isdigit() and abs(time.time() - int(asked[:12])) < _OLD_S
     if not is_now or not is_signed(request, asked):
-        raise RequestError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
+        raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
     return json_answer(context_of(request).operations.figures())
 
 

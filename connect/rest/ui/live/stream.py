@@ -9,8 +9,9 @@ from typing import Final
 import orjson
 from aiohttp import hdrs, web
 
-from connect.cluster.model.operations import RequestError
-from connect.rest.server.client_errors import CLIENT_ERRORS
+from connect.cluster.model.request_errors import RequestError
+from connect.rest.errors.client_errors import CLIENT_ERRORS
+from connect.rest.errors.http_error import HttpError
 from connect.rest.ui.live.sampler import SAMPLER
 from connect.rest.ui.views.look import Look
 
@@ -30,7 +31,7 @@ async def stream(request: web.Request, draw: Draw) -> web.StreamResponse:
     """Send what `draw` returns of each look until the page is closed, or is about something that is gone."""
     streams = request.app[_OPEN]
     if len(streams) >= STREAMS_MAX:
-        raise RequestError(503, f"{STREAMS_MAX} pages are live already; load this one again to see what is new.")
+        raise HttpError(503, f"{STREAMS_MAX} pages are live already; load this one again to see what is new.")
     response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: EVENTS, hdrs.CACHE_CONTROL: "no-store"})
     response.headers["X-Accel-Buffering"] = "no"
     await response.prepare(request)

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from connect.cluster.model.operations import Operations, RequestError, TargetState
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.operations import Operations
+from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import finished
@@ -60,7 +62,7 @@ def _asked(operations: Operations, name: str, verb: str, task: str) -> Future[An
         return _ACTS[verb](operations, name)
     if verb == _TASK and task.isascii() and task.isdigit() and len(task) < 10:
         return operations.restart_task(TaskId(name, int(task)))
-    raise RequestError(400, f"The form asks for {cut(verb, 40)!r}, which is none of {', '.join([*_ACTS, _TASK])}.")
+    raise HttpError(400, f"The form asks for {cut(verb, 40)!r}, which is none of {', '.join([*_ACTS, _TASK])}.")
 
 
 ROUTES = (Route("POST", "/ui/connector", act, body=dict[str, str], produces=HTML, consumes=FORM),)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from connect.client.reasons import reasons
-from connect.cluster.model.operations import NotFoundError
+from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.resources.notes import notes_of
 from connect.rest.server.answers import status_json
 from connect.rest.server.context import context_of

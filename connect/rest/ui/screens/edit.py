@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.validation.definitions import all_definitions
+from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.checking import ready
 from connect.rest.resources.connectors import PATCHING, named_config
 from connect.rest.resources.plugins import plugin_of
@@ -57,7 +58,7 @@ async def change(request: web.Request) -> web.Response:
     wanted, do = _Wanted(form.get("name", "").strip(), form.get("config", ""), form.get("seen", "")), form.get("do", "")
     context_of(request).operations.require_leader()
     if do not in {"check", "apply"}:
-        raise RequestError(400, "The form asks for neither check nor apply.")
+        raise HttpError(400, "The form asks for neither check nor apply.")
     config = _config(wanted)
     if do == "check":
         _check(request, wanted)
@@ -88,20 +89,20 @@ def _check(request: web.Request, wanted: _Wanted) -> None:
         check_seen(context.operations, context.secrets, wanted.name, wanted.seen or "none")
         return
     if wanted.name in context.operations.connectors():
-        raise RequestError(409, f"Connector {wanted.name} already exists. Nothing was done.")
+        raise HttpError(409, f"Connector {wanted.name} already exists. Nothing was done.")
     if not wanted.name:
-        raise RequestError(400, "The connector has no name. Nothing was done.")
+        raise HttpError(400, "The connector has no name. Nothing was done.")
     check_new_name(wanted.name)
 
 
 def _config(wanted: _Wanted) -> dict[str, str | None]:
-    """Return the keys of a form; those of `{"name", "config"}` are its config's. RequestError 400: they are none."""
+    """Return the keys of a form; those of `{"name", "config"}` are its config's. HttpError 400: they are none."""
     try:
         body = json_of(wanted.text.encode())
         inner = body.get("config") if isinstance(body, dict) else None
         return named_config(wanted.name, texts_of(inner if isinstance(inner, dict) else body))
     except RequestError as error:
-        raise RequestError(400 if error.status == 500 else error.status, error.message) from None
+        raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
 
 
 def _first_keys(request: web.Request) -> Mapping[str, str]:

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from connect.cluster.model.operations import ConfigVersion, RequestError
+from connect.cluster.model.history import ConfigVersion
+from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
 from connect.rest.resources.history import version_called
 from connect.rest.resources.preview import changes
@@ -59,7 +60,7 @@ async def roll_back(request: web.Request) -> web.Response:
     name, (verb, _, number) = form.get("name", ""), form.get("do", "").partition(" ")
     context = context_of(request)
     if verb != "rollback":
-        raise RequestError(400, "The form asks for no version to go back to.")
+        raise HttpError(400, "The form asks for no version to go back to.")
     context.operations.require_leader()
 
     async def act() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError
+from connect.cluster.model.request_errors import NotFoundError
 
 
 def named(request: web.Request) -> str:

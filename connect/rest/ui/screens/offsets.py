@@ -7,7 +7,10 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError, Operations, PartitionOffset, RequestError
+from connect.cluster.model.connector_values import PartitionOffset
+from connect.cluster.model.operations import Operations
+from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.offsets import outcome, sink_offsets, source_offsets
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import json_of, offsets_of
@@ -59,9 +62,9 @@ async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]
         whole = await finished(request, altering, f"altering the offsets of connector {name}")
         return "altered" if whole else "altered-own"
     if do != "reset":
-        raise RequestError(400, "The form asks for neither preview, apply nor reset.")
+        raise HttpError(400, "The form asks for neither preview, apply nor reset.")
     if form.get("confirm", "") != name:
-        raise RequestError(400, "To forget all offsets, type the connector's name as it is. Nothing was done.")
+        raise HttpError(400, "To forget all offsets, type the connector's name as it is. Nothing was done.")
     whole = await finished(request, operations.reset_offsets(name), f"resetting the offsets of connector {name}")
     return "reset" if whole else "reset-own"
 
@@ -92,12 +95,12 @@ def _given(request: web.Request, name: str, form: Mapping[str, str]) -> list[Par
         is_sink = context_of(request).operations.info(name).type == "sink"
         return sink_offsets(entries) if is_sink else source_offsets(entries)
     except RequestError as error:
-        raise RequestError(400 if error.status == 500 else error.status, error.message) from None
+        raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
 
 
 def _check_seen(name: str, stored: Sequence[PartitionOffset], form: Mapping[str, str]) -> None:
     if form.get("seen", "") != mark(stored):
-        raise RequestError(
+        raise HttpError(
             409,
             f"The offsets of connector {name} have moved since this page was loaded. Nothing was done. "
             "Load the page again and decide anew.",

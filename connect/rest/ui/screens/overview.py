@@ -9,7 +9,8 @@ from typing import Any
 from aiohttp import web
 
 from connect.client.overview import overview
-from connect.cluster.model.operations import NotFoundError, Operations
+from connect.cluster.model.operations import Operations
+from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.server.answers import status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route

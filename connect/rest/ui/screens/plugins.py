@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from connect.cluster.model.operations import NotFoundError
+from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.validation.definitions import all_definitions
 from connect.plugins.catalog import LISTED
 from connect.rest.resources.plugins import plugin_of

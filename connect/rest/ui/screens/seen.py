@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from connect.cluster.model.operations import ConfigVersion, Operations, RequestError
+from connect.cluster.model.history import ConfigVersion
+from connect.cluster.model.operations import Operations
+from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.preview import changes
 from connect.rest.server.secrets import Secrets
 from connect.rest.ui.views.numbers import cut
@@ -20,7 +22,7 @@ def version_of(operations: Operations, name: str) -> str:
 
 
 def check_seen(operations: Operations, secrets: Secrets, name: str, seen: str) -> None:
-    """RequestError 409 says what has changed since a page showed version `seen`; empty: nothing was shown.
+    """HttpError 409 says what has changed since a page showed version `seen`; empty: nothing was shown.
 
     NotFoundError: the connector was deleted.
     """
@@ -35,7 +37,7 @@ def check_seen(operations: Operations, secrets: Secrets, name: str, seen: str) -
         said.append("The version that the page showed is no longer kept, or another connector has taken its name.")
     else:
         said += change_lines(changes(shown.config, now.config, secrets))
-    raise RequestError(409, "\n".join([*said, "Nothing was done. Load the page again and decide anew."]))
+    raise HttpError(409, "\n".join([*said, "Nothing was done. Load the page again and decide anew."]))
 
 
 def change_lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:

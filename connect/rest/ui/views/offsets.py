@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from connect.cluster.model.operations import PartitionOffset
+from connect.cluster.model.connector_values import PartitionOffset
 
 ROWS: Final = 200
 
