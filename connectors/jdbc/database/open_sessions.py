@@ -20,27 +20,12 @@ _DOING: Final = "asking for open transactions"
 _TOLD_S: Final = 3.0
 """A wait is told once it lasts so long, and looked at again as often."""
 _MOST: Final = 5
-_POSTGRES: Final = """
-SELECT 'session ' || a.pid, a.usename, nullif(a.application_name, ''), a.client_addr::text, a.state, a.xact_start
-FROM pg_catalog.pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.xact_start IS NOT NULL
-AND (a.datname = current_database() OR a.backend_xid IS NOT NULL)
-UNION ALL
-SELECT 'prepared transaction ' || gid, owner::text, NULL, NULL, NULL, prepared FROM pg_catalog.pg_prepared_xacts
-ORDER BY 6
-"""
-_MYSQL: Final = """
-SELECT CONCAT('session ', t.trx_mysql_thread_id), p.user, NULL, p.host, p.command,
-  CONVERT_TZ(t.trx_started, 'SYSTEM', '+00:00')
-FROM information_schema.innodb_trx t LEFT JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id
-WHERE t.trx_mysql_thread_id <> CONNECTION_ID() ORDER BY 6
-"""
-_ASKED: Final = {"postgresql": _POSTGRES, "mysql": _MYSQL, "mariadb": _MYSQL}
 
 
 def open_sessions(database: Database) -> Sequence[str]:
     """The sessions with open transactions, oldest first, a few of them; none where the database does not tell them."""
-    asked = _ASKED.get(database.dialect_name)
-    if asked is None:
+    asked = database.dialect.server.open_sessions
+    if not asked:
         return ()
     rows = database.told(lambda: database.rows(sa.text(asked), _DOING)) or ()
     told = [_told(row) for row in rows[:_MOST]]

@@ -9,7 +9,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.catalog import Catalog
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.plans import Plans
+    from connectors.jdbc.dialects.generic.rights import Rights
+    from connectors.jdbc.dialects.generic.server import Server
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
@@ -60,3 +64,31 @@ class Dialect:
     def sink(self) -> Writing | None:
         """Return what the sink needs to know of it; None: the sink does not write to it."""
         return None
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Return what its catalog has."""
+        from connectors.jdbc.dialects.generic.catalog import Catalog
+
+        return Catalog()
+
+    @cached_property
+    def plans(self) -> Plans:
+        """Return how it explains polls."""
+        from connectors.jdbc.dialects.generic.plans import Plans
+
+        return Plans()
+
+    @cached_property
+    def server(self) -> Server:
+        """Return what a server says of itself."""
+        from connectors.jdbc.dialects.generic.server import Server
+
+        return Server()
+
+    @cached_property
+    def rights(self) -> Rights:
+        """Return which rights its users need."""
+        from connectors.jdbc.dialects.generic.rights import Rights
+
+        return Rights()

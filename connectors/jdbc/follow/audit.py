@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from connect.api import schema as s
-from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow.cursors import has_index
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName

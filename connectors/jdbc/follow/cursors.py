@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, mapped_columns
 

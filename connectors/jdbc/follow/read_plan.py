@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database import catalog
-from connectors.jdbc.database.catalog import TableShape
 from connectors.jdbc.database.cursor_comparison import DateTimes, TimestampForm, clock_of, form_of_sqlite, now_us_of
 from connectors.jdbc.database.explain import reads_all
 from connectors.jdbc.database.query import Source, every_column, first_value, query_source, table_source
 from connectors.jdbc.database.query_shape import describe_query
+from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.audit import BlindSpot, blind_spots, wall_clocks
 from connectors.jdbc.follow.cursors import has_index, incrementing_name, timestamp_names
@@ -43,16 +43,6 @@ from connectors.jdbc.values.zone import day_begin_us, unrepeated_us, zone
 
 StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 QUERY = "the query"
-# The zone a session has that does not set one, as our sessions do.
-_MYSQL_OFFSET_S = (
-    "SELECT ROUND(TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', @@global.time_zone)), 0)"
-)
-_SERVER_OFFSET_S = {
-    "postgresql": "SELECT extract(epoch FROM (now() AT TIME ZONE reset_val) - (now() AT TIME ZONE 'UTC')) "
-    "FROM pg_catalog.pg_settings WHERE name = 'TimeZone'",
-    "mysql": _MYSQL_OFFSET_S,
-    "mariadb": _MYSQL_OFFSET_S,
-}
 
 
 def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
@@ -193,8 +183,8 @@ class Assembly:
         return None if value is None else int(value)
 
     def _server_offset_s(self) -> int | None:
-        asked = _SERVER_OFFSET_S.get(self._database.dialect_name)
-        if asked is None or self._config.mode == "bulk" or not wall_clocks(self.shape, self._order):
+        asked = self._database.dialect.server.offset_s
+        if not asked or self._config.mode == "bulk" or not wall_clocks(self.shape, self._order):
             return None
         value = self._database.scalar(sa.text(asked), "asking for the server's time zone")
         return None if value is None else int(value)

@@ -18,13 +18,6 @@ from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.settings.table_choice import TableName
 
 _DOING = "asking for the size of a table"
-_SIZES = {
-    "postgresql": "SELECT reltuples::bigint, pg_catalog.pg_table_size(oid) FROM pg_catalog.pg_class "
-    "WHERE oid = to_regclass(:quoted)",
-    "mysql": "SELECT table_rows, data_length FROM information_schema.tables "
-    "WHERE table_schema = :schema AND table_name = :name",
-}
-_SIZES["mariadb"] = _SIZES["mysql"]
 
 
 class TableSize(NamedTuple):
@@ -132,8 +125,8 @@ def table_size(database: Database, table: TableName | None, relation: sa.FromCla
 
 
 def _estimate(database: Database, table: TableName | None) -> TableSize:
-    asked = _SIZES.get(database.dialect_name)
-    if asked is None or table is None:
+    asked = database.dialect.catalog.size
+    if not asked or table is None:
         return _UNKNOWN
     given = {"schema": table.schema, "name": table.name, "quoted": table.quoted}
     wanted = {name: value for name, value in given.items() if f":{name}" in asked}

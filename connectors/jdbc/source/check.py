@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-import sqlalchemy as sa
-
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.engine import CONNECT_S, REACH_S, reach
-from connectors.jdbc.database.catalog import TableShape, choose_tables, describe, list_tables, unlisted_types
+from connectors.jdbc.database.catalog import choose_tables, describe, list_tables, unlisted_types
 from connectors.jdbc.database.query import select, table_source
 from connectors.jdbc.database.query_shape import describe_query
+from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow.cursors import incrementing_name, timestamp_names
 from connectors.jdbc.log.mysql import reader as mysql_reader
 from connectors.jdbc.log.mysql import repeats
@@ -22,7 +21,6 @@ from connectors.jdbc.log.postgres import slot as pg_slot
 from connectors.jdbc.log.postgres.unlogged import without_log
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableFilter, TableName, likely_tables, same_topic
-from connectors.jdbc.source.rights import missing_rights
 from connectors.jdbc.values.types import ColumnPlan, Raw
 
 _ID_KINDS = {Raw.INTEGER, Raw.DECIMAL}
@@ -47,10 +45,7 @@ def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
 
 
 def _timeout_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
-    if not config.statement_timeout_ms or database.dialect_name not in {"mysql", "mariadb"}:
-        return
-    known = sa.text("SHOW VARIABLES WHERE Variable_name IN ('max_statement_time', 'max_execution_time')")
-    if not database.rows(known, "asking for settings"):
+    if config.statement_timeout_ms and not database.dialect.server.ends_statements(database):
         yield ConfigProblem(
             "statement.timeout.ms",
             "This server cannot end statements (MariaDB can from version 10.1.1 on, MySQL from 5.7.8 on): leave "
@@ -84,6 +79,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
     if config.mode == "log":
         chosen, problems = _logged(database, chosen, notes)
         yield from problems
+    rights = database.dialect.rights
     refused: dict[TableName, str] = {}
     shapes: dict[TableName, TableShape] = {}
     for table in chosen:
@@ -92,7 +88,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         except ConnectError as error:
             # PostgreSQL answers nothing more in a transaction in which a statement failed.
             database.end_transaction()
-            grants = " ".join(right.statement for right in missing_rights(database, config, [table]) if right.table)
+            grants = " ".join(right.statement for right in rights.missing(database, config, [table]) if right.table)
             refused[table] = f"{error.message} {grants or error.fix or 'Grant SELECT on it.'}"
         else:
             yield from _cursor_problems(table, shape, config, database.dialect_name)

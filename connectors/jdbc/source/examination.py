@@ -13,11 +13,11 @@ from connect.api.optional.findings import Aspect, Finding, Weight
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
+from connectors.jdbc.dialects.generic.rights import MissingRight
 from connectors.jdbc.follow.cursors import timestamp_names
 from connectors.jdbc.follow.read_plan import Assembly, assembled
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.source.rights import MissingRight, missing_rights, refused_database
 from connectors.jdbc.values.types import Raw
 
 CONNECT_S: Final = 4
@@ -34,13 +34,13 @@ def findings(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[Finding]:
         tables = choose_tables(database, config, list_tables(database, config))
     except ConnectError as error:
         database.close()
-        right = refused_database(error, config)
+        right = database.dialect.rights.refused_database(error, config)
         if right is not None:
             yield _lacks(right)
         return
     try:
         denied = set()
-        for right in missing_rights(database, config, tables):
+        for right in database.dialect.rights.missing(database, config, tables):
             denied.add(right.table)
             yield _lacks(right)
         if config.mode in {"bulk", "log"} or config.query_text:

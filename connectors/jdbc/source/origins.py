@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import sqlalchemy as sa
-
 from connect.api import schema as s
 from connect.api.optional.origins import Kept, OriginColumn
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, describe, list_tables
-from connectors.jdbc.database.query import probe
 from connectors.jdbc.database.query_shape import describe_query
-from connectors.jdbc.dialects.postgres.result_types import result_columns
 from connectors.jdbc.follow.audit import loses_microseconds
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
@@ -22,17 +18,6 @@ from connectors.jdbc.values.types import UNSIGNED_FIX, ColumnPlan, Raw
 
 _LOG_FIELD: Final = "after."
 """Where the log's events hold a row."""
-_POSTGRES: Final = """
-SELECT a.attname, CASE WHEN t.typtype = 'd' THEN format_type(a.atttypid, a.atttypmod) || ' ('
-  || format_type(t.typbasetype, t.typtypmod) || ')' ELSE format_type(a.atttypid, a.atttypmod) END
-FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
-WHERE a.attrelid = to_regclass(:named) AND a.attnum > 0 AND NOT a.attisdropped
-"""
-_MYSQL: Final = (
-    "SELECT column_name, column_type FROM information_schema.columns "
-    "WHERE table_schema = coalesce(:schema, database()) AND table_name = :name"
-)
-_SQLITE: Final = "SELECT name, type FROM pragma_table_info(:name)"
 _TEXTS: Final = frozenset({
     "text", "character varying", "character", "varchar", "char", "bpchar", "citext", "name", "tinytext", "mediumtext",
     "longtext", "clob", "nvarchar", "nchar", "nclob", "varchar2", "nvarchar2", "ntext", "long", "",
@@ -46,7 +31,10 @@ def origin_columns(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[Ori
     try:
         if config.query_text:
             shape = describe_query(database, config)
-            yield from _of(config.topic_prefix, shape.columns, _types_of_query(database, config), config)
+            types = database.dialect.catalog.types_of_query(
+                database, config.query_text, "reading the types of the query"
+            )
+            yield from _of(config.topic_prefix, shape.columns, types, config)
             return
         for table in choose_tables(database, config, list_tables(database, config)):
             if deadline.expired:
@@ -104,29 +92,5 @@ def _bare(kind: str) -> str:
 
 
 def _types_of(database: Database, table: TableName) -> dict[str, str]:
-    doing = f"reading the types of table {table.full}"
-    match database.dialect_name:
-        case "postgresql":
-            asked = sa.text(_POSTGRES).bindparams(named=table.quoted)
-        case "mysql" | "mariadb":
-            asked = sa.text(_MYSQL).bindparams(schema=table.schema, name=table.name)
-        case "sqlite":
-            asked = sa.text(_SQLITE).bindparams(name=table.name)
-        case _:
-            with database.border.translated(doing):
-                found = database.inspector().get_columns(table.name, schema=table.schema)
-            return {str(column["name"]): str(column["type"]).lower() for column in found}
-    return {str(name): str(kind).lower() for name, kind in database.rows(asked, doing)}
-
-
-def _types_of_query(database: Database, config: JdbcSourceConfig) -> dict[str, str]:
-    """As PostgreSQL tells them of a result; other databases tell those of a table alone."""
-    if database.dialect_name != "postgresql":
-        return {}
-    doing = "reading the types of the query"
-    columns = database.look_at(probe(config.query_text), doing, result_columns)
-    asked = sa.text("SELECT format_type(:oid, :modifier)")
-    return {
-        column.name: str(database.scalar(asked.bindparams(oid=column.oid, modifier=column.modifier), doing))
-        for column in columns
-    }
+    found = database.dialect.catalog.types_of(database, table, f"reading the types of table {table.full}")
+    return {name: kind.lower() for name, kind in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connect.api import schema as s
-from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow.audit import blind_spots
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.types import ColumnPlan, Raw

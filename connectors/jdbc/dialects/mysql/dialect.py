@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.catalog import Catalog
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.plans import Plans
+    from connectors.jdbc.dialects.generic.rights import Rights
+    from connectors.jdbc.dialects.generic.server import Server
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
@@ -55,6 +59,34 @@ class MySql(Dialect):
         from connectors.jdbc.dialects.mysql.writing import MySqlWriting
 
         return MySqlWriting()
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Return what its catalog has."""
+        from connectors.jdbc.dialects.mysql.catalog import MySqlCatalog
+
+        return MySqlCatalog()
+
+    @cached_property
+    def plans(self) -> Plans:
+        """Return how it explains polls."""
+        from connectors.jdbc.dialects.mysql.plans import MySqlPlans
+
+        return MySqlPlans()
+
+    @cached_property
+    def server(self) -> Server:
+        """Return what a server says of itself."""
+        from connectors.jdbc.dialects.mysql.server import MySqlServer
+
+        return MySqlServer()
+
+    @cached_property
+    def rights(self) -> Rights:
+        """Return which rights its users need."""
+        from connectors.jdbc.dialects.mysql.rights import MySqlRights
+
+        return MySqlRights()
 
 
 class MariaDb(MySql):

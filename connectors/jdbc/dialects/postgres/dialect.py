@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.catalog import Catalog
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.plans import Plans
+    from connectors.jdbc.dialects.generic.rights import Rights
+    from connectors.jdbc.dialects.generic.server import Server
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
@@ -55,3 +59,31 @@ class Postgres(Dialect):
         from connectors.jdbc.dialects.postgres.writing import PostgresWriting
 
         return PostgresWriting()
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Return what its catalog has."""
+        from connectors.jdbc.dialects.postgres.catalog import PostgresCatalog
+
+        return PostgresCatalog()
+
+    @cached_property
+    def plans(self) -> Plans:
+        """Return how it explains polls."""
+        from connectors.jdbc.dialects.postgres.plans import PostgresPlans
+
+        return PostgresPlans()
+
+    @cached_property
+    def server(self) -> Server:
+        """Return what a server says of itself."""
+        from connectors.jdbc.dialects.postgres.server import PostgresServer
+
+        return PostgresServer()
+
+    @cached_property
+    def rights(self) -> Rights:
+        """Return which rights its users need."""
+        from connectors.jdbc.dialects.postgres.rights import PostgresRights
+
+        return PostgresRights()

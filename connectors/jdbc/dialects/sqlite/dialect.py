@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
+    from connectors.jdbc.dialects.generic.catalog import Catalog
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.plans import Plans
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
@@ -55,3 +57,17 @@ class Sqlite(Dialect):
         from connectors.jdbc.dialects.sqlite.writing import SqliteWriting
 
         return SqliteWriting()
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Return what its catalog has."""
+        from connectors.jdbc.dialects.sqlite.catalog import SqliteCatalog
+
+        return SqliteCatalog()
+
+    @cached_property
+    def plans(self) -> Plans:
+        """Return how it explains polls."""
+        from connectors.jdbc.dialects.sqlite.plans import SqlitePlans
+
+        return SqlitePlans()

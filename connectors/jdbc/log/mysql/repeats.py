@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.database.catalog import TableShape
+from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.log.mysql.row_order import RowOrder
 from connectors.jdbc.log.mysql.tables import row_order
 from connectors.jdbc.log.shared.repeated_rows import of_key, of_likes

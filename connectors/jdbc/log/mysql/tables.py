@@ -13,7 +13,8 @@ from sqlalchemy.dialects import mysql as m
 from connect.api import schema as s
 from connect.api.errors import RetriableError
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.database.catalog import TableShape, describe, type_rules
+from connectors.jdbc.database.catalog import describe, type_rules
+from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.log.binlog.charset import charset_of, decoding
 from connectors.jdbc.log.binlog.columns import Decode, decoder, driver_column, driver_columns
 from connectors.jdbc.log.binlog.metadata import column_type

@@ -1,0 +1,38 @@
+"""Holds one table as reading needs it: columns, key and indexes. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """One table as reading needs it.
+
+    `key`: columns that name one row, never null; empty when there are none. `row_id`: SQLite's hidden key, by the name
+    that no column hides. `indexes`: the columns of each index in order, the primary key's first. `has_xmin`: a table of
+    PostgreSQL, whose rows name the transaction that wrote them. `primary`: the primary key, of columns of any kind;
+    `unique`: the first index by name that can stand for it.
+    """
+
+    columns: tuple[ColumnPlan, ...]
+    not_null: frozenset[str]
+    key: tuple[str, ...] = ()
+    row_id: str | None = None
+    auto_increment: str | None = None
+    indexes: tuple[tuple[str, ...], ...] = ()
+    has_xmin: bool = False
+    primary: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
+
+    def find(self, name: str) -> ColumnPlan | None:
+        """Return a column by its name, exact or else without case."""
+        exact = (c for c in self.columns if c.name == name)
+        return next(exact, None) or next((c for c in self.columns if c.name.lower() == name.lower()), None)
+
+    def keyed_by(self, primary: tuple[str, ...]) -> TableShape:
+        """Return it with a primary key as the columns that name a row, where reading can go on behind their values."""
+        usable = {c.name for c in self.columns if c.raw in {Raw.INTEGER, Raw.TEXT} and c.projection is Projection.AS_IS}
+        return replace(self, key=primary if primary and set(primary) <= usable & self.not_null else ())

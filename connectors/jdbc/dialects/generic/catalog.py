@@ -1,0 +1,104 @@
+"""Tells what a database's catalog has, where databases differ in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.mysql import SET
+
+from connectors.jdbc.database.table_shape import TableShape
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, like
+from connectors.jdbc.values.types import ResultColumn
+
+if TYPE_CHECKING:
+    from connectors.jdbc.connection.connection import Database
+
+_SYSTEM_SCHEMAS = {
+    "information_schema",
+    "pg_catalog",
+    "pg_toast",
+    "mysql",
+    "performance_schema",
+    "sys",
+    "INFORMATION_SCHEMA",
+}
+# What JDBC drivers list under these names, these databases do not have, or have for themselves alone.
+NEVER_LISTED = frozenset({"SYSTEM TABLE", "SYSTEM VIEW", "GLOBAL TEMPORARY", "ALIAS", "SYNONYM"})
+
+
+class Catalog:
+    """Tells it of a database that is not known, as SQLAlchemy reflects it."""
+
+    further_types: frozenset[str] = frozenset()
+    """Kinds of tables that it lists stand here, beside those of every database."""
+    never_listed: frozenset[str] = frozenset()
+    """It is known to have no tables of these kinds that are the user's."""
+    has_schemas: bool = True
+    """True if tables are in schemas, by which statements can name them."""
+    size: str = ""
+    """This statement estimates the rows and bytes of a table; empty: there is none."""
+
+    def schemas(self, inspector: sa.Inspector, own: str | None, config: JdbcSourceConfig) -> Sequence[str | None]:
+        """Return the schemas whose tables are listed. `own`: that of the connection."""
+        del own
+        if config.schema_pattern == "":
+            return [inspector.default_schema_name]
+        names = [name for name in inspector.get_schema_names() if name not in _SYSTEM_SCHEMAS]
+        return names if config.schema_pattern is None else like(config.schema_pattern, names)
+
+    def named(self, inspector: sa.Inspector, schema: str | None, name: str) -> TableName:
+        """Return the full name of a table that is listed."""
+        return TableName(schema or inspector.default_schema_name, name)
+
+    def further_names(self, inspector: sa.Inspector, schema: str | None, kinds: AbstractSet[str]) -> list[str]:
+        """Return the tables of a schema that are of kinds in `further_types`."""
+        del inspector, schema, kinds
+        return []
+
+    def once_each(self, database: Database, chosen: list[TableName], config: JdbcSourceConfig) -> list[TableName]:
+        """Return the tables without those whose rows come with another one's."""
+        del database, config
+        return chosen
+
+    def columns(self, database: Database, inspector: sa.Inspector, table: TableName) -> Sequence[Any]:
+        """Return a table's columns as SQLAlchemy reflects them, with their names and types as they are."""
+        del database
+        return inspector.get_columns(table.name, schema=table.schema)
+
+    def plain(self, name: str) -> str:
+        """Return a reflected name as it is."""
+        return name
+
+    def geometries(self, database: Database, table: TableName) -> frozenset[str]:
+        """Return the columns that SQLAlchemy cannot reflect and that come as bytes."""
+        del database, table
+        return frozenset()
+
+    def completed(
+        self, database: Database, table: TableName, shape: TableShape, columns: Sequence[Mapping[str, Any]]
+    ) -> TableShape:
+        """Return a table's shape with its key, and with what the database alone tells. `columns`: as reflected."""
+        del database, table
+        # Their order is another one than that of the texts they are compared with.
+        listed = frozenset(str(c["name"]) for c in columns if isinstance(c["type"], (sa.Enum, SET)))
+        return shape.keyed_by(() if listed & set(shape.primary) else shape.primary)
+
+    def query_columns(self, database: Database, query: str, doing: str) -> Mapping[str, ResultColumn]:
+        """Return what the database tells of a query's columns, whatever rows there are."""
+        del database, query, doing
+        return {}
+
+    def types_of(self, database: Database, table: TableName, doing: str) -> Mapping[str, str]:
+        """Return the types of a table's columns as the database names them."""
+        with database.border.translated(doing):
+            found = database.inspector().get_columns(table.name, schema=table.schema)
+        return {str(column["name"]): str(column["type"]) for column in found}
+
+    def types_of_query(self, database: Database, query: str, doing: str) -> Mapping[str, str]:
+        """Return the types of a query's columns as the database names them, where it tells those of a result."""
+        del database, query, doing
+        return {}

@@ -1,0 +1,24 @@
+"""Tells how SQLite would read the rows of a poll."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from connectors.jdbc.dialects.generic.plans import DOING, KnownPlans, explained
+
+if TYPE_CHECKING:
+    from connectors.jdbc.connection.connection import Database
+
+
+class SqlitePlans(KnownPlans):
+    """Tells it of SQLite."""
+
+    moment = sa.literal_column("'1970-01-02'")
+
+    def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
+        """Ask the server."""
+        rows = database.rows(explained(database, "EXPLAIN QUERY PLAN ", poll), DOING)
+        # Source: sqlite.org/eqp.html: "SCAN t" reads all, "SCAN t USING INDEX i" and "SEARCH t …" go by an index.
+        return any(str(row[-1]).startswith("SCAN ") and " USING " not in str(row[-1]) for row in rows)
