@@ -30,7 +30,6 @@ class Database:
         """
         url = url_of(config, connect_timeout_s=connect_timeout_s)
         self.dialect = dialect_of(config.connection_url)
-        self.dialect_name = self.dialect.name
         connecting = self.dialect.connecting
         self.schema_of_connection = connecting.schema_of(url)
         # Statements that prepare each session.

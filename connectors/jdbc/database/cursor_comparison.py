@@ -120,20 +120,6 @@ def form_of_sqlite(sample: Any, column: str, zone: ZoneInfo) -> TimestampForm:
     return IsoText(match[1] or "", suffix, len(sample) - len(suffix), _UTC if suffix else zone)
 
 
-def clock_of(dialect: str) -> sa.ColumnElement[Any]:
-    """A database's clock: an instant with its zone, or in UTC."""
-    match dialect:
-        case "sqlite":
-            return sa.func.strftime("%Y-%m-%dT%H:%M:%fZ", "now")
-        case "mssql":
-            # Its CURRENT_TIMESTAMP is the server's wall clock.
-            return sa.func.sysutcdatetime()
-        case "oracle":
-            # Drivers give CURRENT_TIMESTAMP without its zone, which is the session's.
-            return sa.func.sys_extract_utc(sa.literal_column("SYSTIMESTAMP"))
-    return sa.func.current_timestamp()
-
-
 def now_us_of(value: Any) -> int:
     """The database's own CURRENT_TIMESTAMP in microseconds, cut to milliseconds; a value without a zone is UTC."""
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value

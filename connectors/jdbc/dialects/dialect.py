@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.cursors import Cursors
+    from connectors.jdbc.dialects.generic.log import LogSupport
     from connectors.jdbc.dialects.generic.plans import Plans
     from connectors.jdbc.dialects.generic.rights import Rights
     from connectors.jdbc.dialects.generic.server import Server
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.settled import Settled
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
     from connectors.jdbc.dialects.generic.writing import Writing
@@ -92,3 +95,22 @@ class Dialect:
         from connectors.jdbc.dialects.generic.rights import Rights
 
         return Rights()
+
+    @cached_property
+    def settled(self) -> Settled:
+        """Return up to when its work is settled."""
+        from connectors.jdbc.dialects.generic.settled import Settled
+
+        return Settled()
+
+    @cached_property
+    def cursors(self) -> Cursors:
+        """Return how its rows are followed."""
+        from connectors.jdbc.dialects.generic.cursors import Cursors
+
+        return Cursors()
+
+    @cached_property
+    def log(self) -> LogSupport | None:
+        """Return how its log is read; None: mode=log is not for it."""
+        return None

@@ -73,7 +73,7 @@ class SafeMark:
         """NotSplit: the table's order has no such place; ConnectError: a column is missing."""
         self._config = config
         self._assembly = assembly
-        _check_order(assembly, config, assembly.dialect)
+        _check_order(assembly, config)
         self._mark = self._of_ids() if config.mode == "incrementing" else self._of_timestamps
 
     def look(self, database: Database) -> Offset | None:
@@ -157,10 +157,11 @@ def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
     return cuts_of(keys, parts)
 
 
-def _check_order(assembly: Assembly, config: JdbcSourceConfig, dialect: str) -> None:
+def _check_order(assembly: Assembly, config: JdbcSourceConfig) -> None:
     if config.mode == "incrementing":
         return
-    if dialect == "sqlite" or any(c.raw not in {Raw.INSTANT, Raw.WALL_CLOCK} for c in assembly.timestamp_columns()):
+    are_times = all(c.raw in {Raw.INSTANT, Raw.WALL_CLOCK} for c in assembly.timestamp_columns())
+    if not (assembly.dialect.cursors.has_times and are_times):
         raise NotSplit("its timestamps are text, numbers or dates")
     if config.timestamp_initial == -1:
         raise NotSplit("timestamp.initial=-1 begins now")

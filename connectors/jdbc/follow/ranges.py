@@ -48,7 +48,7 @@ def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, sto
         label=f"{base.plan.label}, {split.label}",
         partition=offsets.range_partition(split.table, split.place),
         mode=_mode(assembly, config, split.mark, stored),
-        paged=assembly.dialect == "sqlite" and has_index(assembly.shape, names),
+        paged=assembly.dialect.cursors.holds_writers and has_index(assembly.shape, names),
         bound=None,
         guard=Always([*before_mark(assembly, config, split.mark), *_within(assembly, config, split)]),
         blind_spots=(),

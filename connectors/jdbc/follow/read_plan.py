@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database import catalog
-from connectors.jdbc.database.cursor_comparison import DateTimes, TimestampForm, clock_of, form_of_sqlite, now_us_of
+from connectors.jdbc.database.cursor_comparison import TimestampForm, now_us_of
 from connectors.jdbc.database.explain import reads_all
 from connectors.jdbc.database.query import Source, every_column, first_value, query_source, table_source
 from connectors.jdbc.database.query_shape import describe_query
@@ -35,8 +35,7 @@ from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.follow.reading import Described, ReadingPlan, TimestampBound
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
-from connectors.jdbc.settled.id_order import out_of_order
-from connectors.jdbc.settled.settled_time import Horizon, horizon
+from connectors.jdbc.settled.settled_time import Horizon
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.types import ColumnPlan, Raw
 from connectors.jdbc.values.zone import day_begin_us, unrepeated_us, zone
@@ -56,7 +55,9 @@ def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, s
 
 def assembled(database: Database, table: TableName, config: JdbcSourceConfig) -> Assembly:
     """A table's shape and what is read of it."""
-    named = table if config.table_names_qualify and database.dialect_name != "sqlite" else TableName(None, table.name)
+    named = (
+        table if config.table_names_qualify and database.dialect.catalog.has_schemas else TableName(None, table.name)
+    )
     described = _described(database, table, every_column(named, quote=config.quotes_identifiers))
     shape = catalog.describe(database, table, config)
     extra = tuple(name for name in (shape.row_id, "xmin" if shape.has_xmin else None) if name is not None)
@@ -103,18 +104,17 @@ class Assembly:
         self._described = described
         self._config = config
         self.table = table
-        self.dialect = database.dialect_name
+        self.dialect = database.dialect
         self.shape = shape
         self.source = source
         self._zone = zone(config.db_timezone)
         self._label = QUERY if table is None else f"table {table.full}"
         self._order: tuple[str, ...] = ()
-        # SQLite has one writer at a time: ids are in the order of commits.
-        by_order = config.mode == "bulk" or (database.dialect_name == "sqlite" and config.mode == "incrementing")
+        by_order = config.mode == "bulk" or (self.dialect.cursors.orders_commits and config.mode == "incrementing")
         safe = config.offset_mode == "safe" and not by_order
         self.horizon: Horizon | None = None
         if safe:
-            self.horizon = horizon(database.dialect_name, config.settle_time_ms, config.safe_horizon_max_ms)
+            self.horizon = self.dialect.settled.horizon(config.settle_time_ms, config.safe_horizon_max_ms)
         self._by_snapshots = safe and shape.has_xmin and not config.delay_ms and not config.query_suffix
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
@@ -122,9 +122,8 @@ class Assembly:
         config, shape = self._config, self.shape
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)
-        # Only SQLite keeps writers out while a statement is being read.
         paged = (
-            self._database.dialect_name == "sqlite"
+            self.dialect.cursors.holds_writers
             and self.table is not None
             and not config.query_suffix
             and has_index(shape, self._order)
@@ -158,7 +157,7 @@ class Assembly:
     def _blind_spots(self, mode: Mode, *, is_first: bool) -> tuple[BlindSpot, ...]:
         config, scans, disorder, least = self._config, None, None, None
         if config.mode == "incrementing" and self.table is not None:
-            disorder = out_of_order(self._database, self.table, self._order[0])
+            disorder = self.dialect.settled.out_of_order(self._database, self.table, self._order[0])
             least = self._least_id(mode.order[0]) if is_first else None
         if config.mode != "bulk":
             names = [c.name for c in self.timestamp_columns()] if "timestamp" in config.mode else self._order
@@ -183,7 +182,7 @@ class Assembly:
         return None if value is None else int(value)
 
     def _server_offset_s(self) -> int | None:
-        asked = self._database.dialect.server.offset_s
+        asked = self.dialect.server.offset_s
         if not asked or self._config.mode == "bulk" or not wall_clocks(self.shape, self._order):
             return None
         value = self._database.scalar(sa.text(asked), "asking for the server's time zone")
@@ -325,10 +324,10 @@ class Assembly:
         instants = columns[0].raw is Raw.INSTANT
 
         def form(database: Database) -> TimestampForm:
-            if database.dialect_name != "sqlite":
-                return DateTimes(None if instants else self._zone)
-            sample = database.scalar(first_value(self.source, expression), f"looking at {self._label}")
-            return form_of_sqlite(sample, columns[0].name, self._zone)
+            def sample() -> Any:
+                return database.scalar(first_value(self.source, expression), f"looking at {self._label}")
+
+            return self.dialect.cursors.form(sample, columns[0].name, self._zone, are_instants=instants)
 
         delay_us, observe = self._config.delay_ms * 1000, self.horizon
 
@@ -357,4 +356,4 @@ class Assembly:
 
 def now_us(database: Database) -> int:
     """The database's clock in microseconds, cut to milliseconds as Confluent's upper bound is."""
-    return now_us_of(database.scalar(sa.select(clock_of(database.dialect_name)), "asking for the time"))
+    return now_us_of(database.scalar(sa.select(database.dialect.cursors.clock), "asking for the time"))

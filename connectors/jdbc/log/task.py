@@ -8,25 +8,21 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from connect.api.connector import SourceContext
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
-from connectors.jdbc.dialects.known import family
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.follow.left_aside import left_aside
+from connectors.jdbc.log.shared.log_reader import LogReader
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import from_text, no_table
 from connectors.jdbc.settled.progress import Progress
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
-if TYPE_CHECKING:
-    from connectors.jdbc.log.mysql.reader import MySqlLog
-    from connectors.jdbc.log.postgres.reader import PostgresLog
-
-OpensLog = Callable[[LogSession, Stored], "PostgresLog | MySqlLog"]
+OpensLog = Callable[[LogSession, Stored], LogReader]
 _log = logging.getLogger(__name__)
 _LOG = "log"
 _READY = 4
@@ -42,7 +38,7 @@ class JdbcLogTask:
     def __init__(self, config: JdbcTaskConfig, log: OpensLog | None = None) -> None:
         """Connects to nothing. `log`: another form of the records than the one of mode=log."""
         self._config = config
-        self._log = log or _log_of
+        self._log = log or _log_of(config)
         self._ctx: SourceContext | None = None
         self._stopping = threading.Event()
         self._reading: _Reading | None = None
@@ -122,21 +118,16 @@ def _commit_s(position: SourcePosition | None) -> float | None:
     return min(at_s, time.time())
 
 
-def _log_of(session: LogSession, stored: Stored) -> PostgresLog | MySqlLog:
-    # Each needs the driver of its own database alone.
-    if family(session.config.connection_url) == "postgresql":
-        from connectors.jdbc.log.postgres.reader import PostgresLog
-
-        return PostgresLog(session, stored)
-    from connectors.jdbc.log.mysql.reader import MySqlLog
-
-    return MySqlLog(session, stored)
+def _log_of(config: JdbcTaskConfig) -> OpensLog:
+    log = dialect_of(config.connection_url).log
+    assert log is not None  # as the settings were checked
+    return log.reader
 
 
 class _Reading:
     """The reading thread and what it has ready."""
 
-    def __init__(self, log: PostgresLog | MySqlLog, stopping: threading.Event) -> None:
+    def __init__(self, log: LogReader, stopping: threading.Event) -> None:
         self.log = log
         self._stopping = stopping
         self._ready: queue.Queue[Batch | BadRows | BaseException] = queue.Queue(_READY)

@@ -15,7 +15,7 @@ from pydantic import AfterValidator
 from connect.api.allowed import OneOf
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Long, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
-from connectors.jdbc.dialects.known import family
+from connectors.jdbc.dialects.known import dialect_of, dialects, family
 
 if TYPE_CHECKING:
     from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -106,8 +106,10 @@ def log_problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
     """What must hold between settings when mode=log."""
     if not config.topic_prefix:
         yield ConfigProblem("topic.prefix", "mode=log needs topic.prefix: it names topics, offsets and schemas.")
-    if family(config.connection_url) not in {"postgresql", "mariadb", "mysql", ""}:
-        yield ConfigProblem("mode", "mode=log reads PostgreSQL, MariaDB and MySQL: use another mode for this database.")
+    if family(config.connection_url) and dialect_of(config.connection_url).log is None:
+        *others, last = [dialect.title for dialect in dialects() if dialect.log is not None]
+        text = f"mode=log reads {', '.join(others)} and {last}: use another mode for this database."
+        yield ConfigProblem("mode", text)
     if config.key_fields:
         yield ConfigProblem(
             "key.fields",

@@ -25,7 +25,6 @@ from connectors.jdbc.follow.reading import ColumnsChangedError, Connections, Rea
 from connectors.jdbc.follow.splits import TableSplit, cut, divided, table_size
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.settled.id_order import out_of_order
 from connectors.jdbc.source.check import unmatched
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
@@ -126,7 +125,7 @@ def _unordered(database: Database, assembly: Assembly, config: JdbcSourceConfig)
     if config.mode != "incrementing" or assembly.table is None:
         return []
     column = assembly.shape.columns[assembly.ids().places[0]].name
-    why = out_of_order(database, assembly.table, column)
+    why = assembly.dialect.settled.out_of_order(database, assembly.table, column)
     return [] if why is None else [f"Table {assembly.table.full}: ids do not come in order, so no mark is safe: {why}"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
@@ -13,12 +13,9 @@ from connectors.jdbc.database.catalog import choose_tables, describe, list_table
 from connectors.jdbc.database.query import select, table_source
 from connectors.jdbc.database.query_shape import describe_query
 from connectors.jdbc.database.table_shape import TableShape
+from connectors.jdbc.dialects.generic.cursors import Cursors
+from connectors.jdbc.dialects.generic.log import LogSupport
 from connectors.jdbc.follow.cursors import incrementing_name, timestamp_names
-from connectors.jdbc.log.mysql import reader as mysql_reader
-from connectors.jdbc.log.mysql import repeats
-from connectors.jdbc.log.mysql.history import metadata_note, metadata_of
-from connectors.jdbc.log.postgres import slot as pg_slot
-from connectors.jdbc.log.postgres.unlogged import without_log
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableFilter, TableName, likely_tables, same_topic
 from connectors.jdbc.values.types import ColumnPlan, Raw
@@ -62,7 +59,7 @@ def _query_problems(database: Database, config: JdbcSourceConfig) -> Iterator[Co
         text = error.message if config.query else "The database refuses the query."
         yield ConfigProblem(key, f"{text} Mend the query; it must be one SELECT with a name for every column.")
         return
-    yield from _cursor_problems(None, shape, config, database.dialect_name)
+    yield from _cursor_problems(None, shape, config, database.dialect.cursors)
 
 
 def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) -> Iterator[ConfigProblem]:
@@ -76,8 +73,9 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
     chosen = choose_tables(database, config, present)
     yield from unmatched(config, database.border.database, present, chosen, notes)
     yield from topic_problems(chosen, config)
-    if config.mode == "log":
-        chosen, problems = _logged(database, chosen, notes)
+    log = database.dialect.log if config.mode == "log" else None
+    if log is not None:
+        chosen, problems = _logged(log.without_log(database, chosen), chosen, notes)
         yield from problems
     rights = database.dialect.rights
     refused: dict[TableName, str] = {}
@@ -91,10 +89,11 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
             grants = " ".join(right.statement for right in rights.missing(database, config, [table]) if right.table)
             refused[table] = f"{error.message} {grants or error.fix or 'Grant SELECT on it.'}"
         else:
-            yield from _cursor_problems(table, shape, config, database.dialect_name)
-    if config.mode == "log":
-        yield from _log_problems(database, config, list(shapes), notes)
-        notes += repeats.notes(database, config, shapes)
+            yield from _cursor_problems(table, shape, config, database.dialect.cursors)
+    if log is not None:
+        yield from log.problems(database, config, list(shapes))
+        notes += filter(None, [log.note(database)])
+        notes += _repeats(log, database, config, shapes)
     if len(refused) == len(chosen):
         yield from (ConfigProblem("table.whitelist", text) for text in refused.values())
         return
@@ -127,10 +126,9 @@ def unmatched(
 
 
 def _logged(
-    database: Database, chosen: Sequence[TableName], notes: list[str]
+    aside: Mapping[TableName, str], chosen: Sequence[TableName], notes: list[str]
 ) -> tuple[list[TableName], list[ConfigProblem]]:
     """The tables that the log tells of; the others are left aside, and problems where none remains."""
-    aside = without_log(database, chosen) if database.dialect_name == "postgresql" else {}
     texts = [f"Table {table.full} cannot be followed by the log. {why}" for table, why in aside.items()]
     if aside and len(aside) == len(chosen):
         return [], [ConfigProblem("table.whitelist", text) for text in texts]
@@ -138,15 +136,13 @@ def _logged(
     return [table for table in chosen if table not in aside], []
 
 
-def _log_problems(
-    database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName], notes: list[str]
-) -> Iterator[ConfigProblem]:
-    if database.dialect_name == "postgresql":
-        yield from pg_slot.problems(database, config, chosen)
-        return
-    yield from mysql_reader.problems(database)
-    if note := metadata_note(metadata_of(database)):
-        notes.append(note)
+def _repeats(
+    log: LogSupport, database: Database, config: JdbcSourceConfig, shapes: Mapping[TableName, TableShape]
+) -> Iterator[str]:
+    if config.snapshot_mode not in {"no_data", "never"}:
+        for table, shape in shapes.items():
+            if note := log.repeats(database, table, shape, config.max_batch_size):
+                yield note
 
 
 def _readable(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
@@ -158,14 +154,13 @@ def _readable(database: Database, table: TableName, config: JdbcSourceConfig) ->
 
 
 def _cursor_problems(
-    table: TableName | None, shape: TableShape, config: JdbcSourceConfig, dialect: str
+    table: TableName | None, shape: TableShape, config: JdbcSourceConfig, cursors: Cursors
 ) -> Iterator[ConfigProblem]:
     label = "The query" if table is None else f"Table {table.full}"
     if "incrementing" in config.mode:
         yield from _incrementing_problems(label, table, shape, config)
     if "timestamp" in config.mode:
-        # SQLite alone has no type of its own for them.
-        kinds = _TIMESTAMP_KINDS | ({Raw.TEXT, Raw.INTEGER} if dialect == "sqlite" else set())
+        kinds = _TIMESTAMP_KINDS | cursors.further_timestamps
         yield from _timestamp_problems(label, table, shape, config, kinds)
 
 

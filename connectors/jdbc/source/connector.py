@@ -24,7 +24,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.database.load import load
-from connectors.jdbc.dialects.known import family
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import parts_to_text, share_out, to_text
 from connectors.jdbc.source.bulk import BulkPlanning, JdbcBulkReader
@@ -45,6 +45,7 @@ class JdbcSourceConnector:
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSourceConfig)
         self._config = config
+        self._dialect = dialect_of(config.connection_url)
 
     def check(self, deadline: Deadline) -> Sequence[str]:
         """Connect; see that tables, columns, rights and types are as the settings need them."""
@@ -115,9 +116,9 @@ class JdbcSourceConnector:
 
     @property
     def connections_per_reader(self) -> int:
-        """One; PostgreSQL's rows come on another one than that on which the catalog is asked."""
-        is_postgres = family(self._config.connection_url) == "postgresql"
-        return 2 if is_postgres and (self._config.mode == "log" or self._config.reader == "auto") else 1
+        """One; where rows come quickly they may come on another one than that on which the catalog is asked."""
+        is_quick = self._config.mode == "log" or self._config.reader == "auto"
+        return self._dialect.connecting.quick_connections if is_quick else 1
 
     def bulk_reader(self) -> BulkReader:
         """Reads those ranges."""
@@ -135,18 +136,14 @@ class JdbcSourceConnector:
 
     @property
     def kept_at_source(self) -> str | None:
-        """PostgreSQL keeps a slot for who reads its log."""
-        if self._config.mode != "log" or family(self._config.connection_url) != "postgresql":
-            return None
-        return f"replication slot {self._config.slot_name}"
+        """What the server keeps for who reads its log."""
+        log = self._dialect.log
+        return log.kept(self._config) if log is not None and self._config.mode == "log" else None
 
     def clean_up(self, deadline: Deadline) -> str | None:
         """Drop the slot, as slot.drop.on.delete says; other modes and databases keep nothing."""
-        if self.kept_at_source is None:
-            return None
-        from connectors.jdbc.log.postgres.cleanup import clean_up  # as above
-
-        return clean_up(self._config, deadline)
+        log = self._dialect.log
+        return log.clean_up(self._config, deadline) if log is not None and self._config.mode == "log" else None
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
         """Rights that lack, with their GRANTs, and rows that the cursor does not see."""

@@ -18,7 +18,8 @@ from connect.lib.deadline import Deadline
 from connect.tools.services.mariadb import MariaDbService
 from connect.tools.services.postgres import PostgresService
 from connect.tools.services.sql import SqlEndpoint
-from connectors.jdbc.settled import settled_time as horizon
+from connectors.jdbc.dialects.mysql import settled as mysql_settled
+from connectors.jdbc.dialects.postgres import settled as postgres_settled
 from connectors.jdbc.source.task import JdbcSourceTask
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
@@ -66,7 +67,8 @@ def _read(task: JdbcSourceTask, store: OffsetStore, wanted: set[int], came: list
 
 @pytest.mark.parametrize("mode", ["incrementing", "timestamp+incrementing"])
 def test_rows_that_a_delayed_replica_gets_out_of_order_come(mode: str, unique: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(horizon, "_REPLICA_US", 2_000_000)
+    for settled in (mysql_settled, postgres_settled):
+        monkeypatch.setattr(settled, "REPLICA_US", 2_000_000)
     settings = BOTH | {"mode": mode, "timestamp__granularity": "micros_long", "settle__time__ms": 1000}
     if mode == "incrementing":
         del settings["timestamp__column__name"]
@@ -87,7 +89,8 @@ def test_rows_that_a_delayed_replica_gets_out_of_order_come(mode: str, unique: s
 def test_rows_wait_while_replication_stands_and_come_when_the_replica_takes_over(
     unique: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr(horizon, "_REPLICA_US", 0)
+    for settled in (mysql_settled, postgres_settled):
+        monkeypatch.setattr(settled, "REPLICA_US", 0)
     with _replicated(unique, delay_s=0) as (first, second, primary):
         store, came = OffsetStore(), []
         task = second.opened(store, **BOTH, timestamp__granularity="micros_long", settle__time__ms=1000)
@@ -118,7 +121,8 @@ def test_rows_wait_while_replication_stands_and_come_when_the_replica_takes_over
 def test_a_row_of_a_transaction_that_is_long_open_on_the_primary_comes_from_the_standby(
     mode: str, unique: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(horizon, "_REPLICA_US", 0)
+    for settled in (mysql_settled, postgres_settled):
+        monkeypatch.setattr(settled, "REPLICA_US", 0)
     settings = BOTH | {"mode": mode, "timestamp__granularity": "micros_long"}
     if mode == "incrementing":
         del settings["timestamp__column__name"]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from connect.api.errors import ConnectError
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.settled.settled_time import Observation
 from connectors.jdbc.values.zone import EPOCH, zone
 
@@ -28,7 +29,7 @@ class Answers:
     """A database that gives prepared answers."""
 
     is_mariadb = True
-    dialect_name = "mariadb"
+    dialect = dialect_named("mariadb")
 
     def __init__(self, *answers: Any) -> None:
         self._answers = list(answers)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from connectors.jdbc.log.mysql.repeats import of_key, of_order
+from connectors.jdbc.log.mysql.repeats import of_order
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
+from connectors.jdbc.log.shared.repeated_rows import of_key
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.types import Raw
 

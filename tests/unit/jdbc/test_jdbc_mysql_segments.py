@@ -19,6 +19,7 @@ from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, Seen
 from connectors.jdbc.log.binlog.values import LoggedColumn
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.flavour import MARIADB
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder, texts
 from connectors.jdbc.log.mysql.segments import SegmentFilter
 from connectors.jdbc.log.mysql.snapshot import fence_of, snapshot_pages
@@ -70,7 +71,7 @@ def _transaction(number: int, changes: list[tuple[int | None, int | None]]) -> l
 
 def _told(position: BinlogPosition, table: BinlogTable, *transactions: list[Event]) -> list[tuple[object, ...]]:
     events = BinlogEvents(
-        CONFIG, "mariadb", position, tables={NAME: table}, plan=lambda _: table, chosen=lambda _: True,
+        CONFIG, MARIADB, position, tables={NAME: table}, plan=lambda _: table, chosen=lambda _: True,
         history=Known(), shown=SegmentFilter(Answers()).shown,  # type: ignore[arg-type]  # numbers need no answer of it
     )  # fmt: skip
     for event in (event for transaction in transactions for event in transaction):

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
 
 from connect.api import schema as s
-from connectors.jdbc.database.cursor_comparison import clock_of
 from connectors.jdbc.database.query import Edge, Source, first_value, probe, query_source, select, table_source
+from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.follow.late_commits import NOTHING
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
@@ -124,7 +124,7 @@ def test_databases_on_the_generic_path_get_sql_of_their_own(name, dialect, table
     assert f"FROM {table} WHERE " in followed
     assert "1 = 0" in followed
     assert "ORDER BY " in followed
-    assert sql(sa.select(clock_of(name)), dialect) == clock
+    assert sql(sa.select(dialect_named(name).cursors.clock), dialect) == clock
     assert nothing in sql(select(source, limit=0), dialect)
     assert "(SELECT a FROM b) " in sql(probe("SELECT a FROM b"), dialect)
     assert " AS x" not in sql(probe("SELECT a FROM b"), oracle.dialect())

@@ -11,10 +11,12 @@ import pytest
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError
+from connectors.jdbc.dialects.mysql.settled import MariaDbHorizon
+from connectors.jdbc.dialects.postgres.settled import PostgresHorizon
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.late_commits import HeldIds, IdMarks, TimestampMarks
 from connectors.jdbc.follow.modes import Begin
-from connectors.jdbc.settled.settled_time import MariaDbHorizon, Observation, PostgresHorizon
+from connectors.jdbc.settled.settled_time import Observation
 from tests.unit.jdbc.jdbc_answers import HOUR_US, SECOND_US, START, Answers, at, seen, us
 
 

@@ -12,9 +12,9 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.dialects.sqlite import writers as sqlite_writers
+from connectors.jdbc.dialects.sqlite.settled import SqliteHorizon
 from connectors.jdbc.dialects.sqlite.writers import is_writing
 from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.settled.settled_time import SqliteHorizon
 
 HOUR_US = 3_600_000_000
 

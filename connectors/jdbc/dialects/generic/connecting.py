@@ -18,6 +18,8 @@ class Connecting:
     """This statement asks nothing but for an answer."""
     extras: Mapping[str, str] = {}
     """The extra of this product that has a driver stands behind its name. They take `connect_timeout` in seconds."""
+    quick_connections: int = 1
+    """A reader holds so many connections where it reads quickly."""
     arguments: Mapping[str, Any] = {}
     """Each connection of the driver gets these arguments."""
 

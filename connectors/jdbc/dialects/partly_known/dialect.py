@@ -9,6 +9,7 @@ from connectors.jdbc.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.cursors import Cursors
     from connectors.jdbc.dialects.generic.sessions import Sessions
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
@@ -26,6 +27,13 @@ class Oracle(Dialect):
         from connectors.jdbc.dialects.partly_known.oracle import OracleConnecting
 
         return OracleConnecting()
+
+    @cached_property
+    def cursors(self) -> Cursors:
+        """Return how its rows are followed."""
+        from connectors.jdbc.dialects.partly_known.oracle import OracleCursors
+
+        return OracleCursors()
 
 
 class MsSql(Dialect):
@@ -54,6 +62,13 @@ class MsSql(Dialect):
         from connectors.jdbc.dialects.partly_known.mssql import MsSqlTypes
 
         return MsSqlTypes()
+
+    @cached_property
+    def cursors(self) -> Cursors:
+        """Return how its rows are followed."""
+        from connectors.jdbc.dialects.partly_known.mssql import MsSqlCursors
+
+        return MsSqlCursors()
 
 
 class DuckDb(Dialect):

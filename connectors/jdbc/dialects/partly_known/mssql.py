@@ -1,11 +1,25 @@
-"""Tells what SQL Server's column types hold. Pure."""
+"""Tells what is particular to SQL Server."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import sqlalchemy as sa
+
+from connectors.jdbc.dialects.generic.cursors import Cursors
 from connectors.jdbc.dialects.generic.types import ColumnTypes
 
 
 class MsSqlTypes(ColumnTypes):
-    """Tells it of SQL Server."""
+    """Tells what column types of SQL Server hold."""
 
     has_unsigned_tinyints = True
+
+
+class MsSqlCursors(Cursors):
+    """Tells how rows of SQL Server are followed."""
+
+    @property
+    def clock(self) -> sa.ColumnElement[Any]:
+        """Return the database's clock: its CURRENT_TIMESTAMP is the server's wall clock."""
+        return sa.func.sysutcdatetime()

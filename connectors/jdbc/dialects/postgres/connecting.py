@@ -20,6 +20,7 @@ _PSYCOPG = "postgresql+psycopg"
 class PostgresConnecting(Connecting):
     """Connects to PostgreSQL."""
 
+    quick_connections = 2
     extras = {_PSYCOPG: "jdbc-postgres"}  # noqa: RUF012 - of the class
 
     def without_own_secrets(self, url: sa.URL, allowed: AllowedPaths) -> sa.URL:

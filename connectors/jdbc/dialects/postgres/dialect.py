@@ -10,10 +10,12 @@ from connectors.jdbc.dialects.dialect import Dialect
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.log import LogSupport
     from connectors.jdbc.dialects.generic.plans import Plans
     from connectors.jdbc.dialects.generic.rights import Rights
     from connectors.jdbc.dialects.generic.server import Server
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.settled import Settled
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
     from connectors.jdbc.dialects.generic.writing import Writing
@@ -87,3 +89,17 @@ class Postgres(Dialect):
         from connectors.jdbc.dialects.postgres.rights import PostgresRights
 
         return PostgresRights()
+
+    @cached_property
+    def settled(self) -> Settled:
+        """Return up to when its work is settled."""
+        from connectors.jdbc.dialects.postgres.settled import PostgresSettled
+
+        return PostgresSettled()
+
+    @cached_property
+    def log(self) -> LogSupport | None:
+        """Return how its log is read."""
+        from connectors.jdbc.dialects.postgres.log import PostgresLogSupport
+
+        return PostgresLogSupport()

@@ -10,8 +10,10 @@ from connectors.jdbc.dialects.dialect import Dialect
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
     from connectors.jdbc.dialects.generic.connecting import Connecting
+    from connectors.jdbc.dialects.generic.cursors import Cursors
     from connectors.jdbc.dialects.generic.plans import Plans
     from connectors.jdbc.dialects.generic.sessions import Sessions
+    from connectors.jdbc.dialects.generic.settled import Settled
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
     from connectors.jdbc.dialects.generic.writing import Writing
@@ -71,3 +73,17 @@ class Sqlite(Dialect):
         from connectors.jdbc.dialects.sqlite.plans import SqlitePlans
 
         return SqlitePlans()
+
+    @cached_property
+    def settled(self) -> Settled:
+        """Return up to when its work is settled."""
+        from connectors.jdbc.dialects.sqlite.settled import SqliteSettled
+
+        return SqliteSettled()
+
+    @cached_property
+    def cursors(self) -> Cursors:
+        """Return how its rows are followed."""
+        from connectors.jdbc.dialects.sqlite.cursors import SqliteCursors
+
+        return SqliteCursors()

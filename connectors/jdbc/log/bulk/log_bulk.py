@@ -20,7 +20,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.database.query import table_source
-from connectors.jdbc.dialects.known import family
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.follow.first_read import key_span
 from connectors.jdbc.follow.splits import TableSize, TableSplit, cut, divided, table_size
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, KeyRange, other_order
@@ -106,14 +106,9 @@ class LoggedServer(Protocol):
 
 def server_of(config: JdbcSourceConfig) -> LoggedServer:
     """Return the server of a configuration. Connect to nothing."""
-    # Each needs the driver of its own database alone.
-    if family(config.connection_url) == "postgresql":
-        from connectors.jdbc.log.bulk.postgres import PostgresBulk
-
-        return PostgresBulk(config)
-    from connectors.jdbc.log.bulk.mysql import MySqlBulk
-
-    return MySqlBulk(config)
+    log = dialect_of(config.connection_url).log
+    assert log is not None  # as the settings were checked
+    return log.bulk(config)
 
 
 def behind(position: SourcePosition, *, is_place: bool) -> SourcePosition:

@@ -15,6 +15,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Seen, read_binlog_offset
 from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.flavour import Flavour, flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_of
 from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.snapshot import begin_snapshot, counted, planned_pages
@@ -103,7 +104,7 @@ class MySqlBulk:
         self.counted = counted(self.database, self._config, planned, last, keys)
         here = replace(here, snapshot_done=(), snapshot_table=table.full, snapshot_key=last, fences=fences)
         events = BinlogEvents(
-            self._config, self._connector, here, tables={table: planned}, plan=self._planned, chosen=lambda _: True
+            self._config, self._flavour, here, tables={table: planned}, plan=self._planned, chosen=lambda _: True
         )
         ms = time.time_ns() // 1_000_000
         for page in planned_pages(self.database, self._config, planned, last, keys):
@@ -130,11 +131,11 @@ class MySqlBulk:
         self.database.close()
 
     @property
-    def _connector(self) -> str:
-        return "mariadb" if self.database.is_mariadb else "mysql"
+    def _flavour(self) -> Flavour:
+        return flavour_of(self.database)
 
     def _planned(self, table: TableName) -> BinlogTable:
-        return plan_table(self.database, table, self._config, self._connector)
+        return plan_table(self.database, table, self._config, self._flavour.connector)
 
 
 def _no_shared_snapshot() -> ConfigError:

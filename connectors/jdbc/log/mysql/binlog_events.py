@@ -17,11 +17,11 @@ from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.database.catalog import NoTableError
 from connectors.jdbc.log.binlog import packets as binlog
-from connectors.jdbc.log.binlog.gtid_set import GtidSet, previous_gtids
 from connectors.jdbc.log.binlog.packets import Event, Operation
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, Seen, ahead_of
 from connectors.jdbc.log.binlog.statements import tell
 from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventTold, Mask, numbered
+from connectors.jdbc.log.mysql.flavour import Flavour
 from connectors.jdbc.log.mysql.schema_history import History, NoHistory
 from connectors.jdbc.log.mysql.tables import BinlogTable, LoggedRows
 from connectors.jdbc.log.shared import envelope
@@ -52,7 +52,7 @@ class BinlogEvents:
     def __init__(
         self,
         config: JdbcSourceConfig,
-        connector: str,
+        flavour: Flavour,
         position: BinlogPosition,
         *,
         tables: Mapping[TableName, BinlogTable],
@@ -64,7 +64,7 @@ class BinlogEvents:
     ) -> None:
         self._prefix = config.topic_prefix
         self._rules = envelope.EventRules(config.tombstones_on_delete, frozenset(config.skipped_operations) - {"none"})
-        self._constant = {"version": __version__, "connector": connector, "name": config.topic_prefix}
+        self._constant = {"version": __version__, "connector": flavour.connector, "name": config.topic_prefix}
         self._plan, self._plan_told, self._shown = plan, plan_told, shown
         self._chosen = chosen
         self._history: History = history or NoHistory()
@@ -88,8 +88,7 @@ class BinlogEvents:
         self.read_to = Place(position.file, position.pos)
         """Behind the last event that has an end."""
         self._fences = position.fences
-        self._is_mysql = connector == "mysql"
-        self._executed = GtidSet(position.gtids) if self._is_mysql and position.gtids else None
+        self._executed = flavour.executed(position.gtids)
         self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
@@ -110,7 +109,7 @@ class BinlogEvents:
             self._begin()
             self._has_end = event.kind == binlog.GTID and not binlog.gtid(event).stands_alone
         elif event.kind == binlog.PREVIOUS_GTIDS:
-            self._executed = self._executed or previous_gtids(event.body)
+            self._executed.told(event.body)
         elif event.kind == binlog.TABLE_MAP:
             self._map(event)
         elif event.kind in binlog.ROWS:
@@ -127,11 +126,7 @@ class BinlogEvents:
     def _commit(self, event: Event) -> None:
         self._open, self._has_end, self._row = False, False, 0
         self._commits += 1
-        gtids = self._base.gtids
-        if self._is_mysql:
-            self._execute(self._gtid)
-        elif self._gtid is not None:
-            gtids = {**gtids, self._gtid.domain: self._gtid.text}
+        gtids = self._executed.committed(self._base.gtids, self._gtid)
         self._gtid = None
         self._base = BinlogPosition(
             self._file,
@@ -141,13 +136,6 @@ class BinlogEvents:
             second=event.second,
             history=self._history.number,
         )
-
-    def _execute(self, gtid: binlog.Gtid | None) -> None:
-        if gtid is None:
-            # A set that lacks this transaction would bring it again.
-            self._executed = None
-        elif self._executed is not None:
-            self._executed.add(gtid.domain, gtid.number)
 
     def _statement(self, event: Event) -> None:
         text = binlog.query(event)
@@ -303,9 +291,7 @@ class BinlogEvents:
         if not self._commits:
             reached = max(reached, self.position.reached)
         ahead = {table: at for table, at in self.position.behind(self._commits).items() if at > reached}
-        gtids = self._base.gtids
-        if self._is_mysql:
-            gtids = {} if self._executed is None else self._executed.parts()
+        gtids = self._executed.behind(self._base.gtids)
         self._fences = ahead_of(self._fences, self._base.file, self._base.pos)
         return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
 

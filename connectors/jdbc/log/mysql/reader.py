@@ -18,6 +18,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow.audit import CutOffs
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Seen, ahead_of, read_binlog_offset
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.flavour import Flavour, flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
 from connectors.jdbc.log.mysql.repeats import of_order
 from connectors.jdbc.log.mysql.schema_history import history_partition
@@ -93,8 +94,7 @@ class MySqlLog:
         database, config = self._database, self._config
         self._session.look_at_tables()
         self._session.leave_unreadable_aside()
-        mariadb = database.is_mariadb
-        connector = "mariadb" if mariadb else "mysql"
+        mariadb, flavour = database.is_mariadb, flavour_of(database)
         database.end_transaction()
         history = self._history
         metadata = metadata_of(database)
@@ -104,7 +104,7 @@ class MySqlLog:
             history.rewind(self.position.history)
         elif metadata != "FULL":
             begun = history.begin(self._session.tables)
-        tables = {name: plan_table(database, name, config, connector) for name in self._session.tables}
+        tables = {name: plan_table(database, name, config, flavour.connector) for name in self._session.tables}
         for name, table in tables.items():
             self._cuts.tell(name, table.format.columns)
         if self.position is None or self.position.snapshot_done is not None:
@@ -113,16 +113,16 @@ class MySqlLog:
                 history.follow_to(begun, Place(here.file, here.pos))
                 here = replace(here, history=history.number)
                 yield self._unsaved()
-            yield from self._tables(tables, connector, here)
+            yield from self._tables(tables, flavour, here)
         while config.snapshot_mode == "initial_only":
             yield None
         assert self.position is not None
         events = BinlogEvents(
             config,
-            connector,
+            flavour,
             self.position,
             tables=tables,
-            plan=lambda name: plan_table(database, name, config, connector),
+            plan=lambda name: plan_table(database, name, config, flavour.connector),
             plan_told=lambda now, mapped: plan_told(database, now, mapped, config),
             history=history,
             shown=SegmentFilter(database).shown,
@@ -145,7 +145,7 @@ class MySqlLog:
         return is_listed or (name.schema == self._database.schema_of_connection and self._session.chooses(name))
 
     def _tables(
-        self, tables: Mapping[TableName, BinlogTable], connector: str, here: BinlogPosition
+        self, tables: Mapping[TableName, BinlogTable], flavour: Flavour, here: BinlogPosition
     ) -> Iterator[Batch | BadRows | None]:
         """The rows of the tables, in a snapshot that begins `here`.
 
@@ -159,7 +159,7 @@ class MySqlLog:
             self.position = replace(here, snapshot_done=first)
         events = BinlogEvents(
             self._config,
-            connector,
+            flavour,
             self.position,
             tables=tables,
             plan=tables.__getitem__,

@@ -1,0 +1,57 @@
+"""How the log of MariaDB and MySQL is read: as a replica. Loads no driver before it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from connect.api.errors import ConfigProblem
+from connectors.jdbc.dialects.generic.log import LogSupport
+from connectors.jdbc.settings.table_choice import TableName
+
+if TYPE_CHECKING:
+    from connectors.jdbc.connection.connection import Database
+    from connectors.jdbc.database.table_shape import TableShape
+    from connectors.jdbc.log.bulk.log_bulk import LoggedServer
+    from connectors.jdbc.log.shared.log_reader import LogReader
+    from connectors.jdbc.log.shared.session import LogSession, Stored
+    from connectors.jdbc.settings.config import JdbcSourceConfig
+
+
+class MySqlLogSupport(LogSupport):
+    """Reads the log of MariaDB and MySQL."""
+
+    def reader(self, session: LogSession, stored: Stored) -> LogReader:
+        """Return what reads the log."""
+        from connectors.jdbc.log.mysql.reader import MySqlLog
+
+        return MySqlLog(session, stored)
+
+    def bulk(self, config: JdbcSourceConfig) -> LoggedServer:
+        """Return what reads tables in bulk beside the log."""
+        from connectors.jdbc.log.bulk.mysql import MySqlBulk
+
+        return MySqlBulk(config)
+
+    def problems(
+        self, database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]
+    ) -> Iterator[ConfigProblem]:
+        """Yield what keeps the log from being read."""
+        from connectors.jdbc.log.mysql import reader
+
+        del config, chosen
+        yield from reader.problems(database)
+
+    def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
+        """Return which rows come again where a first read is broken off: those that no column tells apart."""
+        from connectors.jdbc.log.mysql.repeats import of_order
+        from connectors.jdbc.log.mysql.tables import row_order
+
+        key = shape.primary or shape.unique
+        return of_order(table, key, row_order(database, table, shape), page_rows)
+
+    def note(self, database: Database) -> str | None:
+        """Return how the server can tell more of its columns in the log; None: it does."""
+        from connectors.jdbc.log.mysql.history import metadata_note, metadata_of
+
+        return metadata_note(metadata_of(database))

@@ -1,0 +1,66 @@
+"""How PostgreSQL's log is read: by a replication slot. Loads no driver before it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from connect.api.errors import ConfigProblem
+from connect.lib.deadline import Deadline
+from connectors.jdbc.dialects.generic.log import LogSupport
+from connectors.jdbc.settings.table_choice import TableName
+
+if TYPE_CHECKING:
+    from connectors.jdbc.connection.connection import Database
+    from connectors.jdbc.database.table_shape import TableShape
+    from connectors.jdbc.log.bulk.log_bulk import LoggedServer
+    from connectors.jdbc.log.shared.log_reader import LogReader
+    from connectors.jdbc.log.shared.session import LogSession, Stored
+    from connectors.jdbc.settings.config import JdbcSourceConfig
+
+
+class PostgresLogSupport(LogSupport):
+    """Reads the log of PostgreSQL."""
+
+    def reader(self, session: LogSession, stored: Stored) -> LogReader:
+        """Return what reads the log."""
+        from connectors.jdbc.log.postgres.reader import PostgresLog
+
+        return PostgresLog(session, stored)
+
+    def bulk(self, config: JdbcSourceConfig) -> LoggedServer:
+        """Return what reads tables in bulk beside the log."""
+        from connectors.jdbc.log.bulk.postgres import PostgresBulk
+
+        return PostgresBulk(config)
+
+    def problems(
+        self, database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]
+    ) -> Iterator[ConfigProblem]:
+        """Yield what keeps the log from being read."""
+        from connectors.jdbc.log.postgres import slot
+
+        yield from slot.problems(database, config, chosen)
+
+    def repeats(self, database: Database, table: TableName, shape: TableShape, page_rows: int) -> str | None:
+        """Return which rows come again where a first read is broken off: those without a key."""
+        from connectors.jdbc.log.shared.repeated_rows import of_key
+
+        del database
+        return of_key(table, shape.primary or shape.unique, page_rows)
+
+    def without_log(self, database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
+        """Return those of the tables that the log does not tell of."""
+        from connectors.jdbc.log.postgres.unlogged import without_log
+
+        return without_log(database, tables)
+
+    def kept(self, config: JdbcSourceConfig) -> str | None:
+        """Return the slot that the server keeps for who reads its log."""
+        return f"replication slot {config.slot_name}"
+
+    def clean_up(self, config: JdbcSourceConfig, deadline: Deadline) -> str | None:
+        """Drop the slot, as slot.drop.on.delete says."""
+        from connectors.jdbc.log.postgres.cleanup import clean_up
+
+        return clean_up(config, deadline)

@@ -1,0 +1,122 @@
+"""Tells up to when the work of PostgreSQL is settled, and if its ids are given out in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from connectors.jdbc.dialects.generic.settled import Settled
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.settled.settled_time import DOING, REPLICA_US, Horizon, Limited, Observation, OpenWork
+from connectors.jdbc.values.zone import moment_us
+
+if TYPE_CHECKING:
+    from connectors.jdbc.connection.connection import Database
+
+_IDS = "asking how ids are given out"
+_OPEN = """
+SELECT statement_timestamp(), NULL, NULL::timestamptz, CASE WHEN pg_is_in_recovery() THEN
+  CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
+    AND EXISTS (SELECT FROM pg_catalog.pg_stat_wal_receiver WHERE pid IS NOT NULL) THEN statement_timestamp()
+  ELSE coalesce(pg_last_xact_replay_timestamp(), statement_timestamp()) END END
+UNION ALL
+SELECT NULL, 'Transaction ' || l.virtualtransaction || ' of process ' || l.pid,
+  CASE WHEN a.query <> '<insufficient privilege>' THEN coalesce(a.xact_start, statement_timestamp()) END, NULL
+FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'virtualxid' AND l.granted AND l.mode = 'ExclusiveLock' AND l.pid <> pg_backend_pid()
+  AND a.datid = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+  AND NOT pg_is_in_recovery()
+UNION ALL
+SELECT NULL, 'Transaction ' || x || ' of the primary', NULL, NULL
+FROM generate_series(txid_snapshot_xmin(txid_current_snapshot()), txid_snapshot_xmax(txid_current_snapshot()) - 1) x
+WHERE pg_is_in_recovery() AND txid_status(x) = 'in progress'
+UNION ALL
+SELECT NULL, 'prepared transaction ' || gid, NULL, NULL
+FROM pg_catalog.pg_prepared_xacts WHERE database = current_database()
+"""
+
+
+class PostgresSettled(Settled):
+    """Tells it of PostgreSQL."""
+
+    settle_ms = 1000
+
+    def observer(self, settle_us: int, longest_us: int) -> Horizon:
+        """Return what observes the database."""
+        return PostgresHorizon(settle_us, longest_us)
+
+    def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
+        """Return why a row can get a smaller id than one that was committed before, and the remedy."""
+        # An old server knows no such catalog; the audit then says nothing.
+        return database.told(lambda: _disorder(database, table, column))
+
+
+class PostgresHorizon(Limited):
+    """PostgreSQL: the virtual transactions in pg_locks, which every user may see.
+
+    Their start is in pg_stat_activity for members of pg_read_all_stats. For others it is after the last observation
+    that did not have them.
+    """
+
+    later = "read again by later polls"
+
+    def __init__(self, settle_us: int, longest_us: int) -> None:
+        super().__init__(settle_us, longest_us)
+        self._seen: Mapping[str, int] = {}
+        self._last: tuple[int, int] | None = None
+
+    def observe(self, database: Database) -> Observation:
+        """Look at the transactions of this database and at prepared ones."""
+        rows = database.rows(sa.text(_OPEN), DOING)
+        database.end_transaction()
+        now = moment_us(rows[0][0])
+        self.watch_clock(now)
+        named = [(str(name), began) for _, name, began, _ in rows if name is not None]
+        work = [OpenWork(name, None if began is None else moment_us(began)) for name, began in named]
+        followed = rows[0][3]
+        reached = now if followed is None else moment_us(followed) - REPLICA_US
+        observation = self.of(reached, self._started(reached, work))
+        return Observation(now, observation.settled_us)
+
+    def _started(self, now_us: int, work: Sequence[OpenWork]) -> Mapping[str, int]:
+        # What is new began after the last look, or is an older transaction under a new name since it was prepared.
+        last_us, settled_us = self._last or (now_us - self.longest_us, now_us - self.longest_us)
+        started = {}
+        for one in work:
+            unknown = settled_us if one.name.startswith("prepared") else last_us
+            started[one.name] = self._seen.get(one.name, unknown if one.started_us is None else one.started_us)
+        self._seen, self._last = started, (now_us, min((now_us, *started.values())))
+        return started
+
+
+def _disorder(database: Database, table: TableName, column: str) -> str | None:
+    quote = database.connection.dialect.identifier_preparer.quote
+    named = ".".join(quote(part) for part in (table.schema, table.name) if part)
+    rows = database.rows(sa.text(_SEQUENCES).bindparams(named=named, name=column), _IDS)
+    for sequence, cache, step, cycles in rows:
+        if step < 0 or cycles:
+            return f"{sequence} does not only count up (INCREMENT {step}{', CYCLE' * cycles}). Use another mode."
+        if cache > 1:
+            return f"each session takes {cache} ids of {sequence} at a time. ALTER SEQUENCE {sequence} CACHE 1."
+    return None
+
+
+# The column's own sequence (serial, identity), and any that its default takes a number of: by another name, through a
+# cast, of another table.
+_SEQUENCES = """
+SELECT s.seqrelid::regclass::text, s.seqcache, s.seqincrement, s.seqcycle FROM pg_catalog.pg_sequence s
+WHERE s.seqrelid IN (
+  SELECT d.objid FROM pg_catalog.pg_depend d
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+  WHERE d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+  AND d.refobjid = to_regclass(:named) AND a.attname = :name
+  UNION
+  SELECT d.refobjid FROM pg_catalog.pg_depend d
+  JOIN pg_catalog.pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+  JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+  WHERE d.refclassid = 'pg_class'::regclass AND f.adrelid = to_regclass(:named) AND a.attname = :name
+)
+ORDER BY 1
+"""
