@@ -18,8 +18,8 @@ from tests.flaky.outputs import Outcome, read
 _FOLDER = Path("build/outputs")
 _KNOWN = Path(__file__).with_name("known.toml")
 _FAILED = 1
-_MOST = 10
-"""So many failures are no races: they are not run again."""
+_MOST = 30
+"""More failures than these are no races, also on a machine that is slow today: they are not run again."""
 
 
 def known() -> Mapping[str, str]:
