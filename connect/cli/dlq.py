@@ -160,29 +160,18 @@ def replay(  # noqa: PLR0917 - click calls it by name
     sink can convert it now. A source's row goes through the transforms and converters to its topic. What is still bad
     stays a letter.
     """
-    from connect.dlq.current import CurrentConnectors
-    from connect.dlq.replay import Replay, To, transactional_id
-    from connect.kafka.client.settings import producer_settings
-    from connect.kafka.produce.producer import BatchProducer
-    from connect.plugins.catalog import Catalog
-    from connect.runtime.settings.topic_look import reserved_topics
+    from connect.dlq.run import run_replay
 
     selection = _selection(filters, places)
     worker, deadline = read_worker_settings(file), _deadline(timeout_s)
     topic = _open(file, dlq_topic)
-    connectors = To(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
-    work = Replay(topic, selection, connectors, reserved_topics(worker, {"name": "dlq-replay"}))
+    outcome = run_replay(
+        worker, topic, selection, deadline, to=to, is_trial=dry_run,
+        hear=lambda so_far: click.echo(f"{so_far.replayed} replayed …", err=True),
+    )  # fmt: skip
     if dry_run:
-        _tell(work.dry_run(deadline), "would be replayed")
+        _tell(outcome, "would be replayed")
         return
-    settings = producer_settings(
-        worker.originals, {}, client_id="connect-dlq-replay", transactional_id=transactional_id(dlq_topic)
-    )
-    producer = BatchProducer(settings.properties)
-    try:
-        outcome = work.run(producer, deadline, lambda so_far: click.echo(f"{so_far.replayed} replayed …", err=True))
-    finally:
-        producer.close()
     _tell(outcome, "replayed")
     sys.exit(1 if outcome.refused else 0)
 

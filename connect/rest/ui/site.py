@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from connect.rest.jobs.letter_jobs import LetterJobs
 from connect.rest.server.context import CONTEXT
 from connect.rest.server.forward import CLIENT
 from connect.rest.server.routing import Route
@@ -17,13 +18,14 @@ from connect.rest.ui.live import peers, stream
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN, OffsetsSeen
 from connect.rest.ui.live.peers import Peers
 from connect.rest.ui.live.sampler import SAMPLER, Sampler
-from connect.rest.ui.screens import actions, connector, edit, history, offsets, overview, plugins
+from connect.rest.ui.screens import actions, connector, edit, history, letters, offsets, overview, plugins
 from connect.rest.ui.screens.actions import ONCE_ONLY
+from connect.rest.ui.screens.letters import LETTER_JOBS
 from connect.runtime.settings.worker_config import WorkerConfig
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
     route
-    for part in (overview, connector, actions, edit, offsets, history, plugins, assets, peers)
+    for part in (overview, connector, actions, edit, offsets, letters, history, plugins, assets, peers)
     for route in part.ROUTES
 )
 
@@ -34,6 +36,7 @@ async def shared(app: web.Application) -> AsyncIterator[None]:
     sampler = app[SAMPLER] = Sampler(context.operations, Peers(context, app[CLIENT], _scheme(context.worker)))
     app[OFFSETS_SEEN] = OffsetsSeen(context.operations)
     app[ONCE_ONLY] = OnceOnly()
+    app[LETTER_JOBS] = LetterJobs(context.worker.originals)
     stream.prepare(app)
     yield
     await sampler.close()

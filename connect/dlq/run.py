@@ -1,0 +1,45 @@
+"""Replays the letters of a topic as a worker would: by its connectors, its producer and its reserved topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from connect.dlq.current import CurrentConnectors
+from connect.dlq.letters import LetterTopic
+from connect.dlq.replay import Connectors, Outcome, Replay, To, transactional_id
+from connect.dlq.selection import Selection
+from connect.kafka.client.settings import producer_settings
+from connect.kafka.produce.producer import BatchProducer
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.worker_config import WorkerConfig
+
+
+def run_replay(
+    worker: WorkerConfig,
+    topic: LetterTopic,
+    selection: Selection,
+    deadline: Deadline,
+    *,
+    to: str | None = None,
+    is_trial: bool = False,
+    hear: Callable[[Outcome], None] = lambda _: None,
+) -> Outcome:
+    """Return what became of the selected letters, or with `is_trial` what would become of them.
+
+    `to`: the topic that takes all of them as they are. `hear` is called after each transaction. FencedError: another
+    replay of this topic was started.
+    """
+    connectors: Connectors = To(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
+    work = Replay(topic, selection, connectors, reserved_topics(worker, {"name": "dlq-replay"}))
+    if is_trial:
+        return work.dry_run(deadline)
+    settings = producer_settings(
+        worker.originals, {}, client_id="connect-dlq-replay", transactional_id=transactional_id(topic.name)
+    )
+    producer = BatchProducer(settings.properties)
+    try:
+        return work.run(producer, deadline, hear)
+    finally:
+        producer.close()

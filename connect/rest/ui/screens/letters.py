@@ -1,0 +1,64 @@
+"""Shows a connector's dead letters at `/ui/letters`, grouped by error, and replays them, each once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiohttp import web
+
+from connect.rest.errors.http_error import HttpError
+from connect.rest.jobs.letter_jobs import LetterJobs
+from connect.rest.server.context import context_of, remaining_s
+from connect.rest.server.routing import Route
+from connect.rest.ui.frame.forms import FORM, form_of
+from connect.rest.ui.frame.pages import HTML, page
+from connect.rest.ui.screens.named import named
+
+_TOPIC_KEY: Final = "errors.deadletterqueue.topic.name"
+_READ_S: Final = 30.0
+_PLACE: Final = re.compile(r"(\d{1,10}:\d{1,19})?", re.ASCII)
+LETTER_JOBS: Final = web.AppKey("letter_jobs", LetterJobs)
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show the letters of a connector, the newest first. NotFoundError."""
+    return await _page(request, named(request), None)
+
+
+async def replay(request: web.Request) -> web.Response:
+    """Say what a replay would do, or replay; a letter that was replayed is left out, however often this is asked."""
+    form = await form_of(request)
+    name, (do, _, place) = form.get("name", ""), form.get("do", "").partition(" ")
+    if do not in {"try", "replay"} or not _PLACE.fullmatch(place):
+        raise HttpError(400, "The form asks neither to try nor to replay letters.")
+    topic = _topic(request, name)
+    if not topic:
+        raise HttpError(409, f"Connector {name} has no {_TOPIC_KEY} any more. Nothing was done.")
+    asked = _asked(name, topic, do) | ({"places": [place]} if place else {})
+    outcome = await request.app[LETTER_JOBS].ask(asked, remaining_s(request))
+    return await _page(request, name, {"is_trial": do == "try", **outcome})
+
+
+async def _page(request: web.Request, name: str, outcome: Mapping[str, Any] | None) -> web.Response:
+    topic = _topic(request, name)
+    found: Mapping[str, Any] = {"summary": [], "letters": [], "count": 0}
+    if topic:
+        found = await request.app[LETTER_JOBS].ask(_asked(name, topic, "list"), min(_READ_S, remaining_s(request)))
+    values = {"name": name, "nav": "", "tab": "letters", "topic": topic, "found": found, "outcome": outcome}
+    return page(request, "letters.html.j2", values)
+
+
+def _topic(request: web.Request, name: str) -> str:
+    return context_of(request).operations.info(name).config.get(_TOPIC_KEY, "").strip()
+
+
+def _asked(name: str, topic: str, do: str) -> dict[str, Any]:
+    return {"do": do, "topic": topic, "connector": name}
+
+
+ROUTES = (
+    Route("GET", "/ui/letters", show, produces=HTML),
+    Route("POST", "/ui/letters", replay, body=dict[str, str], produces=HTML, consumes=FORM),
+)

@@ -1,0 +1,98 @@
+"""Dead letters on the pages of a real worker: seen, tried, mended and replayed once, without JavaScript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from chromium import fits, needs_chromium, violations
+from e2e_worker import wait_for
+from ui_reader import Page, Reader
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+TEXT = "org.apache.kafka.connect.storage.StringConverter"
+NAME = "strict-sink"
+PAGE = f"/ui/letters?name={NAME}"
+
+
+@pytest.fixture(scope="module")
+def letters(bed: Any) -> str:
+    """The topic of the dead letters of a sink that takes JSON alone, and was given two lines that are none."""
+    topic, file = f"strict-{bed.topic}", bed.lines.with_name("strict.txt")
+    file.write_text('<b>first</b>\n{"a": 1}\nlast\n')
+    source = {"connector.class": "FileStreamSource", "file": str(file), "topic": topic}
+    assert bed.worker.create("strict-source", source).status_code == 201
+    assert bed.worker.create(NAME, config(bed, topic, JSON)).status_code == 201
+    reader = Reader(bed.url)
+    wait_for(lambda: "2 letters of this connector" in reader.open(PAGE).text, 90, "two letters")
+    return f"{topic}-letters"
+
+
+def config(bed: Any, topic: str, converter: str) -> dict[str, str]:
+    return {
+        "connector.class": "FileStreamSink", "topics": topic, "file": str(bed.lines.with_name("strict-out.txt")),
+        "value.converter": converter, "value.converter.schemas.enable": "false", "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": f"{topic}-letters",
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+        "consumer.override.auto.offset.reset": "earliest",
+    }  # fmt: skip
+
+
+def press(reader: Reader, page: Page, do: str) -> str:
+    answer = reader.press(page, do)
+    assert answer.status == 200, answer.text
+    return answer.text
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_letters_are_shown_by_error(
+    bed: Any, letters: str, browser: Any, axe: str, tmp_path: Path, width: int, scheme: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(bed.url + PAGE)
+    page.locator("summary").first.click()
+    page.screenshot(path=tmp_path / f"letters-{width}-{scheme}.png", full_page=True)
+    assert violations(page, axe) == []
+    assert fits(page)
+    context.close()
+
+
+def test_letters_are_replayed_once_when_what_made_them_bad_is_mended(bed: Any, letters: str) -> None:
+    reader = Reader(bed.url)
+    page = reader.open(PAGE)
+    assert page.unclosed == []
+    for text in (letters, "VALUE_CONVERTER", "<b>first</b>", "last", "strict-"):
+        assert text in page.text
+    assert "b" not in {tag for tag, _ in page.elements}
+    assert "0 letters would be replayed" in press(reader, page, "try")
+    assert "2 stay, as they are still bad" in press(reader, page, "replay")
+
+    topic = letters.removesuffix("-letters")
+    mended = requests.put(f"{bed.url}/connectors/{NAME}/config", json=config(bed, topic, TEXT), timeout=60)
+    assert mended.status_code == 200, mended.text
+    bed.worker.wait_for_tasks(NAME, "RUNNING")
+    assert "2 letters would be replayed as 2 records" in press(reader, page, "try")
+    place = next(one.removeprefix("replay ") for one in page.buttons() if one.startswith("replay "))
+    assert "1 letters were replayed as 1 records" in press(reader, page, f"replay {place}")
+    again = press(reader, page, "replay")
+    assert "1 letters were replayed as 1 records. 1 were replayed before" in again
+    assert "0 letters were replayed as 0 records. 2 were replayed before" in press(reader, page, "replay")
+    out = bed.lines.with_name("strict-out.txt")
+    wait_for(lambda: out.read_text().split("\n").count("last") == 1, 60, "the replayed rows")
+    assert out.read_text().count("<b>first</b>") == 1
+
+
+def test_what_cannot_be_asked_is_told_by_a_page(bed: Any, letters: str) -> None:
+    reader = Reader(bed.url)
+    page = reader.open(PAGE)
+    assert reader.press(page, "purge").status == 400
+    assert reader.press(page, "replay x").status == 400
+    assert reader.press(page, "replay", name="nobody").status == 404
+    assert reader.press(page, "replay", token="x" * 43).status == 403
+    assert "not set aside" in reader.open("/ui/letters?name=orders-source").text
