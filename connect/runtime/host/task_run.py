@@ -19,6 +19,7 @@ from connect.kafka.client.errors import AbortableError, FencedError
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
 from connect.runtime.host.crash_report import Stages
+from connect.runtime.host.state_reports import StateReports
 from connect.runtime.host.task_context import TaskContext
 from connect.runtime.parts.clients import Clients
 from connect.runtime.parts.connector_settings import ConnectorParts
@@ -34,7 +35,7 @@ from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions,
 from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import Delivery, SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
-from connect.runtime.task.condition import Condition, Conditions, Step, hidden, one_line
+from connect.runtime.task.condition import Conditions, Step
 from connect.runtime.task.control import Control
 from connect.runtime.task.messages import (
     AsksToWrite,
@@ -48,7 +49,6 @@ from connect.runtime.task.messages import (
     TopicsUsed,
 )
 from connect.runtime.task.task_reports import TaskReports
-from connect.runtime.task.traces import trace_of
 from connect.runtime.task.used_topics import UsedTopics
 from connect.runtime.topics.source_topics import KafkaTopics, Refuse
 from connect.telemetry.secret_texts import SECRET_TEXTS
@@ -93,8 +93,8 @@ class TaskRun:
         on_stage = self._stage.set if self._stage is not None else None
         self.figures = clients.tracing.figures(self.id, on_stage)
         self._may_write: Future[MayWrite] = Future()
-        self._state: State | None = None
-        self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._say_condition))
+        self._states = StateReports(self.id, self.run, report)
+        self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._states.say_condition))
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
 
     def start(self) -> None:
@@ -137,23 +137,9 @@ class TaskRun:
         return self._thread.is_alive()
 
     def _say(self, state: State | None, error: BaseException | None = None) -> None:
-        trace = reason = None
-        if error is not None:
-            trace = SECRET_TEXTS.hide(trace_of(error))
-            reason = SECRET_TEXTS.hide(one_line(error))
-        retriable = error is not None and _may_heal(error)
-        self._state = state
         if state in {None, State.FAILED}:
             self.report_topics()
-        self._report(TaskState(self.id.connector, self.id.task, self.run, state, trace, retriable, reason))
-
-    def _say_condition(self, condition: Condition | None) -> None:
-        """Only of a run that has said its state: what opens or has ended is told by that."""
-        if self._state is None:
-            return
-        if condition is not None:
-            condition = hidden(condition, SECRET_TEXTS.hide)
-        self._report(TaskCondition(self.id.connector, self.id.task, self.run, self._state, condition))
+        self._states.say_state(state, error, retriable=error is not None and _may_heal(error))
 
     def _say_built(self) -> None:
         self._report(TaskBuilt(self.id.connector, self.id.task, self.run))
