@@ -35,6 +35,11 @@ class Dialect:
         self.name = name
         """The name that its URLs begin with, which is SQLAlchemy's."""
 
+    @property
+    def caution(self) -> str:
+        """Return what is not promised of the database; empty: it is known."""
+        return ""
+
     @cached_property
     def url(self) -> UrlForm:
         """Return how its URLs are read, and which drivers and parameters they may name."""

@@ -38,7 +38,7 @@ def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
         database.close()
     if found:
         raise ConfigError(found)
-    return notes
+    return [*notes, *filter(None, [database.dialect.caution])]
 
 
 def _timeout_problems(database: Database, config: JdbcSourceConfig) -> Iterator[ConfigProblem]:

@@ -18,6 +18,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.follow.followed_table import Followed, MakePlan, Reads, StoredOffset
 from connectors.jdbc.follow.handover import Around, Handover, PartReader
 from connectors.jdbc.follow.left_aside import left_aside
@@ -64,6 +65,8 @@ class JdbcSourceTask:
         if not tables and not self._config.first_reads and not self._config.query_text:
             raise no_table(self._config)
         self._ctx = ctx
+        if caution := dialect_of(self._config.connection_url).caution:
+            _log.warning("%s", caution)
         self._readers = self._thread.submit(self._plan, ctx).result()
         self._progress = Progress((reader.label for reader in self._readers), time.time())
         ctx.caught_up(self._progress.caught_up_s)

@@ -1,4 +1,4 @@
-"""What a stranger touches to add a variant: a dedup mode, a file format, a transform, a resource and its command.
+"""What a stranger touches to add a variant: dedup mode, file format, database, transform, resource and its command.
 
 Each test adds a made-up one to a copy of the product and uses it from end to end. "Where do I add X?" of
 ARCHITECTURE.md names the files.
@@ -250,6 +250,45 @@ def test_a_transform_is_a_module_and_its_line_in_the_declaration(product: TreeCo
     product.insert(plugin, '    ("Shout", "shout", ShoutConfig, "Writes texts in capital letters."),\n',
                    before='    ("Sql", "code.sql"')  # fmt: skip
     assert product.run(TRANSFORM_ROWS) == "['A?', None]\n"
+    assert len(product.touched) <= MOST_FILES
+    named_in_architecture(product.touched)
+
+
+READ_FROM_TOYBASE = """
+import sqlite3, sys
+from connect.lib.deadline import Deadline
+from connect.testing.fakes import FakeSourceContext
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.source.connector import JdbcSourceConnector
+
+path = sys.argv[1]
+with sqlite3.connect(path) as connection:
+    connection.execute("CREATE TABLE toys (id INTEGER PRIMARY KEY, name TEXT)")
+    connection.executemany("INSERT INTO toys VALUES (?, ?)", [(1, "top"), (2, "kite")])
+given = {
+    "name": "toys", "connector.class": "JdbcSourceConnector", "connection.url": f"jdbc:toybase:{path}",
+    "mode": "incrementing", "table.whitelist": "toys", "topic.prefix": "", "allowed.paths": "/",
+}
+connector = JdbcSourceConnector(JdbcSourceConfig.parse(given))
+assert connector.check(Deadline.after(60)) == []
+task = connector.task({**given, **connector.task_configs(1)[0]})
+task.open(FakeSourceContext())
+deadline = Deadline.after(60)
+batch = None
+while batch is None and not deadline.expired:
+    batch = task.poll(Deadline.after(5))
+task.close()
+print([row.value for row in batch.rows()])
+"""
+
+
+def test_a_database_is_a_dialect_and_its_line_in_the_list(product: TreeCopy, tmp_path: Path):
+    dialect = (ROOT / "tests/spec/made_up_dialect.py").read_text(encoding="utf-8")
+    product.write("connectors/jdbc/dialects/partly_known/toybase.py", dialect)
+    product.insert("connectors/jdbc/dialects/known.py", '    "toybase": f"{_HERE}.partly_known.toybase:Toybase",\n',
+                   before='    "vertica"')  # fmt: skip
+    said = product.run(READ_FROM_TOYBASE, str(tmp_path / "toys.db"))
+    assert said == "[{'id': 1, 'name': 'top'}, {'id': 2, 'name': 'kite'}]\n"
     assert len(product.touched) <= MOST_FILES
     named_in_architecture(product.touched)
 

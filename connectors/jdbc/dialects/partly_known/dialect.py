@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from connectors.jdbc.dialects.dialect import Dialect
+from connectors.jdbc.dialects.generic.dialect import Generic
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.connecting import Connecting
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.url import UrlForm
 
 
-class Oracle(Dialect):
+class Oracle(Generic):
     """Describes Oracle."""
 
     title = "Oracle"
@@ -36,7 +36,7 @@ class Oracle(Dialect):
         return OracleCursors()
 
 
-class MsSql(Dialect):
+class MsSql(Generic):
     """Describes SQL Server."""
 
     title = "SQL Server"
@@ -71,7 +71,7 @@ class MsSql(Dialect):
         return MsSqlCursors()
 
 
-class DuckDb(Dialect):
+class DuckDb(Generic):
     """Describes DuckDB."""
 
     title = "DuckDB"
@@ -91,21 +91,21 @@ class DuckDb(Dialect):
         return DuckDbSessions()
 
 
-class Db2(Dialect):
+class Db2(Generic):
     """Describes Db2."""
 
     title = "Db2"
     java_name = "Db2"
 
 
-class SapHana(Dialect):
+class SapHana(Generic):
     """Describes SAP HANA."""
 
     title = "SAP HANA"
     java_name = "SapHana"
 
 
-class Vertica(Dialect):
+class Vertica(Generic):
     """Describes Vertica."""
 
     title = "Vertica"
