@@ -88,9 +88,9 @@ def _compacted(
     sink = compactable(catalog, manifest.name, manifest.config, worker)
     groups = sink.compaction_groups(wish)
     if engine is not None:
-        yield from compact_on_spark(
-            engine, manifest.name, [GroupTask(manifest.config, worker, group) for group in groups]
-        )
+        # Spark's processes get copies, and what a worker's file is read as cannot be pickled.
+        config, own = dict(manifest.config), dict(worker)
+        yield from compact_on_spark(engine, manifest.name, [GroupTask(config, own, group) for group in groups])
         return
     for group in groups:
         done = sink.compact(group)
