@@ -91,6 +91,10 @@ class WorkerProcess:
         assert self._process is not None
         return self._process.pid
 
+    def is_running(self) -> bool:
+        """Tell whether its process is there."""
+        return self._process is not None and self._process.poll() is None
+
     def healthy(self) -> bool:
         try:
             return requests.get(f"{self.url}/health", timeout=5).status_code == 200

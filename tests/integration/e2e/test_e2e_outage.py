@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 
 import pytest
+from e2e_orders import Writer, source_config
 from e2e_s3 import objects_of, rows_of, sink_config
 from e2e_worker import WorkerProcess, wait_for
 from shared_services import S3_BUCKET
 
 from connect.tools.services import KafkaService, SeaweedS3Service
 
-ROWS_PER_S = 200
 LENGTHS = pytest.mark.parametrize("outage_s", [5.0, pytest.param(30.0, marks=pytest.mark.chaos)])
-
-
-class Writer:
-    """Inserts rows all the time, as an application would."""
-
-    def __init__(self, path) -> None:
-        self._path = path
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.rows = 0
-        with sqlite3.connect(path) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT NOT NULL, amount INTEGER)")
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.stop()
-
-    def stop(self) -> int:
-        self._stop.set()
-        self._thread.join(60)
-        return self.rows
-
-    def _run(self) -> None:
-        connection = sqlite3.connect(self._path, timeout=30)
-        while not self._stop.wait(0.1):
-            batch = [(f"order {self.rows + i}", (self.rows + i) % 7 or None) for i in range(ROWS_PER_S // 10)]
-            with connection:
-                connection.executemany("INSERT INTO orders (name, amount) VALUES (?, ?)", batch)
-            self.rows += len(batch)
-        connection.close()
 
 
 @pytest.fixture
@@ -79,11 +44,7 @@ def _check_an_outage(victim, kafka, s3, tmp_path, unique, outage_s):
     with Writer(tmp_path / "orders.db") as writer:
         try:
             worker.start()
-            source = {
-                "connector.class": "JdbcSourceConnector", "connection.url": f"sqlite:///{tmp_path / 'orders.db'}",
-                "mode": "incrementing", "incrementing.column.name": "id", "table.whitelist": "orders",
-                "topic.prefix": f"{unique}-", "poll.interval.ms": "100", "exactly.once.support": "required",
-            }  # fmt: skip
+            source = source_config(tmp_path / "orders.db", f"{unique}-")
             topic = f"{unique}-orders"
             source_name, sink_name = f"{unique}-source", f"{unique}-sink"
             assert worker.create(source_name, source).status_code == 201

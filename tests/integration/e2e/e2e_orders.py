@@ -1,0 +1,54 @@
+"""An application that writes rows all the time, and the source that reads them."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Self
+
+ROWS_PER_S = 200
+
+
+class Writer:
+    """Inserts rows all the time, as an application would."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.rows = 0
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT NOT NULL, amount INTEGER)")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> int:
+        """End it; return how many rows there are. The ids are 1 to this number."""
+        self._stop.set()
+        self._thread.join(60)
+        return self.rows
+
+    def _run(self) -> None:
+        connection = sqlite3.connect(self._path, timeout=30)
+        while not self._stop.wait(0.1):
+            batch = [(f"order {self.rows + i}", (self.rows + i) % 7 or None) for i in range(ROWS_PER_S // 10)]
+            with connection:
+                connection.executemany("INSERT INTO orders (name, amount) VALUES (?, ?)", batch)
+            self.rows += len(batch)
+        connection.close()
+
+
+def source_config(path: Path, topic_prefix: str, **more: str) -> dict[str, str]:
+    """A source that reads each row once, in transactions."""
+    return {
+        "connector.class": "JdbcSourceConnector", "connection.url": f"sqlite:///{path}",
+        "mode": "incrementing", "incrementing.column.name": "id", "table.whitelist": "orders",
+        "topic.prefix": topic_prefix, "poll.interval.ms": "100", "exactly.once.support": "required", **more,
+    }  # fmt: skip
