@@ -46,13 +46,15 @@ def items(text: str) -> list[str | None]:
         match = _ITEM.match(body, at)
         if match is None:
             raise Misfit("it is no array in PostgreSQL's form")
+        quoted, bare = match[1], match[2]
         if match[3]:
             found.append(None)
-            at = _end_of(body, at) + 1
         else:
-            quoted, bare = match[1], match[2]
             found.append(_plain(quoted) if bare is None else None if bare.upper() == "NULL" else bare)
-            at = match.end() + 1
+        end = _end_of(body, at) if match[3] else match.end()
+        if body[end : end + 1] not in {",", "}"}:
+            raise Misfit("it is no array in PostgreSQL's form")
+        at = end + 1
     return found
 
 

@@ -92,10 +92,17 @@ class TableKeys(ConnectorConfig):
         "column.exclude.list", (), group=TABLES,
         doc="Regular expressions; a column is left out when one matches its whole name, schema.table.column.",
     )  # fmt: skip
+    column_include: ListOf = key(
+        "column.include.list",
+        (),
+        group=TABLES,
+        doc="Likewise, of the columns that are kept; a key's must be among them.",
+    )
     table_whitelist: ListOf = key("table.whitelist", (), group=TABLES, doc="table.include.list in Debezium 1.2.")
     table_blacklist: ListOf = key("table.blacklist", (), group=TABLES, doc="table.exclude.list in Debezium 1.2.")
     schema_whitelist: ListOf = key("schema.whitelist", (), group=TABLES, doc="schema.include.list in Debezium 1.2.")
     schema_blacklist: ListOf = key("schema.blacklist", (), group=TABLES, doc="schema.exclude.list in Debezium 1.2.")
+    column_whitelist: ListOf = key("column.whitelist", (), group=TABLES, doc="column.include.list in Debezium 1.2.")
     column_blacklist: ListOf = key("column.blacklist", (), group=TABLES, doc="column.exclude.list in Debezium 1.2.")
     tombstones_on_delete: Boolean = key(
         "tombstones.on.delete", True, group=TABLES, doc="Send a tombstone behind each deleted row's event."

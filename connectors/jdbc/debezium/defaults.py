@@ -48,8 +48,16 @@ def default_of(expression: str | None, kind: Kind, name: str, category: str) -> 
         (value,) = kind.read(pa.array([text.encode()], pa.binary())).to_pylist()
     except (Misfit, pa.ArrowException, ValueError):
         return None
-    # A struct is no default.
-    return None if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        # A struct is no default.
+        return None
+    return _scaled(value, str(kind.absent)) if name == "numeric" and isinstance(value, str) else value
+
+
+def _scaled(text: str, zero: str) -> str:
+    """Return a number with as many digits behind the point as the type's zero has."""
+    missing = len(zero.partition(".")[2]) - len(text.partition(".")[2])
+    return text + ("" if "." in text or missing <= 0 else ".") + "0" * max(missing, 0)
 
 
 def _text(expression: str, name: str) -> str | None:

@@ -70,6 +70,9 @@ def time(digits: int, mode: TimePrecision) -> Kind:
             if pc.any(pc.greater_equal(micros, DAY_US)).as_py():
                 raise Misfit(f"it is 24:00:00, and {_OWN_TYPES}")
             return pc.divide(micros, 1000).cast(pa.int32()).cast(target)
+        if mode is TimePrecision.ISOSTRING:
+            # 24:00:00 is the next midnight, as in Debezium.
+            micros = pc.if_else(pc.equal(micros, DAY_US), pa.scalar(0, pa.int64()), micros)
         return typed_times.times(micros, schema)
 
     return Kind(schema, read, _epoch_of(schema))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
-from connectors.jdbc.debezium.kinds import Kind, Read, by_value, strings
+from connectors.jdbc.debezium.kinds import Kind, Read, by_value, placeholder, strings
 from connectors.jdbc.log.postgres.text import driver_array
 from connectors.jdbc.values.temporal import Misfit
 from connectors.jdbc.values.types import WIDEST_DECIMAL, ColumnPlan, Raw
@@ -39,16 +39,22 @@ def plain(raw: Raw, schema: s.Schema, absent: object) -> Kind:
 def numeric(modifier: int, mode: str) -> Kind:
     """Return the kind of NUMERIC of a modifier, -1 for one without digits."""
     if mode == "string":
-        return Kind(s.STRING, strings, "0")
+        scale = max(0, _digits(modifier)[1]) if modifier >= 0 else 0
+        return Kind(s.STRING, strings, f"{0:.{scale}f}", placeholder)
     if mode == "double":
         return plain(Raw.FLOAT, s.FLOAT64, 0.0)
     if modifier < 0:
         return Kind(VARIABLE, by_value(VARIABLE, _variable), _variable("0"))
-    precision, scale = (modifier - 4) >> 16 & 0xFFFF, (((modifier - 4) & 0x7FF) ^ 1024) - 1024
+    precision, scale = _digits(modifier)
     if max(precision, precision - scale, scale) > WIDEST_DECIMAL or scale < 0:
         return Kind(s.STRING, strings, "0")
     schema = s.decimal(scale, precision=precision)
     return Kind(schema, _decimals(schema), Decimal(0).scaleb(-scale))
+
+
+def _digits(modifier: int) -> tuple[int, int]:
+    """Return precision and scale; the scale has 11 bits with a sign (src/backend/utils/adt/numeric.c)."""
+    return (modifier - 4) >> 16 & 0xFFFF, (((modifier - 4) & 0x7FF) ^ 1024) - 1024
 
 
 def money(mode: str) -> Kind:
@@ -59,7 +65,7 @@ def money(mode: str) -> Kind:
     def read(values: pa.BinaryArray) -> pa.Array:
         return pc.replace_substring_regex(values.cast(pa.string()), r"[$,]", "").cast(target)
 
-    absent = {"string": "0", "double": 0.0}.get(mode, Decimal("0.00"))
+    absent = {"string": "0.00", "double": 0.0}.get(mode, Decimal("0.00"))
     return Kind(schema, read, absent)
 
 

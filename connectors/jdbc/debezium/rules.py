@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 _PATTERNS = (
     "table.include.list", "table.exclude.list", "schema.include.list", "schema.exclude.list", "column.exclude.list",
+    "column.include.list", "column.whitelist",
     "table.whitelist", "table.blacklist", "schema.whitelist", "schema.blacklist", "column.blacklist",
 )  # fmt: skip
 _EITHER = (
     ("table.include.list", "table.exclude.list"), ("schema.include.list", "schema.exclude.list"),
+    ("column.include.list", "column.exclude.list"),
     ("table.whitelist", "table.blacklist"), ("schema.whitelist", "schema.blacklist"),
 )  # fmt: skip
 _HOSTS = re.compile(r"[\w.:-]+(?: *, *[\w.:-]+)*")

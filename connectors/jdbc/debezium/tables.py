@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -113,9 +112,9 @@ class DebeziumTables(LogTables):
     """Makes the plans of tables for Debezium's records. Owned by the reading thread."""
 
     def __init__(
-        self, database: Database, config: JdbcSourceConfig, handling: Handling, left_out: Sequence[re.Pattern[str]]
+        self, database: Database, config: JdbcSourceConfig, handling: Handling, left_out: Callable[[str], bool]
     ) -> None:
-        """`left_out`: columns by their full names that no record holds."""
+        """`left_out` tells by a column's full name that no record holds it."""
         super().__init__(database, config)
         self._config = config
         self._handling = handling
@@ -132,7 +131,7 @@ class DebeziumTables(LogTables):
         columns: list[EventColumn | None] = []
         for told, type_ in zip(relation.columns, types, strict=True):
             kind = kind_of(type_, self._handling)
-            if kind is None or self._leaves_out(name, told.name):
+            if kind is None or self._left_out(f"{name.full}.{told.name}"):
                 columns.append(None)
                 continue
             known = now.get(told.name)
@@ -152,9 +151,6 @@ class DebeziumTables(LogTables):
         )
         return self._table(table.name, table.relation, wider, table.events.key, table.bases)
 
-    def _leaves_out(self, table: TableName, column: str) -> bool:
-        return any(pattern.fullmatch(f"{table.full}.{column}") for pattern in self._left_out)
-
     def _table(
         self,
         name: TableName,
@@ -169,6 +165,11 @@ class DebeziumTables(LogTables):
         plans = [ColumnPlan(c.name, Raw.TEXT, s.STRING.as_optional()) for c in relation.columns]
         form = RowFormat(name.full, row.name, plans, TimeRules.of(self._config))
         kept = {c.name for c in columns if c is not None}
-        # Rows are read in the order of the key, which part of it does not give.
-        events = EventFormat(topic, row, key if set(key) <= kept else (), SOURCE, optional=False)
+        if missing := [column for column in key if column not in kept]:
+            raise SchemaError(
+                f"Column {', '.join(missing)} of the key of table {name.full} is left out.",
+                field=missing[0],
+                fix="Keep it in column.include.list, and out of column.exclude.list.",
+            )
+        events = EventFormat(topic, row, key, SOURCE, optional=False)
         return DebeziumTable(name, relation, form, events, base_types, columns)

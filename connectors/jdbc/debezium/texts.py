@@ -12,7 +12,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from connect.api import schema as s
-from connectors.jdbc.debezium.kinds import TEXT, Kind, by_value
+from connectors.jdbc.debezium.kinds import TEXT, Kind, by_value, placeholder
 from connectors.jdbc.log.postgres.text import unhexed
 
 _PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"=>(?:NULL|"((?:[^"\\]|\\.)*)")(?:, )?', re.DOTALL)
@@ -38,7 +38,8 @@ def binary(mode: str) -> Kind:
     def read(values: pa.BinaryArray) -> pa.Array:
         return pa.array([None if v is None else in_mode(v, mode) for v in unhexed(values).to_pylist()], pa.string())
 
-    return Kind(s.STRING, read, "", lambda text: in_mode(text.encode(), mode))
+    kind = Kind(s.STRING, read, "")
+    return replace(kind, unavailable=placeholder) if mode == "hex" else kind
 
 
 def unknown(mode: str) -> Kind:

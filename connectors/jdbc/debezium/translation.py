@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
@@ -50,9 +50,20 @@ def reader_config(config: DebeziumPostgresConfig, tables: str = "") -> JdbcTaskC
         return JdbcTaskConfig.parse(given)
 
 
-def columns_left_out(config: DebeziumPostgresConfig) -> list[re.Pattern[str]]:
-    """Return the patterns of columns that no record holds."""
-    return [re.compile(pattern, re.IGNORECASE) for pattern in config.column_exclude or config.column_blacklist]
+def columns_left_out(config: DebeziumPostgresConfig) -> Callable[[str], bool]:
+    """Return what tells by a column's full name that no record holds it."""
+    wanted, unwanted = (
+        [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+        for patterns in (
+            config.column_include or config.column_whitelist, config.column_exclude or config.column_blacklist,
+        )
+    )  # fmt: skip
+
+    def left_out(name: str) -> bool:
+        is_wanted = not wanted or any(pattern.fullmatch(name) for pattern in wanted)
+        return not is_wanted or any(pattern.fullmatch(name) for pattern in unwanted)
+
+    return left_out
 
 
 @contextmanager

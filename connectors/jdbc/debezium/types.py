@@ -77,6 +77,8 @@ def kind_of(found: CatalogType, handling: Handling) -> Kind | None:
 
 
 def _array_of(found: CatalogType, item: CatalogType, handling: Handling) -> Kind | None:
+    if item.base is not None and handling.unknown:
+        return array(texts.unknown(handling.binary), optional_items=False, unavailable=lambda _: None)
     if item.base is not None or item.name in _NO_ITEMS:
         return None
     if item.name in {"bit", "varbit"}:
@@ -91,9 +93,10 @@ def _array_of(found: CatalogType, item: CatalogType, handling: Handling) -> Kind
 
 def _unavailable(name: str, item: Kind) -> Unavailable:
     """Return what Debezium has for an array that an update left as it was: for most types nothing."""
-    if name in {"int4", "int8", "date"} and item.schema.type is not s.Type.STRING:
+    is_plain = item.schema.type is not s.Type.STRING and item.schema.name != s.DATE
+    if name in {"int4", "int8", "date"} and is_plain:
         return lambda text: list(text.encode())
-    if name in {"text", "varchar", "bpchar", "json", "jsonb", "bytea"}:
+    if name in {"text", "varchar", "bpchar", "json", "jsonb"} or (name == "bytea" and item.schema.type is s.Type.BYTES):
         return lambda text: [item.unavailable(text)]
     if name == "uuid":
         return lambda text: [

@@ -109,8 +109,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
 
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "column.include.list": "columns are chosen by column.exclude.list, which names the others",
-        "column.whitelist": "columns are chosen by column.exclude.list, which names the others",
         "message.key.columns": "the transform ValueToKey makes a key of other columns",
         "converters": "Java's converters do not run here; a transform can change the field",
         "post.processors": "Java's post processors do not run here; a transform can change the record",

@@ -13,10 +13,13 @@ _OF_NOW = {"ts_ms", "ts_us", "ts_ns"}
 _OF_SNAPSHOT = {*_OF_NOW, "lsn", "txId", "sequence"}
 
 
-def differences(java: Records, ours: Records, names: tuple[str, str]) -> set[str]:
-    """Return what differs, by place; `names`: what stands in topics' prefixes for who wrote them."""
+def differences(java: Records, ours: Records, names: tuple[str, str], *, of_one_log: bool = True) -> set[str]:
+    """Return what differs, by place.
+
+    `names`: what stands in topics' prefixes for who wrote them. `of_one_log`: both read the same server's.
+    """
     found: set[str] = set()
-    renamed: Records = json.loads(json.dumps(ours).replace(names[1], names[0]))
+    renamed: Records = json.loads(json.dumps(ours).replace(names[1], names[0])) if names[1] else ours
     for topic in sorted({*java, *renamed}):
         table = topic.partition(".")[2]
         pairs = zip_longest(java.get(topic, ()), renamed.get(topic, ()))
@@ -24,11 +27,11 @@ def differences(java: Records, ours: Records, names: tuple[str, str]) -> set[str
             if theirs is None or own is None:
                 found.add(f"{table}: {len(java.get(topic, ()))} records, not {len(renamed.get(topic, ()))}")
                 break
-            found |= {f"{table}{place}" for place in _of_record(theirs, own, number)}
+            found |= {f"{table}{place}" for place in _of_record(theirs, own, number, of_one_log)}
     return found
 
 
-def _of_record(theirs: Mapping[str, Any], own: Mapping[str, Any], number: int) -> Iterator[str]:
+def _of_record(theirs: Mapping[str, Any], own: Mapping[str, Any], number: int, of_one_log: bool) -> Iterator[str]:
     if theirs["key"] != own["key"]:
         yield f" key: {theirs['key']} not {own['key']}"
     if _headers(theirs) != _headers(own):
@@ -38,7 +41,7 @@ def _of_record(theirs: Mapping[str, Any], own: Mapping[str, Any], number: int) -
             yield f" record {number}: a tombstone of one alone"
         return
     yield from _of_schema(theirs["value"]["schema"], own["value"]["schema"])
-    yield from _of_payload(theirs["value"]["payload"], own["value"]["payload"], number)
+    yield from _of_payload(theirs["value"]["payload"], own["value"]["payload"], number, of_one_log)
 
 
 def _headers(record: Mapping[str, Any]) -> list[Any]:
@@ -65,11 +68,11 @@ def _of_schema(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[st
             yield " schema: another order of columns"
 
 
-def _of_payload(theirs: Mapping[str, Any], own: Mapping[str, Any], number: int) -> Iterator[str]:
+def _of_payload(theirs: Mapping[str, Any], own: Mapping[str, Any], number: int, of_one_log: bool) -> Iterator[str]:
     if theirs["op"] != own["op"] or theirs["transaction"] != own["transaction"]:
         yield f" record {number}: op {theirs['op']} not {own['op']}"
     is_read = theirs["op"] == "r"
-    leave_out = {"version", *(_OF_SNAPSHOT if is_read else ())}
+    leave_out = {"version", *(_OF_SNAPSHOT if is_read or not of_one_log else ())}
     for name in {*theirs["source"], *own["source"]} - leave_out:
         one, other = theirs["source"].get(name), own["source"].get(name)
         if one != other:
@@ -93,6 +96,7 @@ _FAR = "a date beyond Java's, or before our era, is told in another way by each 
 KNOWN: Mapping[str, str] = MappingProxyType(
     {
         "source.sequence: [null,": "the first transaction behind the first read names no earlier one there",
+        "doubles: large source.sequence": "a truncation that is skipped there is named by no later record",
         ".c_name streamed": "a value of type name is null there as soon as it streams",
         ".c_time_array": "a time in an array loses its microseconds there",
         ".c_date_far": _FAR,

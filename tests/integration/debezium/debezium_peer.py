@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import requests
 from confluent_kafka import Consumer, TopicPartition
 
 from connect.lib.deadline import Deadline
 from connect.tools.services.ivy import Artifact, fetch
 from connect.tools.services.java_connect import InternalTopics, JavaConnectService
+from connect.tools.services.sql import SqlEndpoint
 
 VERSION = "3.7.0.Final"
 CLASS = "io.debezium.connector.postgresql.PostgresConnector"
@@ -58,10 +60,6 @@ class Records:
         self._assigned: set[str] = set()
         self.found: Found = {}
 
-    def until(self, count: Mapping[str, int]) -> Found:
-        """Return at least so many per topic, whose names are behind the prefix."""
-        return self.until_true(lambda found: all(len(found.get(t, ())) >= least for t, least in count.items()))
-
     def until_true(self, done: Callable[[Found], bool]) -> Found:
         """Return what was found once it is so."""
         limit = Deadline.after(PATIENCE_S)
@@ -95,7 +93,33 @@ class Records:
         self._consumer.close()
 
 
+def postgres_config(server: SqlEndpoint, name: str, **settings: str) -> dict[str, str]:
+    """Return the configuration of a connector by this name, as in Debezium's tutorial."""
+    return {
+        "connector.class": CLASS, "tasks.max": "1", "database.hostname": server.host,
+        "database.port": str(server.port), "database.user": server.user, "database.password": server.password,
+        "database.dbname": server.database, "topic.prefix": name, "plugin.name": "pgoutput", "slot.name": name,
+        "publication.name": name, "publication.autocreate.mode": "filtered", **settings,
+    }  # fmt: skip
+
+
 def create(url: str, name: str, config: Mapping[str, str]) -> None:
     """Make a connector of a worker."""
     answer = requests.post(f"{url}/connectors", json={"name": name, "config": dict(config)}, timeout=120)
     assert answer.ok, answer.text
+
+
+def free_slot(database: psycopg.Connection[Any], name: str) -> None:
+    """Drop a slot and its publication once nobody reads it."""
+    limit = Deadline.after(PATIENCE_S)
+    database.execute(f"DROP PUBLICATION IF EXISTS {name}".encode())
+    while True:
+        try:
+            database.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s", [name]
+            )
+        except psycopg.errors.ObjectInUse:
+            # The server's process for a worker that has just ended is still leaving.
+            assert limit.wait(0.2)
+            continue
+        return

@@ -23,6 +23,7 @@ from connectors.jdbc.log.shared.position import (
     Coordinate,
     LogPosition,
     SnapshotPlace,
+    Told,
     lsn_of_text,
     read_offset,
     text_of_lsn,
@@ -197,3 +198,17 @@ def test_the_source_block_has_the_members_of_debezium_3_6(schema, name, members)
     shown = [f.name + "?" * (f.schema.optional and f.name != "snapshot") for f in schema.fields]
     assert shown == f"{COMMON} {members}".split()
     assert (schema.name, schema.version) == (f"io.debezium.connector.{name}.Source", 1)
+
+
+def test_an_offset_of_debezium_within_a_transaction_tells_what_was_delivered():
+    stored = {
+        "lsn_proc": 120, "lsn_commit": 100, "lsn": 120, "txId": 7, "ts_usec": 5, "lsn_events_processed": 2,
+        "messageType": "INSERT",
+    }  # fmt: skip
+    position = read_offset(stored)
+    assert (position.commit_lsn, position.told) == (100, Told(7, 120, 2))
+    assert read_offset(position.offset()) == position
+    assert position.moved(130).told is None
+    assert read_offset(position.moved(130).offset()).told is None
+    older = {name: value for name, value in stored.items() if name != "lsn_events_processed"}
+    assert read_offset(older).told == Told(7, 120, 0)

@@ -31,7 +31,7 @@ from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.cells import NULL, UNCHANGED, Buffer, Cells, Mask
 from connectors.jdbc.log.shared.fences import ahead_of, hidden
-from connectors.jdbc.log.shared.position import Coordinate, LogPosition, partition_of
+from connectors.jdbc.log.shared.position import Coordinate, LogPosition, Told, partition_of, told_ahead_of
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
@@ -70,6 +70,7 @@ class ChangeEvents:
         self._known: dict[int, LogTable] = {}
         self._left_out: set[TableName] = set()
         self._prefix = config.topic_prefix
+        self._told = 0
 
     def of_log(
         self, messages: Messages, state: LogState, position: LogPosition
@@ -139,7 +140,7 @@ class ChangeEvents:
         table = self._table(item.relation)
         if table is None:
             return
-        item = only(item, _fresh(item.origin, table.name.full, position))
+        item = only(item, _fresh(item.origin, table.name.full, position) & self._untold(item.origin, position.told))
         if len(item.origin) and position.fences:
             if item.relation.identity == "f" and len(item.old):
                 item = replace(item, after=_with_old_values(item))
@@ -150,6 +151,19 @@ class ChangeEvents:
             bad = self._bad(table, [(_change_texts(table, item, row), error) for row, error in found.items()], position)
             if made is not None or bad is not None:
                 yield Part(table.name.full, made, last, bad)
+
+    def _untold(self, origin: Origin, told: Told | None) -> Mask:
+        """Tell the changes that Debezium did not deliver before the connector came here."""
+        if told is None:
+            return np.ones(len(origin), bool)
+        is_same = origin.xid == told.xid
+        at_end = np.flatnonzero(is_same & (origin.lsn == told.lsn))
+        # Several rows of one statement may be at one place of the log, and come in several chunks.
+        left = max(0, told.events - self._told)
+        self._told += min(left, len(at_end))
+        untold: Mask = ~(is_same & (origin.lsn < told.lsn))
+        untold[at_end[:left]] = False
+        return untold
 
     def _batch(self, table: LogTable, item: Changes) -> Batch | None:
         table = self._fitting(table, item.after)
@@ -226,7 +240,8 @@ def _behind(state: LogState, position: LogPosition) -> LogPosition:
         reached = max(reached, position.reached)
     ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
     fences = ahead_of(position.fences, state.commit_end_lsn)
-    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us, fences=fences)
+    told = told_ahead_of(position.told, state.commit_end_lsn)
+    return LogPosition(state.commit_end_lsn, reached, ahead, state.xid, state.commit_us, fences=fences, told=told)
 
 
 def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:

@@ -28,6 +28,7 @@ class Coordinate(NamedTuple):
 
 
 _START = Coordinate()
+_EVENTS, _MESSAGE = "lsn_events_processed", "messageType"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,21 @@ class SnapshotPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """Holds how far Debezium was in a transaction: at an LSN, behind so many of the events that are there."""
+
+    xid: int
+    lsn: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogPosition:
     """Everything before it was delivered.
 
     `commit_lsn`: where to ask the server to start. `reached`: the last change delivered of every table. `ahead`: tables
     of which more was delivered. `snapshot` None: the tables have been read. `fences`: until the log is behind them.
+    `told`: what Debezium delivered of the next transaction, until the log is behind it.
     """
 
     commit_lsn: int
@@ -54,12 +65,16 @@ class LogPosition:
     commit_us: int = 0
     snapshot: SnapshotPlace | None = None
     fences: Fences = field(default_factory=dict)
+    told: Told | None = None
 
     def offset(self) -> dict[str, object]:
         """As it is stored."""
         made: dict[str, object] = {"lsn": self.commit_lsn, "lsn_proc": self.commit_lsn, "lsn_commit": self.commit_lsn}
         if self.xid:
             made |= {"txId": self.xid, "ts_usec": self.commit_us}
+        if self.told is not None:
+            made |= {"lsn": self.told.lsn, "lsn_proc": self.told.lsn, "txId": self.told.xid, "ts_usec": self.commit_us}
+            made |= {_EVENTS: self.told.events, _MESSAGE: "INSERT"}
         if self.snapshot is not None:
             made |= {"snapshot": True, "last_snapshot_record": False, "snapshot_done": json.dumps(self.snapshot.done)}
             if self.snapshot.table:
@@ -78,7 +93,13 @@ class LogPosition:
 
     def moved(self, commit_lsn: int) -> LogPosition:
         """Up to here there was nothing for us."""
-        return replace(self, commit_lsn=commit_lsn, fences=fences.ahead_of(self.fences, commit_lsn))
+        behind = fences.ahead_of(self.fences, commit_lsn)
+        return replace(self, commit_lsn=commit_lsn, fences=behind, told=told_ahead_of(self.told, commit_lsn))
+
+
+def told_ahead_of(told: Told | None, commit_lsn: int) -> Told | None:
+    """Return what was told of a transaction; None where the log from here on is behind it."""
+    return told if told is not None and told.lsn >= commit_lsn else None
 
 
 def partition_of(prefix: str) -> dict[str, object]:
@@ -104,9 +125,20 @@ def read_offset(offset: Offset) -> LogPosition:
         str(table): Coordinate(int(at[0]), int(at[1])) for table, at in json.loads(offset.get("ahead") or "{}").items()
     }
     reached = Coordinate(_lsn(offset, "tx_lsn"), _lsn(offset, "tx_place"))
+    xid = _lsn(offset, "txId")
     return LogPosition(
-        commit_lsn, reached, ahead, _lsn(offset, "txId"), _lsn(offset, "ts_usec"), snapshot, _fences(offset)
+        commit_lsn, reached, ahead, xid, _lsn(offset, "ts_usec"), snapshot, _fences(offset), _told(offset, xid)
     )
+
+
+def _told(offset: Offset, xid: int) -> Told | None:
+    """Return what Debezium's own offset says of an open transaction: ours has no kind of message.
+
+    Where an older version does not count the events at the place, those come again rather than get lost.
+    """
+    if not offset.get("lsn_proc") or _MESSAGE not in offset:
+        return None
+    return Told(xid, _lsn(offset, "lsn_proc"), _lsn(offset, _EVENTS))
 
 
 def _fences(offset: Offset) -> Fences:

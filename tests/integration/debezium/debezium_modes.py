@@ -1,0 +1,29 @@
+"""The modes of values that both connectors are run in, each with its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MODES: Mapping[str, Mapping[str, str]] = {
+    "defaults": {},
+    "texts": {
+        "decimal.handling.mode": "string", "time.precision.mode": "connect", "hstore.handling.mode": "map",
+        "interval.handling.mode": "string", "binary.handling.mode": "base64",
+        # Connect's types of dates and times end at the year 9999 here.
+        "column.exclude.list": r"inventory\..*\.(c_timestamp6|c_timestamp3_far|c_date_far|c_time0|d_infinity)",
+    },
+    "doubles": {
+        "decimal.handling.mode": "double", "time.precision.mode": "adaptive_time_microseconds",
+        "binary.handling.mode": "hex", "tombstones.on.delete": "false", "skipped.operations": "t",
+    },
+    "iso": {
+        "time.precision.mode": "isostring", "binary.handling.mode": "base64-url-safe",
+        "include.unknown.datatypes": "true", "extended.headers.enabled": "false",
+    },
+    "micros": {"time.precision.mode": "microseconds", "column.exclude.list": "inventory.plain.name"},
+    "nanos": {
+        "time.precision.mode": "nanoseconds", "unavailable.value.placeholder": "gone",
+        # The default infinity ends Debezium's task, and so does a deleted row of times that may not be null.
+        "column.exclude.list": r"inventory\.defaulted\.d_infinity", "table.exclude.list": "inventory.required",
+    },
+}  # fmt: skip
