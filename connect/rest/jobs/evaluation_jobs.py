@@ -79,6 +79,11 @@ class EvaluationJobs:
                 del self._jobs[old]
         return job
 
+    def jobs(self) -> list[EvaluationJob]:
+        """Return those that are remembered, the oldest first."""
+        with self._lock:
+            return list(self._jobs.values())
+
     def job(self, name: str) -> EvaluationJob:
         """One that was started here. NotFoundError."""
         with self._lock:

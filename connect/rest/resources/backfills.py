@@ -43,7 +43,7 @@ _KAFKA_S: Final = 5.0
 
 async def get_backfills(request: web.Request) -> web.Response:
     """Every backfill job."""
-    return json_answer(await _asked(request, lambda service: service.backfills()))
+    return json_answer(await asked(request, lambda service: service.backfills()))
 
 
 async def create_backfill(request: web.Request) -> web.Response:
@@ -51,28 +51,28 @@ async def create_backfill(request: web.Request) -> web.Response:
     body = await read_own_json(request)
     if not isinstance(body, dict):
         raise HttpError(400, "The body is no backfill spec: write an object, as in configs/backfill/.")
-    return json_answer(await _asked(request, lambda s: s.start(body, remaining_s(request))), 201)
+    return json_answer(await asked(request, lambda s: s.start(body, remaining_s(request))), 201)
 
 
 async def get_backfill(request: web.Request) -> web.Response:
     """A job, its progress and the limits that count now."""
-    return json_answer(await _asked(request, lambda service: service.backfill(name_of(request))))
+    return json_answer(await asked(request, lambda service: service.backfill(name_of(request))))
 
 
 async def get_chunks(request: web.Request) -> web.Response:
     """The chunks of a job, and how far each is."""
-    return json_answer(await _asked(request, lambda service: service.chunks(name_of(request))))
+    return json_answer(await asked(request, lambda service: service.chunks(name_of(request))))
 
 
 async def pause_backfill(request: web.Request) -> web.Response:
     """Let every lane end behind the chunk it is writing."""
-    await _asked(request, lambda service: service.pause(name_of(request)))
+    await asked(request, lambda service: service.pause(name_of(request)))
     return empty_answer(202)
 
 
 async def resume_backfill(request: web.Request) -> web.Response:
     """Go on with a job on this worker, which takes it over where another one runs it."""
-    await _asked(request, lambda service: service.resume(name_of(request), remaining_s(request)))
+    await asked(request, lambda service: service.resume(name_of(request), remaining_s(request)))
     return empty_answer(202)
 
 
@@ -81,24 +81,24 @@ async def limit_backfill(request: web.Request) -> web.Response:
     body = await read_own_json(request)
     if not isinstance(body, dict):
         raise HttpError(400, 'The body has no limits: write an object, as {"max_rows_per_second": 1000}.')
-    return json_answer(await _asked(request, lambda service: service.limit(name_of(request), body)))
+    return json_answer(await asked(request, lambda service: service.limit(name_of(request), body)))
 
 
 async def cancel_backfill(request: web.Request) -> web.Response:
     """End a job for good; nothing more is written."""
-    await _asked(request, lambda service: service.cancel(name_of(request)))
+    await asked(request, lambda service: service.cancel(name_of(request)))
     return empty_answer(202)
 
 
 async def verify_backfill(request: web.Request) -> web.Response:
     """Read the topics of a job again and compare."""
-    return json_answer(await _asked(request, lambda s: s.verify(name_of(request), remaining_s(request))))
+    return json_answer(await asked(request, lambda s: s.verify(name_of(request), remaining_s(request))))
 
 
 async def hand_over_backfill(request: web.Request) -> web.Response:
     """Write the connector's offsets where following begins, and resume it; `force`: also where verify found fault."""
     cluster, is_forced = _OwnCluster(context_of(request).operations, remaining_s(request)), flag(request, "force")
-    await _asked(request, lambda s: s.hand_over(name_of(request), cluster, remaining_s(request), is_forced=is_forced))
+    await asked(request, lambda s: s.hand_over(name_of(request), cluster, remaining_s(request), is_forced=is_forced))
     return empty_answer(202)
 
 
@@ -187,8 +187,8 @@ async def backfill_service(app: web.Application) -> AsyncIterator[None]:
     await asyncio.to_thread(service.close)
 
 
-async def _asked(request: web.Request, ask: Callable[[BackfillService], T]) -> T:
-    """Off the event loop: Kafka is waited for."""
+async def asked(request: web.Request, ask: Callable[[BackfillService], T]) -> T:
+    """Return what the service answers. It is asked off the event loop, as Kafka is waited for."""
     return await asyncio.to_thread(request.app[BACKFILLS].answer, ask)
 
 

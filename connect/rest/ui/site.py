@@ -18,14 +18,38 @@ from connect.rest.ui.live import peers, stream
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN, OffsetsSeen
 from connect.rest.ui.live.peers import Peers
 from connect.rest.ui.live.sampler import SAMPLER, Sampler
-from connect.rest.ui.screens import actions, connector, edit, history, letters, offsets, overview, plugins
+from connect.rest.ui.screens import (
+    actions,
+    backfills,
+    connector,
+    edit,
+    history,
+    letters,
+    offsets,
+    overview,
+    plugins,
+    reports,
+)
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.letters import LETTER_JOBS
 from connect.runtime.settings.worker_config import WorkerConfig
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
     route
-    for part in (overview, connector, actions, edit, offsets, letters, history, plugins, assets, peers)
+    for part in (
+        overview,
+        connector,
+        actions,
+        edit,
+        offsets,
+        letters,
+        history,
+        plugins,
+        backfills,
+        reports,
+        assets,
+        peers,
+    )
     for route in part.ROUTES
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from backfill_job import Table
+from chromium import axe, browser  # noqa: F401 - fixtures
 
 from connect.tools.services import KafkaEndpoint
 from connect.tools.services.sql import SqlEndpoint

@@ -65,6 +65,8 @@ def is_live(page: Any) -> None:
         ("history", "/ui/history?name=bills-to-lake"),
         ("edit", "/ui/edit?name=orders-source"),
         ("new", "/ui/edit"),
+        ("backfills", "/ui/backfills"),
+        ("reports", "/ui/reports"),
         ("plugins", "/ui/plugins"),
         ("plugin", "/ui/plugin?class=FileStreamSource"),
     ],

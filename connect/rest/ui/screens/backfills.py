@@ -1,0 +1,74 @@
+"""Shows bulk jobs at `/ui/backfills`: how far each is and when it is done; pauses, resumes and cancels them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.errors.http_error import HttpError
+from connect.rest.resources.backfills import asked
+from connect.rest.server.context import remaining_s
+from connect.rest.server.routing import Route
+from connect.rest.ui.frame.forms import FORM, form_of, once_of
+from connect.rest.ui.frame.links import link
+from connect.rest.ui.frame.pages import HTML, page
+from connect.rest.ui.screens.actions import ONCE_ONLY
+from connect.rest.ui.views.backfills import job_line, job_page
+from connect.rest.ui.views.numbers import cut
+
+if TYPE_CHECKING:
+    from connect.backfill.service import BackfillService
+
+_ACTS: Final[Mapping[str, Callable[[BackfillService, str, float], None]]] = {
+    "pause": lambda service, name, _: service.pause(name),
+    "resume": lambda service, name, timeout_s: service.resume(name, timeout_s),
+    "cancel": lambda service, name, _: service.cancel(name),
+}
+_DONE: Final[Mapping[str, str]] = {
+    "pause": "The job pauses: each lane ends behind the chunk that it is writing.",
+    "resume": "The job goes on, on this worker.",
+    "cancel": "The job ends for good; nothing more is written.",
+}
+
+
+async def show(request: web.Request) -> web.Response:
+    """Show every job of this cluster."""
+    jobs = await asked(request, lambda service: service.backfills())
+    return page(request, "backfills.html.j2", {"nav": "backfills", "jobs": list(map(job_line, jobs))})
+
+
+async def show_one(request: web.Request) -> web.Response:
+    """Show a job with its chunks. RequestError 404."""
+    name = request.query.get("name", "")
+    if not name:
+        raise NotFoundError("The address names no backfill.")
+    job = await asked(request, lambda service: service.backfill(name))
+    chunks = await asked(request, lambda service: service.chunks(name))
+    done = _DONE.get(request.query.get("done", ""), "")
+    return page(request, "backfill.html.j2", {"nav": "backfills", "job": job_page(job, chunks), "done": done})
+
+
+async def act(request: web.Request) -> web.Response:
+    """Do what the button says, as `connect backfill` does. 409: the job's state does not allow it."""
+    form = await form_of(request)
+    name, do = form.get("name", ""), form.get("do", "")
+    if do not in _ACTS:
+        raise HttpError(400, f"The form asks for {cut(do, 40)!r}, which is none of {', '.join(_ACTS)}.")
+    if do == "cancel" and form.get("confirm", "") != name:
+        raise HttpError(400, "To end a job for good, type its name as it is. Nothing was done.")
+
+    async def run() -> None:
+        await asked(request, lambda service: _ACTS[do](service, name, remaining_s(request)))
+
+    await request.app[ONCE_ONLY].run(once_of(form, do), run)
+    raise web.HTTPSeeOther(link("/backfill", name=name, done=do))
+
+
+ROUTES = (
+    Route("GET", "/ui/backfills", show, produces=HTML),
+    Route("GET", "/ui/backfill", show_one, produces=HTML),
+    Route("POST", "/ui/backfill", act, body=dict[str, str], produces=HTML, consumes=FORM),
+)

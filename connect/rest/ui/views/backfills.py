@@ -1,0 +1,73 @@
+"""Shows bulk jobs as pages list them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from connect.rest.ui.views.numbers import cut, moment
+
+CHUNKS: Final = 200
+_CHARS: Final = 2000
+_UNREADABLE: Final = "UNREADABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """A line of the list shows a job. `why`: what keeps it from going on, or why it cannot be read."""
+
+    name: str
+    state: str
+    kind: str
+    chunks: int
+    rows: int
+    updated: str
+    worker: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """A job, how far it is, and its chunks: those that are not done first."""
+
+    line: JobLine
+    progress: Mapping[str, Any]
+    percent: int
+    limits: Sequence[tuple[str, str]]
+    warnings: Sequence[str]
+    chunks: Sequence[Mapping[str, Any]]
+    chunk_count: int
+
+    @property
+    def can_pause(self) -> bool:
+        """Return True while it runs."""
+        return self.line.state in {"PLANNED", "RUNNING"}
+
+    @property
+    def can_resume(self) -> bool:
+        """Return True where it rests or has failed."""
+        return self.line.state in {"PAUSED", "FAILED"}
+
+
+def job_line(job: Mapping[str, Any]) -> JobLine:
+    """Return an entry of `GET /backfills` as a line."""
+    if "unreadable" in job:
+        return JobLine(job["name"], _UNREADABLE, "", 0, 0, "", "", cut(job["unreadable"], _CHARS))
+    why = job.get("error") or job.get("not_adopted") or ""
+    return JobLine(
+        job["name"], str(job["state"]), str(job["spec"].get("kind", "source")), job["chunks"], job["rows"],
+        moment(job["updated_ms"]), job["worker"], cut(why, _CHARS),
+    )  # fmt: skip
+
+
+def job_page(job: Mapping[str, Any], chunks: Sequence[Mapping[str, Any]]) -> JobPage:
+    """Return the answers of `GET /backfills/{name}` and `…/chunks` as a page shows them."""
+    progress = job["progress"]
+    whole = progress["chunks"]
+    limits = [(key.replace("_", " "), str(value)) for key, value in job["limits"].items() if value]
+    return JobPage(
+        job_line(job), progress, 100 * progress["chunks_done"] // whole if whole else 0, limits,
+        [cut(text, _CHARS) for text in job["warnings"]],
+        sorted(chunks, key=lambda chunk: bool(chunk["done"]))[:CHUNKS], len(chunks),
+    )  # fmt: skip

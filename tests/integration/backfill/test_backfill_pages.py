@@ -1,0 +1,73 @@
+"""A backfill on the pages of its worker: how far it is, paused, resumed and cancelled without JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from backfill_job import Table
+from chromium import fits, needs_chromium, violations
+from e2e_worker import WorkerProcess, wait_for
+from ui_reader import Reader
+
+from connect.tools.services import KafkaEndpoint
+
+ROWS = 2000
+
+
+@pytest.fixture(scope="module")
+def worker(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    process = WorkerProcess(tmp_path_factory.mktemp("worker"), kafka.bootstrap_servers, "backfill-pages")
+    process.start()
+    yield process
+    process.stop()
+
+
+@needs_chromium
+def test_a_backfill_is_watched_paused_resumed_and_cancelled(
+    table: Table, worker: WorkerProcess, browser: Any, axe: str, tmp_path: Path
+) -> None:
+    table.fill(ROWS)
+    stopped = {"name": table.name, "config": table.connector(), "initial_state": "STOPPED"}
+    assert requests.post(f"{worker.url}/connectors", json=stopped, timeout=90).status_code == 201
+    spec = {
+        "apiVersion": "backfill/v1", "name": table.name, "source": {"connector": table.name},
+        "engine": {"type": "local"}, "chunking": {"rows": 100, "lanes": 1}, "limits": {"max_rows_per_second": 20},
+    }  # fmt: skip
+    made = requests.post(f"{worker.url}/backfills", json=spec, timeout=90)
+    assert made.status_code == 201, made.text
+    reader, path = Reader(worker.url), f"/ui/backfill?name={table.name}"
+    page = reader.open("/ui/backfills")
+    assert (page.unclosed, table.name in page.text) == ([], True)
+    page = reader.open(path)
+    assert (page.status, page.unclosed) == (200, [])
+    assert "of 20" in page.text
+    assert "max rows per second 20" in page.text
+
+    shown = browser.new_page()
+    for width, scheme in ((360, "dark"), (1280, "light")):
+        shown.set_viewport_size({"width": width, "height": 800})
+        shown.emulate_media(color_scheme=scheme)
+        for name, address in (("jobs", "/ui/backfills"), ("job", path)):
+            shown.goto(worker.url + address)
+            shown.screenshot(path=tmp_path / f"{name}-{width}-{scheme}.png", full_page=True)
+            assert violations(shown, axe) == []
+            assert fits(shown)
+    shown.close()
+
+    page = reader.press(page, "pause")
+    assert (page.status, "The job pauses" in page.text) == (200, True)
+    wait_for(lambda: "resume" in reader.open(path).buttons(), 90, "a job that rests")
+    page = reader.press(reader.open(path), "resume")
+    assert (page.status, "The job goes on" in page.text) == (200, True)
+    assert "type its name" in reader.press(page, "cancel", "cancel", confirm="x").text
+    before = reader.open(path)
+    page = reader.press(before, "cancel", "cancel", confirm=table.name)
+    assert (page.status, "ends for good" in page.text) == (200, True)
+    wait_for(lambda: "CANCELLED" in reader.open(path).text, 90, "the end of the job")
+    assert reader.press(before, "resume", "cancel").status == 409
+    assert reader.press(before, "delete", "cancel").status == 400
+    assert reader.open("/ui/backfill?name=none").status == 404
