@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from keyed_source import KeyedSourceSuite
+from made_up_source import REFERENCE, TOYBASE_SOURCE
 from test_spec_jdbc_sqlite import WAIVERS, SqliteDriver, TimestampedSqliteDriver
 
 from connectors.jdbc.dialects.known import DIALECTS, dialect_of
-from connectors.jdbc.plugin import SOURCE
 
 
 @pytest.fixture(autouse=True)
 def toybase(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(DIALECTS, "toybase", "made_up_dialect:Toybase")
+    monkeypatch.setitem(DIALECTS, "toybase", REFERENCE)
 
 
 class ToybaseDriver(SqliteDriver):
@@ -33,7 +33,7 @@ def test_the_url_chooses_the_dialect() -> None:
 
 
 class TestJdbcIncrementing(KeyedSourceSuite):
-    plugin = SOURCE
+    plugin = TOYBASE_SOURCE
     waivers = WAIVERS
 
     @pytest.fixture
@@ -42,7 +42,7 @@ class TestJdbcIncrementing(KeyedSourceSuite):
 
 
 class TestJdbcTimestampIncrementing(KeyedSourceSuite):
-    plugin = SOURCE
+    plugin = TOYBASE_SOURCE
     waivers = WAIVERS
 
     @pytest.fixture

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from jdbc_drive import OffsetStore, batches, rows
 from jdbc_server import Server
 from test_jdbc_stress import COLUMNS, MODES
@@ -131,9 +132,9 @@ def test_a_row_replaced_just_before_the_rows_are_read_comes(
     server: Server, mode: str, reader: str, monkeypatch: pytest.MonkeyPatch
 ):
     if reader == "adbc":
-        monkeypatch.setattr("connectors.jdbc.connection.connection.libpq_module", lambda: None)
+        monkeypatch.setattr("connectors.jdbc.dialects.postgres.reader.libpq_module", lambda: None)
     if reader == "unexported":
-        monkeypatch.setattr("connectors.jdbc.connection.connection._EXPORT", "SELECT 1/0")
+        monkeypatch.setattr("connectors.jdbc.dialects.postgres.reader._EXPORT", sa.text("SELECT 1/0"))
     server.run(
         f"CREATE TABLE {{t}} ({COLUMNS[server.name]})",
         "INSERT INTO {t} (ts, version) SELECT now() - interval '1 minute' + g * interval '1 second', 1 "
