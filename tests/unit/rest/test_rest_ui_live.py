@@ -150,7 +150,7 @@ def test_all_pages_share_one_look_and_one_drawing(quick: None) -> None:
         async def page() -> None:
             count = 0
             async for _ in sampler.looks():
-                sampler.drawn("list", draw)
+                sampler.once("list", draw)
                 count += 1
                 if count == 5:
                     return
@@ -222,7 +222,7 @@ def test_what_costs_much_is_looked_at_seldom(monkeypatch: pytest.MonkeyPatch) ->
 
         count = 0
         async for _ in sampler.looks():
-            sampler.drawn("slow", slow)
+            sampler.once("slow", slow)
             count += 1
             if count == 4:
                 return

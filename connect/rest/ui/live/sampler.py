@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
@@ -24,6 +24,7 @@ _LEFT_S: Final = 60.0
 """Looks go on for so long after the last page was asked for, so that the next one has rates."""
 _KEPT: Final = 150
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Sampler:
@@ -33,7 +34,7 @@ class Sampler:
         self._operations = operations
         self._peers = peers
         self._samples: deque[Sample] = deque(maxlen=_KEPT)
-        self._drawn: dict[Hashable, str] = {}
+        self._made: dict[Hashable, Any] = {}
         self._next: asyncio.Future[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._watched = 0
@@ -62,13 +63,13 @@ class Sampler:
         finally:
             self._watched -= 1
 
-    def drawn(self, key: Hashable, draw: Callable[[], str]) -> str:
-        """Return what is drawn of the last look under a key: once for all pages that show the same."""
-        known = self._drawn.get(key)
-        if known is None:
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what is made of the last look under a key: once for all pages that show the same."""
+        if key not in self._made:
             with self._counted():
-                known = self._drawn[key] = draw()
-        return known
+                self._made[key] = make()
+        found: T = self._made[key]
+        return found
 
     async def close(self) -> None:
         """Take no more looks."""
@@ -101,13 +102,14 @@ class Sampler:
         with self._counted():
             own = {name: dict(figures) for name, figures in self._operations.figures().items()}
             self._samples.append(Sample(time.monotonic(), {**others, **own}, silent))
-            self._drawn.clear()
+            self._made.clear()
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        began_s = time.thread_time()
+        """Count what is spent; what is counted inside of it is a part of it."""
+        began_s, before_s = time.thread_time(), self._spent_s
         yield
-        self._spent_s += time.thread_time() - began_s
+        self._spent_s = before_s + time.thread_time() - began_s
 
 
 SAMPLER: Final = web.AppKey("sampler", Sampler)

@@ -63,7 +63,7 @@ async def trace(request: web.Request) -> web.Response:
 
 async def _draw(request: web.Request, look: Look) -> str:
     values = await _values(request, look)
-    return request.app[SAMPLER].drawn(("connector", named(request)), lambda: rendered("connector_live.html.j2", values))
+    return request.app[SAMPLER].once(("connector", named(request)), lambda: rendered("connector_live.html.j2", values))
 
 
 async def _values(request: web.Request, look: Look) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from connect.client.overview import overview
+from connect.client.overview import Line, overview
 from connect.cluster.model.operations import Operations
 from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.server.answers import status_json
@@ -24,7 +25,8 @@ from connect.rest.ui.views.states import STATES, sign
 
 async def show(request: web.Request) -> web.Response:
     """Show a page of the connectors that fit what was asked for."""
-    found = _overview(request, await request.app[SAMPLER].look())
+    look = await request.app[SAMPLER].look()
+    found = _page_of(_gathered(request), look, _asked(request))
     return page(request, "overview.html.j2", _values(found) | {"states": STATES, "nav": "overview"})
 
 
@@ -34,17 +36,28 @@ async def live(request: web.Request) -> web.StreamResponse:
 
 
 async def _draw(request: web.Request, look: Look) -> str:
-    def draw() -> str:
-        return rendered("overview_live.html.j2", _values(_overview(request, look)))
+    sampler, asked = request.app[SAMPLER], _asked(request)
 
-    return request.app[SAMPLER].drawn(("overview", _asked(request)), draw)
+    def draw() -> str:
+        gathered = sampler.once("connectors", lambda: _gathered(request))
+        return rendered("overview_live.html.j2", _values(_page_of(gathered, look, asked)))
+
+    return sampler.once(("overview", asked), draw)
 
 
 def _values(found: Overview) -> dict[str, Any]:
     return {"found": found, "sign": sign}
 
 
-def _overview(request: web.Request, look: Look) -> Overview:
+class _Gathered(NamedTuple):
+    """All connectors as lines, the tasks of each, and how many tasks each worker has."""
+
+    lines: Sequence[Line]
+    tasks: Mapping[str, Sequence[str]]
+    workers: Mapping[str, int]
+
+
+def _gathered(request: web.Request) -> _Gathered:
     context = context_of(request)
     operations = context.operations
     parts = {name: found for name in operations.connectors() if (found := _parts(operations, name)) is not None}
@@ -52,7 +65,11 @@ def _overview(request: web.Request, look: Look) -> Overview:
     rebalances = operations.rebalances()
     workers = Counter(dict.fromkeys((context.worker_id, *(rebalances[-1].workers if rebalances else ())), 0))
     workers.update(task["worker_id"] for found in parts.values() for task in found["status"]["tasks"])
-    return overview_page(overview(parts), tasks, workers, look, _asked(request))
+    return _Gathered(overview(parts), tasks, workers)
+
+
+def _page_of(gathered: _Gathered, look: Look, asked: Asked) -> Overview:
+    return overview_page(gathered.lines, gathered.tasks, gathered.workers, look, asked)
 
 
 def _parts(operations: Operations, name: str) -> dict[str, Any] | None:
