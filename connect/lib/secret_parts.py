@@ -19,13 +19,15 @@ HIDDEN: Final = "[hidden]"
 _SUSPECT: Final = re.compile(
     r"passw|passphrase|pwd|secret|token|credential|user\.?info|jaas|authoriz|cookie|signature|connection\.?string"
     r"|(?:private|api|access|account|storage|signing|encryption)[._-]?key"
-    r"|(?:^|[._-])(?:pass|auth|sas|sig|pat|pem)(?:$|[._-])",
+    r"|(?:^|[._-])(?:pass|auth|sas|sig|pat|pem)(?:$|[._-])|(?:^|[._-])(?:bearer|license)$",
     re.IGNORECASE,
 )
 # As above, for a text whose names are not told apart yet.
 _SOUNDS_SECRET: Final = re.compile(
-    r"passw|phrase|pwd|secret|token|cred|user|jaas|auth|cookie|sig|connection|key|pass|sas|pat|pem", re.IGNORECASE
+    r"passw|phrase|pwd|secret|token|cred|user|jaas|auth|cookie|sig|connection|key|pass|sas|pat|pem|bearer|license",
+    re.IGNORECASE,
 )
+_MAY_HOLD_PARTS: Final = re.compile(r"[=:]|--|bearer", re.IGNORECASE)
 PARTS_MAX: Final = 1000
 """A text with more secrets than that is hidden from the last of them on."""
 _SCHEME_CHARS: Final = 40
@@ -51,6 +53,9 @@ _NAMED: Final = re.compile(r"""(?<![\w.\-])([\w.\-]{1,200})(\\{0,20}["'])?\s{0,2
 _NEXT_NAME: Final = re.compile(r"&|(?:[;,|]\s{0,20}|(?<!\s)\s{1,20})(?=[\w.\-]{1,200}\s{0,5}=)")
 _JSON_END: Final = re.compile(r"[,}\]\s]")
 _HEADER: Final = re.compile(r"authoriz|cookie|^x-|[_-](?:key|token)$", re.IGNORECASE)
+_INDENT_CHARS: Final = 40
+_OPTION: Final = re.compile(r"(?<!\S)--([\w.\-]{1,100})\s{1,20}(?!--)(\S+)")
+_BEARER: Final = re.compile(r"(?<![\w.\-])bearer\s{1,20}(\[hidden]|[\w.~+/=\-]{8,})", re.IGNORECASE)
 _HEADER_END: Final = re.compile(r"[,;|\n](?=\s{0,20}[\w.\-]{1,100}\s{0,5}[=:])")
 
 
@@ -88,10 +93,10 @@ def url_parts(text: str) -> list[SecretPart]:
 
 
 def _all_parts(text: str) -> list[SecretPart]:
-    if "=" not in text and ":" not in text:
+    if not _MAY_HOLD_PARTS.search(text):
         return []
     flat = without_placeholders(text)
-    return _apart(len(text), _url_parts(flat), _bare_users(flat), _named_parts(flat))
+    return _apart(len(text), _url_parts(flat), _bare_users(flat), _named_parts(flat), _spoken_parts(flat))
 
 
 def _apart(size: int, *sources: Iterator[SecretPart]) -> list[SecretPart]:
@@ -205,7 +210,9 @@ def _named_parts(text: str) -> Iterator[SecretPart]:
     while found := _NAMED.search(text, at):
         at = found.end()
         name, closes_name, sign, quote = found.groups()
-        if not is_suspect(name) or not (sign == "=" or closes_name or _is_header(name, text, at)):
+        # As in YAML. A column that is renamed or cast, `token:string`, has no space behind its colon.
+        is_line = found[0].endswith((" ", "\t")) and _begins_line(text, found.start())
+        if not is_suspect(name) or not (sign == "=" or closes_name or is_line or _is_header(name, text, at)):
             # The quote that ends here may begin the next name.
             at = found.end() - len(quote or "")
             continue
@@ -217,6 +224,23 @@ def _named_parts(text: str) -> Iterator[SecretPart]:
             end = _bare_end(text, at, sign, is_json=bool(closes_name))
         yield SecretPart(f"parameter {name.lower()}", at, end)
         at = end
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Tell if nothing but spaces and a list's mark stands before a place in its line."""
+    before = text[max(0, at - _INDENT_CHARS) : at]
+    return ("\n" in before or at <= _INDENT_CHARS) and not before.rpartition("\n")[2].strip(" \t-")
+
+
+def _spoken_parts(text: str) -> Iterator[SecretPart]:
+    """Yield the secrets of options, `--password x`, and of credentials without a name, `Bearer x`."""
+    if not _SOUNDS_SECRET.search(text):
+        return
+    for found in _OPTION.finditer(text):
+        if is_suspect(found[1]):
+            yield SecretPart(f"parameter {found[1].lower()}", *found.span(2))
+    for found in _BEARER.finditer(text):
+        yield SecretPart("bearer token", *found.span(1))
 
 
 def _is_header(name: str, text: str, at: int) -> bool:

@@ -43,6 +43,8 @@ S = "s3cr3t-c4n4ry"
         '"{{\\"private_key\\": \\"{}\\"}}"', "{{'token': '{}'}}", '{{"credentials": [1, "{}"]}}', '{{"token": {}}}',
         "Authorization: Bearer {}", "a:1,Authorization:Basic {},b:2", "X-Api-Key: {}", "Cookie: a={}; b=1",
         "https://h/p?x=1&access_token={}", "password=a,b c;d {}", "password = (a){}", "pwd={} and more words",
+        "password: {}", "a: 1\n  client-secret: {}", "- token: {}\n- b: 1",
+        "run --user u --password {} --fast", "Bearer {}", "a,bearer  {}",
     ],
 )  # fmt: skip
 def test_a_secret_of_a_url_is_masked_and_comes_back(url: str) -> None:
@@ -64,6 +66,7 @@ def test_a_secret_of_a_url_is_masked_and_comes_back(url: str) -> None:
         "12:30", "a=b;c=d", "passwords",
         "token:string,auth:int32", "password:renamed", "file:/secrets/token", "mailto@x:1",
         "secret-topic-1", '{"name": "x"}', "the password: none", "token = ${env:T}",
+        "--password --fast", "a bearer of news", "--topic orders", "bearer short",
     ],
 )  # fmt: skip
 def test_what_is_no_secret_is_shown(text: str) -> None:
