@@ -5,8 +5,9 @@ What is the same for every database stands in the parts of `generic`, which thos
 
 from __future__ import annotations
 
+import importlib
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
@@ -21,6 +22,28 @@ if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.types import ColumnTypes
     from connectors.jdbc.dialects.generic.url import UrlForm
     from connectors.jdbc.dialects.generic.writing import Writing
+
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Part(Generic[T_co]):
+    """A part of a dialect, whose class is loaded when the part is first used; it is made once for each dialect."""
+
+    def __init__(self, reference: str) -> None:
+        """`reference`: module and class below this package; empty: the part is None."""
+        self._module, _, self._class = reference.partition(":")
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, dialect: Dialect, owner: type | None = None) -> T_co:
+        made: Any = None
+        if self._class:
+            made = getattr(importlib.import_module(f"{__package__}.{self._module}"), self._class)()
+        # From now on the attribute is found there.
+        found: T_co = dialect.__dict__.setdefault(self._name, made)
+        return found
 
 
 class Dialect:
@@ -47,75 +70,35 @@ class Dialect:
 
         return UrlForm(self.name)
 
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Return how its sessions begin."""
-        from connectors.jdbc.dialects.generic.sessions import Sessions
+    sessions: Part[Sessions] = Part("generic.sessions:Sessions")
+    """Tell how its sessions begin."""
 
-        return Sessions()
+    types: Part[ColumnTypes] = Part("generic.types:ColumnTypes")
+    """Tell what its column types hold."""
 
-    @cached_property
-    def types(self) -> ColumnTypes:
-        """Return what its column types hold."""
-        from connectors.jdbc.dialects.generic.types import ColumnTypes
+    connecting: Part[Connecting] = Part("generic.connecting:Connecting")
+    """Tell how it is connected to."""
 
-        return ColumnTypes()
+    sink: Part[Writing | None] = Part("")
+    """Tell what the sink needs to know of it; None: the sink does not write to it."""
 
-    @cached_property
-    def connecting(self) -> Connecting:
-        """Return how it is connected to."""
-        from connectors.jdbc.dialects.generic.connecting import Connecting
+    catalog: Part[Catalog] = Part("generic.catalog:Catalog")
+    """Tell what its catalog has."""
 
-        return Connecting()
+    plans: Part[Plans] = Part("generic.plans:Plans")
+    """Tell how it explains polls."""
 
-    @cached_property
-    def sink(self) -> Writing | None:
-        """Return what the sink needs to know of it; None: the sink does not write to it."""
-        return None
+    server: Part[Server] = Part("generic.server:Server")
+    """Tell what a server says of itself."""
 
-    @cached_property
-    def catalog(self) -> Catalog:
-        """Return what its catalog has."""
-        from connectors.jdbc.dialects.generic.catalog import Catalog
+    rights: Part[Rights] = Part("generic.rights:Rights")
+    """Tell which rights its users need."""
 
-        return Catalog()
+    settled: Part[Settled] = Part("generic.settled:Settled")
+    """Tell up to when its work is settled."""
 
-    @cached_property
-    def plans(self) -> Plans:
-        """Return how it explains polls."""
-        from connectors.jdbc.dialects.generic.plans import Plans
+    cursors: Part[Cursors] = Part("generic.cursors:Cursors")
+    """Tell how its rows are followed."""
 
-        return Plans()
-
-    @cached_property
-    def server(self) -> Server:
-        """Return what a server says of itself."""
-        from connectors.jdbc.dialects.generic.server import Server
-
-        return Server()
-
-    @cached_property
-    def rights(self) -> Rights:
-        """Return which rights its users need."""
-        from connectors.jdbc.dialects.generic.rights import Rights
-
-        return Rights()
-
-    @cached_property
-    def settled(self) -> Settled:
-        """Return up to when its work is settled."""
-        from connectors.jdbc.dialects.generic.settled import Settled
-
-        return Settled()
-
-    @cached_property
-    def cursors(self) -> Cursors:
-        """Return how its rows are followed."""
-        from connectors.jdbc.dialects.generic.cursors import Cursors
-
-        return Cursors()
-
-    @cached_property
-    def log(self) -> LogSupport | None:
-        """Return how its log is read; None: mode=log is not for it."""
-        return None
+    log: Part[LogSupport | None] = Part("")
+    """Tell how its log is read; None: mode=log is not for it."""

@@ -8,9 +8,8 @@ from connect.api.allowed_paths import AllowedPaths
 class Sessions:
     """The statements that prepare sessions; none where a database is not known."""
 
-    def __init__(self, *, has_snapshot_isolation: bool = False) -> None:
-        """`has_snapshot_isolation`: SQL Server's own level of isolation is there."""
-        self.has_snapshot_isolation = has_snapshot_isolation
+    has_snapshot_isolation: bool = False
+    """True if SQL Server's own level of isolation is there."""
 
     def reading(self, timeout_ms: int) -> tuple[str, ...]:
         """Return the statements for a reader; `timeout_ms`: how long a statement may take, 0: as long as it likes."""

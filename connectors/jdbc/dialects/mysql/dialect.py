@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from connectors.jdbc.dialects.dialect import Dialect
+from connectors.jdbc.dialects.dialect import Dialect, Part
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
@@ -34,75 +34,16 @@ class MySql(Dialect):
 
         return MySqlUrl(self.name)
 
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Return how its sessions begin."""
-        from connectors.jdbc.dialects.mysql.sessions import MySqlSessions
-
-        return MySqlSessions()
-
-    @cached_property
-    def types(self) -> ColumnTypes:
-        """Return what its column types hold."""
-        from connectors.jdbc.dialects.mysql.types import MySqlTypes
-
-        return MySqlTypes()
-
-    @cached_property
-    def connecting(self) -> Connecting:
-        """Return how it is connected to."""
-        from connectors.jdbc.dialects.mysql.connecting import MySqlConnecting
-
-        return MySqlConnecting()
-
-    @cached_property
-    def sink(self) -> Writing | None:
-        """Return what the sink needs to know of it."""
-        from connectors.jdbc.dialects.mysql.writing import MySqlWriting
-
-        return MySqlWriting()
-
-    @cached_property
-    def catalog(self) -> Catalog:
-        """Return what its catalog has."""
-        from connectors.jdbc.dialects.mysql.catalog import MySqlCatalog
-
-        return MySqlCatalog()
-
-    @cached_property
-    def plans(self) -> Plans:
-        """Return how it explains polls."""
-        from connectors.jdbc.dialects.mysql.plans import MySqlPlans
-
-        return MySqlPlans()
-
-    @cached_property
-    def server(self) -> Server:
-        """Return what a server says of itself."""
-        from connectors.jdbc.dialects.mysql.server import MySqlServer
-
-        return MySqlServer()
-
-    @cached_property
-    def rights(self) -> Rights:
-        """Return which rights its users need."""
-        from connectors.jdbc.dialects.mysql.rights import MySqlRights
-
-        return MySqlRights()
-
-    @cached_property
-    def settled(self) -> Settled:
-        """Return up to when its work is settled."""
-        from connectors.jdbc.dialects.mysql.settled import MySqlSettled
-
-        return MySqlSettled()
-
-    @cached_property
-    def log(self) -> LogSupport | None:
-        """Return how its log is read."""
-        from connectors.jdbc.dialects.mysql.log import MySqlLogSupport
-
-        return MySqlLogSupport()
+    sessions: Part[Sessions] = Part("mysql.sessions:MySqlSessions")
+    types: Part[ColumnTypes] = Part("mysql.types:MySqlTypes")
+    connecting: Part[Connecting] = Part("mysql.connecting:MySqlConnecting")
+    sink: Part[Writing | None] = Part("mysql.writing:MySqlWriting")
+    catalog: Part[Catalog] = Part("mysql.catalog:MySqlCatalog")
+    plans: Part[Plans] = Part("mysql.plans:MySqlPlans")
+    server: Part[Server] = Part("mysql.server:MySqlServer")
+    rights: Part[Rights] = Part("mysql.rights:MySqlRights")
+    settled: Part[Settled] = Part("mysql.settled:MySqlSettled")
+    log: Part[LogSupport | None] = Part("mysql.log:MySqlLogSupport")
 
 
 class MariaDb(MySql):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from connectors.jdbc.dialects.dialect import Part
 from connectors.jdbc.dialects.generic.dialect import Generic
 
 if TYPE_CHECKING:
@@ -21,19 +22,8 @@ class Oracle(Generic):
     title = "Oracle"
     java_name = "Oracle"
 
-    @cached_property
-    def connecting(self) -> Connecting:
-        """Return how it is connected to."""
-        from connectors.jdbc.dialects.partly_known.oracle import OracleConnecting
-
-        return OracleConnecting()
-
-    @cached_property
-    def cursors(self) -> Cursors:
-        """Return how its rows are followed."""
-        from connectors.jdbc.dialects.partly_known.oracle import OracleCursors
-
-        return OracleCursors()
+    connecting: Part[Connecting] = Part("partly_known.oracle:OracleConnecting")
+    cursors: Part[Cursors] = Part("partly_known.oracle:OracleCursors")
 
 
 class MsSql(Generic):
@@ -49,26 +39,9 @@ class MsSql(Generic):
 
         return UrlForm(self.name, instead="mssql+pymssql://user@host:1433/name")
 
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Return how its sessions begin."""
-        from connectors.jdbc.dialects.generic.sessions import Sessions
-
-        return Sessions(has_snapshot_isolation=True)
-
-    @cached_property
-    def types(self) -> ColumnTypes:
-        """Return what its column types hold."""
-        from connectors.jdbc.dialects.partly_known.mssql import MsSqlTypes
-
-        return MsSqlTypes()
-
-    @cached_property
-    def cursors(self) -> Cursors:
-        """Return how its rows are followed."""
-        from connectors.jdbc.dialects.partly_known.mssql import MsSqlCursors
-
-        return MsSqlCursors()
+    sessions: Part[Sessions] = Part("partly_known.mssql:MsSqlSessions")
+    types: Part[ColumnTypes] = Part("partly_known.mssql:MsSqlTypes")
+    cursors: Part[Cursors] = Part("partly_known.mssql:MsSqlCursors")
 
 
 class DuckDb(Generic):
@@ -83,12 +56,7 @@ class DuckDb(Generic):
 
         return UrlForm(self.name, is_file=True, instead="duckdb:////folder/file.db")
 
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Return how its sessions begin."""
-        from connectors.jdbc.dialects.partly_known.duckdb import DuckDbSessions
-
-        return DuckDbSessions()
+    sessions: Part[Sessions] = Part("partly_known.duckdb:DuckDbSessions")
 
 
 class Db2(Generic):

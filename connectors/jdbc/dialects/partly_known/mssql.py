@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from connectors.jdbc.dialects.generic.cursors import Cursors
+from connectors.jdbc.dialects.generic.sessions import Sessions
 from connectors.jdbc.dialects.generic.types import ColumnTypes
 
 
@@ -23,3 +24,9 @@ class MsSqlCursors(Cursors):
     def clock(self) -> sa.ColumnElement[Any]:
         """Return the database's clock: its CURRENT_TIMESTAMP is the server's wall clock."""
         return sa.func.sysutcdatetime()
+
+
+class MsSqlSessions(Sessions):
+    """Tells how sessions of SQL Server begin."""
+
+    has_snapshot_isolation = True

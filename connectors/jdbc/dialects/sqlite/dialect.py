@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from connectors.jdbc.dialects.dialect import Dialect
+from connectors.jdbc.dialects.dialect import Dialect, Part
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
@@ -32,58 +32,11 @@ class Sqlite(Dialect):
 
         return SqliteUrl(self.name)
 
-    @cached_property
-    def sessions(self) -> Sessions:
-        """Return how its sessions begin."""
-        from connectors.jdbc.dialects.sqlite.sessions import SqliteSessions
-
-        return SqliteSessions()
-
-    @cached_property
-    def types(self) -> ColumnTypes:
-        """Return what its column types hold."""
-        from connectors.jdbc.dialects.sqlite.types import SqliteTypes
-
-        return SqliteTypes()
-
-    @cached_property
-    def connecting(self) -> Connecting:
-        """Return how it is connected to."""
-        from connectors.jdbc.dialects.sqlite.connecting import SqliteConnecting
-
-        return SqliteConnecting()
-
-    @cached_property
-    def sink(self) -> Writing | None:
-        """Return what the sink needs to know of it."""
-        from connectors.jdbc.dialects.sqlite.writing import SqliteWriting
-
-        return SqliteWriting()
-
-    @cached_property
-    def catalog(self) -> Catalog:
-        """Return what its catalog has."""
-        from connectors.jdbc.dialects.sqlite.catalog import SqliteCatalog
-
-        return SqliteCatalog()
-
-    @cached_property
-    def plans(self) -> Plans:
-        """Return how it explains polls."""
-        from connectors.jdbc.dialects.sqlite.plans import SqlitePlans
-
-        return SqlitePlans()
-
-    @cached_property
-    def settled(self) -> Settled:
-        """Return up to when its work is settled."""
-        from connectors.jdbc.dialects.sqlite.settled import SqliteSettled
-
-        return SqliteSettled()
-
-    @cached_property
-    def cursors(self) -> Cursors:
-        """Return how its rows are followed."""
-        from connectors.jdbc.dialects.sqlite.cursors import SqliteCursors
-
-        return SqliteCursors()
+    sessions: Part[Sessions] = Part("sqlite.sessions:SqliteSessions")
+    types: Part[ColumnTypes] = Part("sqlite.types:SqliteTypes")
+    connecting: Part[Connecting] = Part("sqlite.connecting:SqliteConnecting")
+    sink: Part[Writing | None] = Part("sqlite.writing:SqliteWriting")
+    catalog: Part[Catalog] = Part("sqlite.catalog:SqliteCatalog")
+    plans: Part[Plans] = Part("sqlite.plans:SqlitePlans")
+    settled: Part[Settled] = Part("sqlite.settled:SqliteSettled")
+    cursors: Part[Cursors] = Part("sqlite.cursors:SqliteCursors")
