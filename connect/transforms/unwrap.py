@@ -25,6 +25,9 @@ _ENVELOPE: Final = ("before", "after", "op")
 _UNTOUCHED, _ROW, _DELETE, _TOMBSTONE = range(4)
 
 
+_OF_ENVELOPE = frozenset({"op", "ts_ms", "ts_us", "ts_ns"})
+
+
 @dataclass(frozen=True, slots=True)
 class _Added:
     """A member of the envelope and the name it gets."""
@@ -185,11 +188,14 @@ def _ops(column: Column) -> list[str | None]:
 
 
 def _added(names: Sequence[str], prefix: str) -> list[_Added]:
-    """`op` -> __op, `source.table` -> __source_table, `source.table:t` -> __t."""
+    """`op` -> __op, `table` -> __table, `source.table` -> __source_table, `source.table:t` -> __t."""
     made = []
     for text in names:
         path, _, name = text.partition(":")
-        made.append(_Added(tuple(path.split(".")), prefix + (name or path.replace(".", "_"))))
+        steps = tuple(path.split("."))
+        # A bare name is the source block's, as in Debezium, but for the envelope's own.
+        place = steps if len(steps) > 1 or path in _OF_ENVELOPE else ("source", *steps)
+        made.append(_Added(place, prefix + (name or path.replace(".", "_"))))
     return made
 
 

@@ -228,11 +228,12 @@ def test_unwrap_treats_deletes_as_told(config: dict[str, str], wanted: list[Any]
 
 def test_unwrap_adds_fields_and_headers_and_routes() -> None:
     found = same(
-        "ExtractNewRecordState", EVENTS[:2], ENVELOPE, add_fields="op,source.table,source.lsn:at,nope",
+        "ExtractNewRecordState", EVENTS[:2], ENVELOPE, add_fields="op,source.table,source.lsn:at,table,lsn,ts_ms,nope",
         add_headers="op", route_by_field="name",
     )  # fmt: skip
     topic, _, row, offset, headers, schema = found[1]
-    assert row == {**B, "__op": "u", "__source_table": "t", "__at": 9, "__nope": None}
+    of_source = {"__source_table": "t", "__at": 9, "__table": "t", "__lsn": 9}
+    assert row == {**B, "__op": "u", **of_source, "__ts_ms": 5, "__nope": None}
     assert (topic, offset, headers) == ("n2", 8, [1, "u"])
     assert schema.field("__at") == s.INT64.as_optional()
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Final
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column
 from connectors.jdbc.settings.config import JdbcSourceConfig
 
-_KEY = s.struct({"serverName": s.STRING}, name="io.debezium.connector.common.ServerNameKey")
-_VALUE = s.struct({"ts_ms": s.INT64}, name="io.debezium.connector.common.Heartbeat")
+_PACKAGE: Final = "io.debezium.connector.common."
+_KEY = replace(s.struct({"serverName": s.STRING}, name=f"{_PACKAGE}ServerNameKey"), version=1)
+_VALUE = replace(s.struct({"ts_ms": s.INT64}, name=f"{_PACKAGE}Heartbeat"), version=1)
 _MOVE_S: Final = 10.0
 
 
