@@ -24,7 +24,8 @@ from connect.runtime.host.task_run import TaskRun
 from connect.runtime.parts.clients import Clients
 from connect.runtime.parts.task_parts import build_connector
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import AsksToWrite, MayWrite, StartTask, State, TaskState, TopicsUsed
+from connect.runtime.task.messages import AsksToWrite, MayWrite, StartTask, TaskState, TopicsUsed
+from connect.runtime.task.state import State
 from tests.bench import backfill_jobs, memory_source, null_sink, sql_jobs, sql_sink_jobs
 from tests.bench.cassandra import cassandra_jobs
 from tests.bench.cpu_profile import CpuProfile

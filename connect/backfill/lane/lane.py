@@ -24,7 +24,7 @@ from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.connector_settings import ConnectorParts
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 _READ_S: Final = 60.0
 _CLOSED_S: Final = 0.5

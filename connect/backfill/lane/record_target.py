@@ -16,7 +16,7 @@ from connect.runtime.records.pipeline import Encoded, SourcePipeline
 from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.source_letters import SourceDeadLetters
 from connect.runtime.records.tolerance import Tolerance
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 from connect.runtime.topics.topic_creation import Topics
 

@@ -20,7 +20,7 @@ from connect.runtime.records.chain import Reject, apply_chain
 from connect.runtime.records.pipeline import bad_sink_rows
 from connect.runtime.records.tolerance import Origin, Stage, Tolerance, bad_rows
 from connect.runtime.settings.connector_config import SinkConnectorConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from concurrent.futures import Future
 
 from connect.cluster.model.request_errors import ConflictError, FailedRequestError
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 
 class AwaitedRestarts:

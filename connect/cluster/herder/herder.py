@@ -33,7 +33,8 @@ from connect.cluster.offsets.sink_groups import HostsGroup, SinkGroup, WorkersGr
 from connect.cluster.offsets.source_offsets import StoredSourceOffsets
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import CallResult, Method, TaskId
+from connect.runtime.task.messages import CallResult, Method
+from connect.runtime.task.task_id import TaskId
 
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 

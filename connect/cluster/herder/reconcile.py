@@ -40,7 +40,8 @@ from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.exactly_once import fences_leader, uses_transactions
-from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition, TaskId, TaskState, TopicsUsed
+from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition, TaskState, TopicsUsed
+from connect.runtime.task.task_id import TaskId
 
 LOOK_S: Final = 1.0
 """How often everything is settled without a cause: moving tasks waits for time to pass, not for a word."""

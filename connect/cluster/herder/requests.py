@@ -21,7 +21,7 @@ from connect.cluster.model.request_errors import (
 from connect.cluster.model.restarts import as_restarting
 from connect.cluster.model.statuses import ConnectorStatus
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 TOPICS_TIMEOUT_S: Final = 30.0
 _TARGETS: Final = {

@@ -21,16 +21,9 @@ from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
 from connect.runtime.task.condition import failure
-from connect.runtime.task.messages import (
-    AsksToWrite,
-    StartTask,
-    State,
-    TaskBuilt,
-    TaskCondition,
-    TaskId,
-    TaskState,
-    TopicsUsed,
-)
+from connect.runtime.task.messages import AsksToWrite, StartTask, TaskBuilt, TaskCondition, TaskState, TopicsUsed
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 ISOLATION_KEY: Final = "connector.isolation"
 _logger = structlog.get_logger(__name__)

@@ -14,7 +14,8 @@ from connect.cluster.loop.herder_parts import Parts
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.statuses import Status
 from connect.runtime.task.condition import Condition
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 SAY_AGAIN_S: Final = 5.0
 """A status that was not read back after this time is written again."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from connect.cluster.hosts.task_host import Host, HostListener
-from connect.runtime.task.messages import Figures, TaskId, WarmUp
+from connect.runtime.task.messages import Figures, WarmUp
+from connect.runtime.task.task_id import TaskId
 
 IDLE_S: Final = 60.0
 """A host without tasks is ended after this time."""

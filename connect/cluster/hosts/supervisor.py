@@ -20,14 +20,14 @@ from connect.runtime.task.messages import (
     Message,
     SetPaused,
     StartTask,
-    State,
     StopTask,
     TaskBuilt,
     TaskCondition,
-    TaskId,
     TaskState,
     TopicsUsed,
 )
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 KILL_GRACE_S: Final = 1.0
 """A host gets this much longer than the task before it is killed, to report a stop in the last moment."""

@@ -20,7 +20,9 @@ from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import FailedRequestError, NotFoundError
 from connect.runtime.task.condition import failure, held_up
-from connect.runtime.task.messages import CallResult, State, TaskId
+from connect.runtime.task.messages import CallResult
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 LOOK_LEAST_S: Final = 1.0
 """Connectors that change are asked for their tasks no more often than this."""

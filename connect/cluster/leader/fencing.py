@@ -22,7 +22,9 @@ from connect.cluster.model.config_state import ConfigSnapshot, Properties
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import FailedRequestError
 from connect.lib.backoff import delays_s
-from connect.runtime.task.messages import CallResult, State, TaskId
+from connect.runtime.task.messages import CallResult
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 FENCE_S: Final = 30.0
 RETRY_MAX_S: Final = 60.0

@@ -16,7 +16,8 @@ from connect.cluster.loop.membership import View
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.statuses import OverdueTask, Status
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 _AT_WORK: Final = (State.RUNNING, State.PAUSED)
 _logger = structlog.get_logger(__name__)

@@ -18,7 +18,8 @@ from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.placement import moves, place
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.status_store import StatusStore
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 SETTLED_S: Final = 3.0
 """The group must have been the same for this long before tasks are moved: slots come and go in several steps."""

@@ -19,7 +19,8 @@ from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.placeholders import placeholder_spans
 from connect.runtime.task.condition import Condition
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 Kind = Literal["source", "sink", "unknown"]
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author, ConfigVersion
 from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 SESSION_KEY: Final = "session-key"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 
 class TargetState(StrEnum):

@@ -14,7 +14,7 @@ from connect.cluster.model.connector_values import Checked, ConnectorInfo, Parti
 from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
 from connect.cluster.model.statuses import ConnectorStatus, OverdueTask, Stage
 from connect.cluster.model.validation_infos import ConfigInfos
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 
 class Operations(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 Placement = Mapping[TaskId, int]
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from connect.cluster.model.config_records import RestartRecord
 from connect.cluster.model.statuses import ConnectorStatus, Status
-from connect.runtime.task.messages import State
+from connect.runtime.task.state import State
 
 
 def impact(request: RestartRecord) -> int:

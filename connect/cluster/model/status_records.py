@@ -15,7 +15,8 @@ from connect.cluster.model.history import Rebalance, StateChange
 from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
 from connect.cluster.model.statuses import Status
 from connect.runtime.task.condition import Condition
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 _CONNECTOR: Final = "status-connector-"
 _TASK: Final = "status-task-"

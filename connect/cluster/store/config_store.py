@@ -32,7 +32,7 @@ from connect.cluster.model.record_json import RecordFormatError
 from connect.cluster.store.compacted_log import MakeLog, RecordLog
 from connect.kafka.client.errors import FencedError
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 WRITE_TIMEOUT_S: Final = 30.0
 """Time for a write and for reading it back, as KafkaConfigBackingStore's READ_WRITE_TOTAL_TIMEOUT_MS."""

@@ -31,7 +31,8 @@ from connect.cluster.model.status_records import (
 from connect.cluster.model.statuses import Status
 from connect.cluster.store.compacted_log import MakeLog, RecordLog
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 READ_TIMEOUT_S: Final = 30.0
 

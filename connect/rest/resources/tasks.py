@@ -10,7 +10,7 @@ from connect.rest.server.answers import empty_answer, json_answer, task_status_j
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route, name_of, task_of
 from connect.rest.server.waiting import finished
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 
 async def list_tasks(request: web.Request) -> web.Response:

@@ -12,7 +12,8 @@ from connect.lib.deadline import Deadline
 from connect.runtime.parts.clients import Clients
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 from connect.runtime.source.exactly_once import writes_in_transactions
-from connect.runtime.task.messages import Call, Method, TaskId
+from connect.runtime.task.messages import Call, Method
+from connect.runtime.task.task_id import TaskId
 
 KAFKA_CALLS: Final[frozenset[Method]] = frozenset({"read_offsets", "write_offsets", "fence"})
 _FENCE_THREADS: Final = 8

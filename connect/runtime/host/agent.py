@@ -28,7 +28,8 @@ from connect.runtime.parts.clients import Clients
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.offset_topics import workers_topic
 from connect.runtime.task.condition import Condition
-from connect.runtime.task.messages import AsksToWrite, MayWrite, StartTask, State, TaskCondition, TaskState, ToWorker
+from connect.runtime.task.messages import AsksToWrite, MayWrite, StartTask, TaskCondition, TaskState, ToWorker
+from connect.runtime.task.state import State
 
 log = logging.getLogger(__name__)
 

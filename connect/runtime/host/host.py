@@ -50,13 +50,13 @@ from connect.runtime.task.messages import (
     StopTask,
     TaskBuilt,
     TaskCondition,
-    TaskId,
     TaskState,
     TopicsUsed,
     WarmUp,
     decode,
     encode,
 )
+from connect.runtime.task.task_id import TaskId
 from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.logs import set_up_logs
 from connect.telemetry.secret_texts import SECRET_TEXTS

@@ -15,7 +15,7 @@ from connect.runtime.sink.commits import SinkCommits
 from connect.runtime.sink.membership import SinkMembership
 from connect.runtime.source.exactly_once import ConnectorTransactions
 from connect.runtime.source.offset_store import SourceOffsets
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_reports import TaskReports
 
 

@@ -41,13 +41,13 @@ from connect.runtime.task.messages import (
     AsksToWrite,
     MayWrite,
     StartTask,
-    State,
     TaskBuilt,
     TaskCondition,
-    TaskId,
     TaskState,
     TopicsUsed,
 )
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_reports import TaskReports
 from connect.runtime.task.used_topics import UsedTopics
 from connect.runtime.topics.source_topics import KafkaTopics, Refuse

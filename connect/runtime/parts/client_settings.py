@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from connect.kafka.client.settings import ClientSettings
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from connect.runtime.settings.connector_config import SinkConnectorConfig, Sourc
 from connect.runtime.settings.loop_limits import flush_timeout_s
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.offset_topics import without_group
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.topics.dead_letter_topic import make_dead_letter_topic
 
 

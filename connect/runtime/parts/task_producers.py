@@ -17,7 +17,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.parts.client_settings import known, overrides
 from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from connect.runtime.settings.topic_look import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.source.offset_topics import state_topic, without_group
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.topics.source_topics import KafkaTopics, Refuse
 from connect.runtime.topics.topic_creation import BrokersTopics, CreatedTopics, Topics
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 from connect.telemetry.tracing import is_switched_on, tracer_provider
 

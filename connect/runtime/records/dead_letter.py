@@ -13,7 +13,7 @@ from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.records.java_errors import java_class
 from connect.runtime.records.tolerance import BadRow
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 PREFIX: Final = "__connect.errors."

@@ -21,7 +21,7 @@ from connect.runtime.records.bad_row_search import isolate
 from connect.runtime.records.dead_letter import PREFIX, context
 from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.tolerance import BadRow
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 if TYPE_CHECKING:

@@ -10,38 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from connect.api.errors import ConfigProblem
 from connect.runtime.task.condition import Condition
+from connect.runtime.task.state import State
 
 Method = Literal[
     "check", "task_configs", "alter_offsets", "clean_up", "read_offsets", "write_offsets", "fence", "validate",
     "list_topics", "read_group", "alter_group", "delete_group", "hide",
 ]  # fmt: skip
 """What a Call asks for: the first four of the connector itself, the others of the framework with its settings."""
-
-
-class TaskId(NamedTuple):
-    """A task of a connector; its text is Java's ConnectorTaskId: `name-0`."""
-
-    connector: str
-    task: int
-
-    def __str__(self) -> str:
-        return f"{self.connector}-{self.task}"
-
-
-class State(StrEnum):
-    """States that REST clients know; none of ours may be added."""
-
-    UNASSIGNED = "UNASSIGNED"
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
-    FAILED = "FAILED"
-    RESTARTING = "RESTARTING"
 
 
 @dataclass(frozen=True, slots=True)

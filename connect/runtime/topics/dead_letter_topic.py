@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.settings.connector_config import CommonConnectorConfig
 from connect.runtime.settings.topic_look import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 _KEY: Final = "errors.deadletterqueue.topic.name"
 _OVERRIDE: Final = "admin.override."

@@ -14,7 +14,8 @@ from connect.kafka.client.errors import FencedError
 from connect.lib.deadline import Deadline
 from connect.runtime.calls.connector_answers import too_many_tasks
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import Call, CallResult, SetPaused, StartTask, State, StopTask, TaskBuilt, TaskState
+from connect.runtime.task.messages import Call, CallResult, SetPaused, StartTask, StopTask, TaskBuilt, TaskState
+from connect.runtime.task.state import State
 
 WORKER = {
     "bootstrap.servers": "nowhere:1",

@@ -29,12 +29,12 @@ from connect.runtime.task.messages import (
     Figures,
     SetPaused,
     StartTask,
-    State,
     StopTask,
     TaskBuilt,
-    TaskId,
     TaskState,
 )
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 
 class Clock:

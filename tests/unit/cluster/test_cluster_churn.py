@@ -10,7 +10,8 @@ from connect.cluster.leader.task_placement import SETTLED_S
 from connect.cluster.model.config_records import PlacementRecord, RestartRecord
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import NotFoundError, NotLeaderError, RequestError
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 NAMES = ("c", "d")
 STEPS = 150

@@ -16,7 +16,7 @@ from connect.cluster.model.config_records import (
 )
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.record_json import RecordFormatError
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 EXACT = [
     (

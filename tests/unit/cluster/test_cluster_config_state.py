@@ -10,7 +10,7 @@ from connect.cluster.model.config_records import (
 )
 from connect.cluster.model.config_state import ConfigState
 from connect.cluster.model.connector_values import TargetState
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 
 def fold(*records):

@@ -6,7 +6,8 @@ from connect.cluster.leader.fencing import producers_to_fence
 from connect.cluster.model.config_records import CommitRecord, FencingRecord, decode, encode
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import FailedRequestError, NotFoundError, RequestError
-from connect.runtime.task.messages import AsksToWrite, CallResult, MayWrite, StartTask, State, TaskState
+from connect.runtime.task.messages import AsksToWrite, CallResult, MayWrite, StartTask, TaskState
+from connect.runtime.task.state import State
 
 SOURCE = {"connector.class": "Source", "tasks.max": "2", "name": "s", "exactly.once.support": "required"}
 

@@ -15,7 +15,8 @@ from connect.cluster.leader.group_membership import GroupMembership
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import NotFoundError, NotLeaderError
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import StartTask, State, StopTask, TaskState
+from connect.runtime.task.messages import StartTask, StopTask, TaskState
+from connect.runtime.task.state import State
 
 SLOTS = 6
 

@@ -10,16 +10,9 @@ from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import ConflictError, FailedRequestError, RequestError
 from connect.rest.server.answers import task_status_json
 from connect.runtime.task.condition import Condition
-from connect.runtime.task.messages import (
-    CallResult,
-    StartTask,
-    State,
-    StopTask,
-    TaskBuilt,
-    TaskCondition,
-    TaskId,
-    TaskState,
-)
+from connect.runtime.task.messages import CallResult, StartTask, StopTask, TaskBuilt, TaskCondition, TaskState
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 
 def has_written(world, text):

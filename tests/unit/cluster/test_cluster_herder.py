@@ -14,16 +14,9 @@ from connect.cluster.model.status_records import TaskStatusRecord
 from connect.cluster.model.status_records import encode as encode_status
 from connect.cluster.model.statuses import Status
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import (
-    Call,
-    CallResult,
-    SetPaused,
-    StartTask,
-    State,
-    StopTask,
-    TaskId,
-    TopicsUsed,
-)
+from connect.runtime.task.messages import Call, CallResult, SetPaused, StartTask, StopTask, TopicsUsed
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 
 def test_a_created_connector_runs_its_tasks_on_few_hosts(world, herder):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connect.cluster.model.placement import moves, place
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 tasks = st.sets(st.builds(TaskId, st.sampled_from("abc"), st.integers(0, 9)), max_size=20)
 owners = st.dictionaries(st.integers(0, 11), st.sampled_from(["w1", "w2", "w3"]), min_size=1)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connect.cluster.model.plan import Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 T = TaskId("c", 0)
 SPEC = TaskSpec("source", {"a": "1"}, {"b": "1"})

@@ -11,7 +11,9 @@ from connect.cluster.model.status_records import RebalanceRecord, StateHistoryRe
 from connect.cluster.model.statuses import Status
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import State, TaskId, TaskState
+from connect.runtime.task.messages import TaskState
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 RUNNING = Status(State.RUNNING, "me:1", None, 3, "1.0")
 MEMBERS = b'"trace":null,"worker_id":"me:1","generation":3,"version":"1.0","number":12,"changed_ms":5}'

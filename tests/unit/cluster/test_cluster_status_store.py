@@ -13,7 +13,8 @@ from connect.cluster.model.status_records import (
 from connect.cluster.model.statuses import Status
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 T = TaskId("s-1", 0)
 

@@ -9,7 +9,9 @@ from connect.cluster.hosts.supervisor import Supervisor
 from connect.cluster.hosts.suspects import FEW, PROBATION_S
 from connect.cluster.hosts.task_host import CrashReport
 from connect.cluster.loop.connector_calls import ConnectorCalls
-from connect.runtime.task.messages import Call, CallResult, Figures, StartTask, State, StopTask, TaskId, TaskState
+from connect.runtime.task.messages import Call, CallResult, Figures, StartTask, StopTask, TaskState
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 
 class Host:

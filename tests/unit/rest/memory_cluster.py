@@ -22,7 +22,8 @@ from connect.cluster.model.request_errors import (
 from connect.cluster.model.statuses import ConnectorStatus, OverdueTask, Stage, Status
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import Resolve, Validator
-from connect.runtime.task.messages import State, TaskId
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from connect.cluster.model.statuses import OverdueTask
 from connect.rest.server.basic_auth import basic_auth
 from connect.rest.server.cross_origin import cross_origin
 from connect.rest.server.response_headers import header_rules
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 PAGE = "https://console.example"
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}

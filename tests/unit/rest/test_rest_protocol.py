@@ -11,7 +11,7 @@ import pytest
 from rest_client import Rest, ServerMaker, at, refused
 
 from connect.cluster.model.statuses import OverdueTask, Stage
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 

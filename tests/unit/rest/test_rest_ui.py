@@ -14,7 +14,7 @@ from ui_reader import Reader
 
 from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.ui.frame.pages import HEADERS
-from connect.runtime.task.messages import State
+from connect.runtime.task.state import State
 
 HOSTILE = (
     "<script>alert(1)</script>",

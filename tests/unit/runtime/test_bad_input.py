@@ -20,7 +20,7 @@ from connect.runtime.records.tolerance import Tolerance, ToleranceExceededError
 from connect.runtime.settings.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 
 JSON, STRING = "org.apache.kafka.connect.json.JsonConverter", "org.apache.kafka.connect.storage.StringConverter"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from connect.api.errors import RetriableError
 from connect.runtime.task.condition import Condition, Conditions, Step
-from connect.runtime.task.messages import State, TaskCondition, decode, encode
+from connect.runtime.task.messages import TaskCondition, decode, encode
+from connect.runtime.task.state import State
 from connect.runtime.task.traces import trace_of
 
 

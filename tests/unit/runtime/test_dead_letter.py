@@ -15,7 +15,7 @@ from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.records.dead_letter import DeadLetters
 from connect.runtime.records.tolerance import BadRow, Stage
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 
 class Sent:

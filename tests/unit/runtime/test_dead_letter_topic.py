@@ -7,7 +7,7 @@ import pytest
 from connect.runtime.settings.connector_config import SinkConnectorConfig
 from connect.runtime.settings.internal_topics import ReservedTopicError
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.topics.dead_letter_topic import make_dead_letter_topic
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"

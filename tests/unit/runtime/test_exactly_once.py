@@ -14,7 +14,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source import transactional_delivery
 from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions, uses_transactions
 from connect.runtime.source.transactional_delivery import SHARED_S, ExactlyOnceDelivery
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 WORKER = {
     "bootstrap.servers": "b:1",

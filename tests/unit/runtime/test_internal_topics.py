@@ -32,7 +32,7 @@ from connect.runtime.settings.internal_topics import (
     held_by_record,
 )
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 KEYS = {

@@ -6,7 +6,7 @@ from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, Ret
 from connect.runtime.records.dead_letter import context
 from connect.runtime.records.record_sizes import RecordTooLargeError
 from connect.runtime.records.tolerance import BadRow, Stage
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 
 @pytest.mark.parametrize(

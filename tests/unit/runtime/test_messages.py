@@ -12,13 +12,13 @@ from connect.runtime.task.messages import (
     SetLogLevel,
     SetPaused,
     StartTask,
-    State,
     StopTask,
     TaskState,
     TopicsUsed,
     decode,
     encode,
-)  # fmt: skip
+)
+from connect.runtime.task.state import State  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from connect.runtime.settings.loop_limits import SinkLimits
 from connect.runtime.sink.record_path import SinkRecordPath
 from connect.runtime.sink.sink_loop import SinkLoop
 from connect.runtime.task.control import Control
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 from connect.runtime.task.task_reports import TaskReports
 

@@ -17,7 +17,7 @@ from connect.runtime.records.tolerance import Tolerance, ToleranceExceededError
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 from connect.runtime.settings.internal_topics import ReservedTopics
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 
 JSON = {"key.converter": "JsonConverter", "value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}

@@ -11,7 +11,7 @@ from connect.plugins.catalog import Catalog
 from connect.runtime.records.dead_letter import context
 from connect.runtime.records.tolerance import BadRow, Stage
 from connect.runtime.settings.config_secrets import secret_texts
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS, SecretTexts
 
 LINES = """

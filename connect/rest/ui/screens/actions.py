@@ -19,7 +19,7 @@ from connect.rest.ui.frame.links import link
 from connect.rest.ui.frame.pages import HTML
 from connect.rest.ui.screens.seen import check_seen
 from connect.rest.ui.views.numbers import cut
-from connect.runtime.task.messages import TaskId
+from connect.runtime.task.task_id import TaskId
 
 ONCE_ONLY: Final = web.AppKey("forms_once_only", OnceOnly)
 Act = Callable[[Operations, str], Future[Any]]

@@ -22,7 +22,7 @@ from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.named import named
 from connect.rest.ui.views.offsets import ROWS, OffsetChange, as_text, mark, offset_changes, shown
-from connect.runtime.task.messages import State
+from connect.runtime.task.state import State
 
 _DONE: Final[Mapping[str, str]] = {
     f"{done}{suffix}": outcome(whole=not suffix, done=done) for done in ("altered", "reset") for suffix in ("", "-own")
