@@ -17,64 +17,68 @@ from connect.cluster.model.validation_infos import ConfigInfos
 from connect.runtime.task.task_id import TaskId
 
 
-class Operations(Protocol):
-    """A cluster of workers, seen from one of them. Reads answer at once from what this worker has read so far."""
+class WorkerState(Protocol):
+    """Tells how this worker fares, and what all workers are to know."""
 
     @property
     def kafka_cluster_id(self) -> str:
-        """The id of the Kafka cluster; empty before the first contact."""
+        """Return the id of the Kafka cluster; empty before the first contact."""
 
     @property
     def session_key(self) -> str:
-        """What only workers of the cluster know, from the config topic; empty while there is none."""
+        """Return what only workers of the cluster know, from the config topic; empty while there is none."""
 
     @property
     def stage(self) -> Stage:
-        """What the herder thread is doing, for time-out messages."""
+        """Return what the herder thread is doing, for time-out messages."""
 
     @property
     def started(self) -> bool:
-        """The worker has read its internal topics and takes requests."""
+        """True once the worker has read its internal topics and takes requests."""
 
     def require_leader(self) -> None:
-        """NotLeaderError, as far as this worker knows: REST then forwards instead of checking a configuration twice."""
+        """Raise NotLeaderError as far as this worker knows: REST then forwards instead of checking twice."""
 
     @property
     def is_out(self) -> bool:
-        """The worker lost its place in the group, and with it its tasks."""
+        """It is true when the worker has lost its place in the group, and with it its tasks."""
 
     @property
     def is_cut_off(self) -> bool:
-        """Kafka does not hear this worker, so its tasks have ended."""
+        """True when Kafka does not hear this worker, so that its tasks have ended."""
 
     @property
     def kafka_trouble(self) -> str | None:
-        """Why the brokers were last not reached, in words; None when they are, as far as is known."""
+        """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
 
     @property
     def overdue_tasks(self) -> Sequence[OverdueTask]:
-        """Tasks of the cluster that should run and have not for `task.overdue.ms`, as this worker sees it."""
+        """Return tasks of the cluster that should run and have not for `task.overdue.ms`, as this worker sees it."""
 
     def expect_work(self) -> None:
-        """Somebody asks for something: prepare for more. Returns at once."""
+        """Prepare for more, as somebody asks for something. Returns at once."""
 
     def ping(self) -> Future[None]:
-        """Done when the herder thread gets to it: the worker is healthy."""
+        """Return a future that is done when the herder thread gets to it: the worker is healthy."""
 
     def catch_up(self) -> Future[None]:
-        """Done when this worker knows all that is in the config topic now. The log's errors."""
+        """Return a future that is done when this worker knows all that is in the config topic now. The log's errors."""
 
-    def connectors(self) -> Sequence[str]:
-        """The names of all connectors."""
+    def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
+        """Set a logger's level on every worker; `level` is one of `connect.telemetry.log_levels.LEVELS`."""
+
+
+class Connectors(Protocol):
+    """Answers about connectors by their names, and changes them."""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of all connectors."""
 
     def info(self, name: str) -> ConnectorInfo:
-        """NotFoundError: there is no such connector."""
-
-    def task_configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
-        """The configurations of a connector's tasks. NotFoundError."""
+        """Return a connector. NotFoundError: there is none of that name."""
 
     def status(self, name: str) -> ConnectorStatus:
-        """NotFoundError: no worker has written a status yet."""
+        """Return a connector's state. NotFoundError: no worker has written a status yet."""
 
     def create(
         self,
@@ -91,15 +95,6 @@ class Operations(Protocol):
 
     def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
         """Store a validated configuration, new or changed; `who` goes into its history."""
-
-    def config_versions(self, name: str) -> Sequence[ConfigVersion]:
-        """The last configurations of a connector, oldest first; the last one is the present. NotFoundError."""
-
-    def state_changes(self, name: str) -> Sequence[StateChange]:
-        """The last changes of state of a connector and its tasks, oldest first. NotFoundError."""
-
-    def rebalances(self) -> Sequence[Rebalance]:
-        """The last rebalances of the group of workers, oldest first."""
 
     def delete(self, name: str) -> Future[None]:
         """Remove a connector. NotFoundError."""
@@ -119,32 +114,64 @@ class Operations(Protocol):
     def restart_connector(self, name: str) -> Future[None]:
         """Restart the connector itself, not its tasks. NotFoundError."""
 
-    def restart_task(self, task: TaskId) -> Future[None]:
+
+class Tasks(Protocol):
+    """Answers about the tasks of connectors, and restarts them."""
+
+    def configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
+        """Return the configurations of a connector's tasks. NotFoundError."""
+
+    def restart(self, task: TaskId) -> Future[None]:
         """Restart one task; done when the new run is built, not when it runs. NotFoundError.
 
         FailedRequestError: it could not be built. ConflictError: it was given to another worker meanwhile.
         """
 
-    def topics(self, name: str) -> Sequence[str]:
-        """Topics the connector used since they were reset."""
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the last metrics of this worker's tasks, by `name-0`."""
 
-    def reset_topics(self, name: str) -> Future[None]:
+
+class UsedTopics(Protocol):
+    """Knows the topics that connectors used."""
+
+    def used(self, name: str) -> Sequence[str]:
+        """Return the topics the connector used since they were reset."""
+
+    def reset(self, name: str) -> Future[None]:
         """Forget the topics the connector used."""
 
-    def offsets(self, name: str) -> Future[Sequence[PartitionOffset]]:
-        """Where a connector stands. NotFoundError "Connector X not found"."""
 
-    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+class Offsets(Protocol):
+    """Says and sets where connectors stand in their sources or topics."""
+
+    def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
+        """Return where a connector stands. NotFoundError "Connector X not found"."""
+
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
         """Set these partitions' offsets, None forgets one. True: the connector keeps no offsets elsewhere.
 
         BadRequestError: not STOPPED, or an offset of a wrong shape. NotFoundError.
         """
 
-    def reset_offsets(self, name: str) -> Future[bool]:
-        """Forget all offsets of a connector; see `alter_offsets`."""
+    def reset(self, name: str) -> Future[bool]:
+        """Forget all offsets of a connector; see `alter`."""
 
-    def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
-        """Set a logger's level on every worker; `level` is one of `connect.telemetry.log_levels.LEVELS`."""
+
+class History(Protocol):
+    """Knows what was before: configurations, states, and who worked."""
+
+    def config_versions(self, name: str) -> Sequence[ConfigVersion]:
+        """Return the last configurations of a connector, oldest first; the last one is the present. NotFoundError."""
+
+    def state_changes(self, name: str) -> Sequence[StateChange]:
+        """Return the last changes of state of a connector and its tasks, oldest first. NotFoundError."""
+
+    def rebalances(self) -> Sequence[Rebalance]:
+        """Return the last rebalances of the group of workers, oldest first."""
+
+
+class Trials(Protocol):
+    """Asks a connector in a task host what a configuration would do; nothing is stored."""
 
     def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
         """Let the connector try reach and rights in a task host."""
@@ -161,5 +188,37 @@ class Operations(Protocol):
         RequestError: the connector plans no tasks, and why. ConnectError: Kafka does not answer.
         """
 
-    def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """The last metrics of this worker's tasks, by `name-0`."""
+
+class Operations(Protocol):
+    """A cluster of workers is seen from one of them, by subject.
+
+    Reads answer at once from what this worker has read so far.
+    """
+
+    @property
+    def worker(self) -> WorkerState:
+        """Tells how this worker fares, and what all workers are to know."""
+
+    @property
+    def connectors(self) -> Connectors:
+        """Answers about connectors by their names, and changes them."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """Answers about the tasks of connectors, and restarts them."""
+
+    @property
+    def topics(self) -> UsedTopics:
+        """Knows the topics that connectors used."""
+
+    @property
+    def offsets(self) -> Offsets:
+        """Says and sets where connectors stand in their sources or topics."""
+
+    @property
+    def history(self) -> History:
+        """Knows what was before: configurations, states, and who worked."""
+
+    @property
+    def trials(self) -> Trials:
+        """Asks a connector in a task host what a configuration would do; nothing is stored."""

@@ -73,9 +73,9 @@ class BackfillWatch:
 
     def _workers(self) -> tuple[int | None, Collection[str] | None]:
         """The number of the newest rebalance and who was there then; nothing new where another worker leads."""
-        rebalances = self._operations.rebalances()
+        rebalances = self._operations.history.rebalances()
         try:
-            self._operations.require_leader()
+            self._operations.worker.require_leader()
         except RequestError:
             return self._seen, None
         return (rebalances[-1].number, rebalances[-1].workers) if rebalances else (self._seen, None)

@@ -112,14 +112,14 @@ class _OwnCluster:
     def standing(self, name: str) -> tuple[str, int] | None:
         """As the cluster's own status says."""
         try:
-            status = self._operations.status(name)
+            status = self._operations.connectors.status(name)
         except NotFoundError:
             return None
         return status.connector.state.value, len(status.tasks)
 
     def resume(self, name: str) -> None:
         """Let it run; what only the leader may do makes the leader answer the whole request."""
-        self._operations.set_target(name, TargetState.STARTED).result(self._timeout_s)
+        self._operations.connectors.set_target(name, TargetState.STARTED).result(self._timeout_s)
 
 
 class _Service:

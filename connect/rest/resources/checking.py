@@ -40,7 +40,7 @@ async def _checked(request: web.Request, config: Mapping[str, str | None]) -> Co
     if infos.error_count:
         return infos
     try:
-        found = await within(context.operations.check(given, timeout_s), timeout_s + GRACE_S)
+        found = await within(context.operations.trials.check(given, timeout_s), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
         return _not_tried(infos, f"did not end in {timeout_s:.0f} s, so whether it would work is not known")
     except (ConnectError, RequestError) as error:
@@ -57,7 +57,7 @@ async def _declared(
     if not context.validator.needs_host(config):
         return await finished(request, apart(context.validator.validate, config), "validating the configuration")
     try:
-        found = await within(context.operations.validate(given, timeout_s), timeout_s + GRACE_S)
+        found = await within(context.operations.trials.validate(given, timeout_s), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
         why = f"were not there in {timeout_s:.0f} s"
     except ConnectError as error:
@@ -74,7 +74,7 @@ async def restored(
     """The configuration with masked secrets put back from what is stored under `name`, and those not stored."""
     context = context_of(request)
     try:
-        stored = context.operations.info(name).config if name else None
+        stored = context.operations.connectors.info(name).config if name else None
     except NotFoundError:
         stored = None
     return context.secrets.restore(config, stored)

@@ -16,7 +16,7 @@ from connect.rest.server.waiting import finished
 async def status(request: web.Request) -> web.Response:
     """The state of a connector and of its tasks, and what is worth knowing of its configuration."""
     name = name_of(request)
-    found = status_json(context_of(request).operations.status(name))
+    found = status_json(context_of(request).operations.connectors.status(name))
     notes = await notes_of(request, name)
     return json_answer(found | ({"notes": notes} if notes else {}))
 
@@ -42,14 +42,14 @@ async def restart(request: web.Request) -> web.Response:
     include_tasks, only_failed = flag(request, "includeTasks"), flag(request, "onlyFailed")
     if not include_tasks and not only_failed:
         doing = f"asking connector {name} for its tasks, to restart it"
-        await finished(request, operations.restart_connector(name), doing)
+        await finished(request, operations.connectors.restart_connector(name), doing)
         return empty_answer(204)
-    future = operations.restart(name, include_tasks=include_tasks, only_failed=only_failed)
+    future = operations.connectors.restart(name, include_tasks=include_tasks, only_failed=only_failed)
     return json_answer(status_json(await finished(request, future)), 202)
 
 
 async def _target(request: web.Request, target: TargetState, code: int) -> web.Response:
-    await finished(request, context_of(request).operations.set_target(name_of(request), target))
+    await finished(request, context_of(request).operations.connectors.set_target(name_of(request), target))
     return empty_answer(code)
 
 

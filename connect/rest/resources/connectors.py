@@ -39,10 +39,10 @@ async def list_connectors(request: web.Request) -> web.Response:
     """The names of all connectors; with `expand` (info, status) a map of names to what was asked for."""
     operations = context_of(request).operations
     if "expand" not in request.query:
-        return json_answer(list(operations.connectors()))
+        return json_answer(list(operations.connectors.names()))
     wanted = set(request.query.getall("expand"))
-    notes = await notes_of_each(request, operations.connectors()) if _wants_notes(request, wanted) else {}
-    found = {name: _expanded(request, name, wanted, notes.get(name, ())) for name in operations.connectors()}
+    notes = await notes_of_each(request, operations.connectors.names()) if _wants_notes(request, wanted) else {}
+    found = {name: _expanded(request, name, wanted, notes.get(name, ())) for name in operations.connectors.names()}
     return json_answer({name: entry for name, entry in found.items() if entry is not None})
 
 
@@ -53,28 +53,28 @@ async def create(request: web.Request) -> web.Response:
     check_new_name(name)
     config = named_config(name, body.config)
     context = context_of(request)
-    context.operations.require_leader()
+    context.operations.worker.require_leader()
     if flag(request, "dry_run"):
-        if name in context.operations.connectors():
+        if name in context.operations.connectors.names():
             raise HttpError(409, f"Connector {name} already exists")
         return await preview(request, name, config)
     wanted = await ready(request, name, config)
     given = body.initial_offsets
     offsets = None if given is None else initial_offsets(given, context.catalog, wanted)
-    creating = context.operations.create(name, wanted, body.initial_state, who(request), offsets)
+    creating = context.operations.connectors.create(name, wanted, body.initial_state, who(request), offsets)
     return _saved(request, await finished(request, creating, f"setting the initial offsets of connector {name}"))
 
 
 async def get(request: web.Request) -> web.Response:
     """A connector: its configuration, tasks and type."""
     context = context_of(request)
-    return json_answer(info_json(context.operations.info(name_of(request)), context.secrets))
+    return json_answer(info_json(context.operations.connectors.info(name_of(request)), context.secrets))
 
 
 async def get_config(request: web.Request) -> web.Response:
     """A connector's configuration; secrets are masked."""
     context = context_of(request)
-    return json_answer(context.secrets.mask(context.operations.info(name_of(request)).config))
+    return json_answer(context.secrets.mask(context.operations.connectors.info(name_of(request)).config))
 
 
 async def put_config(request: web.Request) -> web.Response:
@@ -82,13 +82,13 @@ async def put_config(request: web.Request) -> web.Response:
     name = name_of(request)
     config = named_config(name, await read_config(request))
     context = context_of(request)
-    if name not in context.operations.connectors():
+    if name not in context.operations.connectors.names():
         check_new_name(name)
-    context.operations.require_leader()
+    context.operations.worker.require_leader()
     if flag(request, "dry_run"):
         return await preview(request, name, config)
     wanted = await ready(request, name, config)
-    return _saved(request, await finished(request, context.operations.save(name, wanted, who(request))))
+    return _saved(request, await finished(request, context.operations.connectors.save(name, wanted, who(request))))
 
 
 async def patch_config(request: web.Request) -> web.Response:
@@ -96,9 +96,9 @@ async def patch_config(request: web.Request) -> web.Response:
     name = name_of(request)
     patch = await read_texts(request)
     context = context_of(request)
-    context.operations.require_leader()
+    context.operations.worker.require_leader()
     async with request.app[PATCHING].setdefault(name, asyncio.Lock()):
-        stored = context.operations.info(name).config
+        stored = context.operations.connectors.info(name).config
         if patch is None:
             raise HttpError(500, 'Cannot read the request, because "connectorConfigPatch" is null')
         merged = {**stored, **patch}
@@ -107,14 +107,16 @@ async def patch_config(request: web.Request) -> web.Response:
         if flag(request, "dry_run"):
             return await preview(request, name, config)
         wanted = await ready(request, name, config)
-        saved = await finished(request, context.operations.save(name, wanted, who(request)))
+        saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
     return json_answer(info_json(saved.info, context.secrets))
 
 
 async def delete(request: web.Request) -> web.Response:
     """Remove a connector; its offsets stay, unless `reset_offsets=true` has it stopped and its offsets forgotten."""
     operations, name = context_of(request).operations, name_of(request)
-    removal = operations.delete_with_offsets if flag(request, "reset_offsets") else operations.delete
+    removal = (
+        operations.connectors.delete_with_offsets if flag(request, "reset_offsets") else operations.connectors.delete
+    )
     await finished(request, removal(name), f"deleting connector {name}")
     return empty_answer(204)
 
@@ -129,9 +131,11 @@ def _expanded(request: web.Request, name: str, wanted: set[str], notes: Sequence
     entry: dict[str, Any] = {}
     try:
         if "status" in wanted:
-            entry["status"] = status_json(context.operations.status(name)) | ({"notes": notes} if notes else {})
+            entry["status"] = status_json(context.operations.connectors.status(name)) | (
+                {"notes": notes} if notes else {}
+            )
         if "info" in wanted:
-            entry["info"] = info_json(context.operations.info(name), context.secrets)
+            entry["info"] = info_json(context.operations.connectors.info(name), context.secrets)
     except NotFoundError:
         return None
     return entry

@@ -25,13 +25,13 @@ from connect.rest.server.waiting import finished
 async def get_history(request: web.Request) -> web.Response:
     """Versions of the configuration with what each changed, states, rebalances; oldest first, secrets are masked."""
     context, name = context_of(request), name_of(request)
-    versions = context.operations.config_versions(name)
+    versions = context.operations.history.config_versions(name)
     return json_answer(
         {
             "name": name,
             "configs": _versions(versions, context.secrets),
-            "states": [_state_json(change) for change in context.operations.state_changes(name)],
-            "rebalances": [_rebalance_json(rebalance) for rebalance in context.operations.rebalances()],
+            "states": [_state_json(change) for change in context.operations.history.state_changes(name)],
+            "rebalances": [_rebalance_json(rebalance) for rebalance in context.operations.history.rebalances()],
         }
     )
 
@@ -39,12 +39,12 @@ async def get_history(request: web.Request) -> web.Response:
 async def rollback(request: web.Request) -> web.Response:
     """Store an old version of the configuration again, as a new version; with `dry_run=true` say what that changes."""
     context, name = context_of(request), name_of(request)
-    context.operations.require_leader()
-    config = version_called(context.operations.config_versions(name), name, segment(request, 4)).config
+    context.operations.worker.require_leader()
+    config = version_called(context.operations.history.config_versions(name), name, segment(request, 4)).config
     if flag(request, "dry_run"):
         return await preview(request, name, dict(config))
     wanted = await ready(request, name, dict(config))
-    saved = await finished(request, context.operations.save(name, wanted, who(request)))
+    saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
     return json_answer(info_json(saved.info, context.secrets))
 
 

@@ -38,7 +38,7 @@ async def set_logger(request: web.Request) -> web.Response:
     level = await _level(request)
     if request.query.get("scope", "worker").lower() != "cluster":
         return json_answer(LOG_LEVELS.set(name, level))
-    await finished(request, context_of(request).operations.set_cluster_log_level(name, level))
+    await finished(request, context_of(request).operations.worker.set_cluster_log_level(name, level))
     return empty_answer(204)
 
 

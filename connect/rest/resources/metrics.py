@@ -45,17 +45,19 @@ def _figures(context: RestContext) -> WorkerFigures:
     about = {
         "version": context.version,
         "commit": context.commit,
-        "kafka_cluster_id": operations.kafka_cluster_id,
+        "kafka_cluster_id": operations.worker.kafka_cluster_id,
         "group_id": context.worker.group_id,
     }
-    tasks = {(name[: name.rindex("-")], name[name.rindex("-") + 1 :]): v for name, v in operations.figures().items()}
+    tasks = {
+        (name[: name.rindex("-")], name[name.rindex("-") + 1 :]): v for name, v in operations.tasks.figures().items()
+    }
     return WorkerFigures(about, tasks, dict(_connectors(context)))
 
 
 def _connectors(context: RestContext) -> Iterator[tuple[str, ConnectorStates]]:
-    for name in context.operations.connectors():
+    for name in context.operations.connectors.names():
         try:
-            status = context.operations.status(name)
+            status = context.operations.connectors.status(name)
         except NotFoundError:
             continue
         yield name, _states(status, context.worker_id)

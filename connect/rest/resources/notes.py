@@ -28,7 +28,7 @@ NOTED: Final = web.AppKey("noted", dict[str, Noted])
 
 async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
     """The notes of a connector's configuration, without secrets. NotFoundError: there is no such connector."""
-    config = context_of(request).operations.info(name).config
+    config = context_of(request).operations.connectors.info(name).config
     noted = request.app[NOTED]
     known = noted.get(name)
     if known is None or known.config != config:
@@ -47,7 +47,7 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
     configs = {}
     for name in names:
         with suppress(NotFoundError):  # deleted meanwhile
-            configs[name] = operations.info(name).config
+            configs[name] = operations.connectors.info(name).config
     unknown = {name: c for name, c in configs.items() if name not in noted or noted[name].config != c}
     if unknown:
         with suppress(WaitTimeoutError):

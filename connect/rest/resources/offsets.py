@@ -33,7 +33,7 @@ _LONG_MAX: Final = 2**63 - 1
 async def get_offsets(request: web.Request) -> web.Response:
     """The offsets of a connector; of a sink those of its consumer group."""
     name = name_of(request)
-    reading = context_of(request).operations.offsets(name)
+    reading = context_of(request).operations.offsets.read(name)
     found = await finished(request, reading, f"reading the offsets of connector {name}")
     return json_answer({"offsets": [{"partition": o.partition, "offset": o.offset} for o in found]})
 
@@ -43,9 +43,9 @@ async def alter_offsets(request: web.Request) -> web.Response:
     name = name_of(request)
     given = await read_offsets(request)
     operations = context_of(request).operations
-    operations.require_leader()
-    offsets = sink_offsets(given) if operations.info(name).type == "sink" else source_offsets(given)
-    altering = operations.alter_offsets(name, offsets)
+    operations.worker.require_leader()
+    offsets = sink_offsets(given) if operations.connectors.info(name).type == "sink" else source_offsets(given)
+    altering = operations.offsets.alter(name, offsets)
     whole = await finished(request, altering, f"altering the offsets of connector {name}")
     return _message(whole, "altered")
 
@@ -53,7 +53,7 @@ async def alter_offsets(request: web.Request) -> web.Response:
 async def reset_offsets(request: web.Request) -> web.Response:
     """Forget all offsets of a stopped connector."""
     name = name_of(request)
-    resetting = context_of(request).operations.reset_offsets(name)
+    resetting = context_of(request).operations.offsets.reset(name)
     whole = await finished(request, resetting, f"resetting the offsets of connector {name}")
     return _message(whole, "reset")
 

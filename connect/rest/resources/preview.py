@@ -39,7 +39,7 @@ async def previewed(request: web.Request, name: str, config: Mapping[str, str | 
     infos = with_problems(await checked(request, whole), problems)
     context = context_of(request)
     try:
-        stored = dict(context.operations.info(name).config)
+        stored = dict(context.operations.connectors.info(name).config)
     except NotFoundError:
         stored = {}
     wanted = {key: value for key, value in whole.items() if value is not None}
@@ -51,7 +51,7 @@ async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -
     context = context_of(request)
     timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)
     try:
-        plan = await within(context.operations.plan(name, config, timeout_s), timeout_s + GRACE_S)
+        plan = await within(context.operations.trials.plan(name, config, timeout_s), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
         return _NOT_PLANNED | {"plan_error": f"The connector's task plan was not ready in {timeout_s:.0f} s."}
     except (ConnectError, RequestError) as error:

@@ -26,7 +26,7 @@ CUT_OFF = (
 async def root(request: web.Request) -> web.Response:
     """The version of this server and its Kafka cluster's id; answered before the worker has started, too."""
     context = context_of(request)
-    cluster = context.operations.kafka_cluster_id
+    cluster = context.operations.worker.kafka_cluster_id
     return json_answer({"version": context.version, "commit": context.commit, "kafka_cluster_id": cluster})
 
 
@@ -45,21 +45,21 @@ async def health(request: web.Request) -> web.Response:
 
 async def _health(context: RestContext) -> tuple[int, dict[str, Any]]:
     operations = context.operations
-    if not operations.started:
-        return 503, _said("starting", f"Worker is still starting up. {stage_text(operations.stage)}")
-    if operations.is_out or operations.is_cut_off:
-        text = OUT if operations.is_out else CUT_OFF
-        return 500, _said("unhealthy", f"{operations.kafka_trouble or ''} {text}".strip())
+    if not operations.worker.started:
+        return 503, _said("starting", f"Worker is still starting up. {stage_text(operations.worker.stage)}")
+    if operations.worker.is_out or operations.worker.is_cut_off:
+        text = OUT if operations.worker.is_out else CUT_OFF
+        return 500, _said("unhealthy", f"{operations.worker.kafka_trouble or ''} {text}".strip())
     try:
-        await within(operations.ping(), context.health_timeout_s)
+        await within(operations.worker.ping(), context.health_timeout_s)
     except WaitTimeoutError:
         text = "Worker was unable to handle this request and may be unable to handle other requests."
-        return 500, _said("unhealthy", f"{text} {stage_text(operations.stage)}")
+        return 500, _said("unhealthy", f"{text} {stage_text(operations.worker.stage)}")
     answer = _said("healthy", "Worker has completed startup and is ready to handle requests.")
     # With overdue tasks the worker is healthy all the same: ending it, as a probe would, helps none of them.
     overdue = [
         {**found.task._asdict(), "reason": found.reason, "since_ms": found.since_ms}
-        for found in operations.overdue_tasks
+        for found in operations.worker.overdue_tasks
     ]
     return 200, answer | ({"overdue_tasks": overdue} if overdue else {})
 

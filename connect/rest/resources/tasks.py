@@ -16,7 +16,7 @@ from connect.runtime.task.task_id import TaskId
 async def list_tasks(request: web.Request) -> web.Response:
     """The tasks of a connector with their configurations; secrets are masked."""
     context, name = context_of(request), name_of(request)
-    configs = context.operations.task_configs(name)
+    configs = context.operations.tasks.configs(name)
     return json_answer(
         [
             {"id": {"connector": name, "task": task}, "config": context.secrets.mask(configs[task])}
@@ -30,7 +30,7 @@ async def task_status(request: web.Request) -> web.Response:
     name, task = name_of(request), task_of(request)
     missing = NotFoundError(f"No status found for task {name}-{task}")
     try:
-        found = context_of(request).operations.status(name).tasks.get(task)
+        found = context_of(request).operations.connectors.status(name).tasks.get(task)
     except NotFoundError:
         raise missing from None
     if found is None:
@@ -41,7 +41,7 @@ async def task_status(request: web.Request) -> web.Response:
 async def restart_task(request: web.Request) -> web.Response:
     """Restart one task."""
     task = TaskId(name_of(request), task_of(request))
-    await finished(request, context_of(request).operations.restart_task(task), f"restarting task {task}")
+    await finished(request, context_of(request).operations.tasks.restart(task), f"restarting task {task}")
     return empty_answer(204)
 
 

@@ -16,7 +16,7 @@ async def get_topics(request: web.Request) -> web.Response:
     """The topics that a connector used since the last reset; none for an unknown connector."""
     _check_tracked(request)
     name = name_of(request)
-    return json_answer({name: {"topics": list(context_of(request).operations.topics(name))}})
+    return json_answer({name: {"topics": list(context_of(request).operations.topics.used(name))}})
 
 
 async def reset_topics(request: web.Request) -> web.Response:
@@ -25,7 +25,7 @@ async def reset_topics(request: web.Request) -> web.Response:
     context = context_of(request)
     if not context.worker.topic_tracking_allow_reset:
         raise HttpError(403, "Topic tracking reset is disabled.")
-    await finished(request, context.operations.reset_topics(name_of(request)))
+    await finished(request, context.operations.topics.reset(name_of(request)))
     return empty_answer(202)
 
 

@@ -18,9 +18,9 @@ from connect.rest.server.waiting import finished
 async def why(request: web.Request) -> web.Response:
     """Sentences about the connector and each task: state, what it waits for, lag; and notes on the configuration."""
     context, name = context_of(request), name_of(request)
-    status = status_json(context.operations.status(name))
-    offsets = await finished(request, context.operations.offsets(name), f"reading the offsets of connector {name}")
-    found = context.operations.figures()
+    status = status_json(context.operations.connectors.status(name))
+    offsets = await finished(request, context.operations.offsets.read(name), f"reading the offsets of connector {name}")
+    found = context.operations.tasks.figures()
     figures = {str(task["id"]): found.get(f"{name}-{task['id']}", {}) for task in status["tasks"]}
     stored = [asdict(offset) for offset in offsets]
     status["notes"] = await notes_of(request, name)

@@ -57,5 +57,5 @@ def _origin(request: web.Request) -> str:
 
 
 def _signature(request: web.Request, origin: str) -> str:
-    key = context_of(request).operations.session_key
+    key = context_of(request).operations.worker.session_key
     return signature(key, request.method, request.rel_url.raw_path, origin)

@@ -109,7 +109,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
 
 async def _catch_up(request: web.Request) -> None:
     """Who writes through this worker can read it from this worker. What the leader did stands without it."""
-    caught_up = asyncio.wrap_future(context_of(request).operations.catch_up())
+    caught_up = asyncio.wrap_future(context_of(request).operations.worker.catch_up())
     try:
         await asyncio.wait_for(caught_up, min(_CATCH_UP_S, remaining_s(request)))
     except (ConnectError, TimeoutError) as error:

@@ -127,9 +127,9 @@ def _served(route: Route) -> Answer:
             _check_own_flags(request, route.flags)
         if not route.early:
             operations = context_of(request).operations
-            if not operations.started:
+            if not operations.worker.started:
                 raise HttpError(409, STARTING)
-            operations.expect_work()
+            operations.worker.expect_work()
         return await route.answer(request)
 
     return answer

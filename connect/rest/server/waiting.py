@@ -38,7 +38,7 @@ async def finished(request: web.Request, future: Future[T], doing: str | None = 
 
 def timed_out(request: web.Request, doing: str | None, started_ms: int) -> HttpError:
     """The 500 that names the stage: the herder's when it is held up, else what the request waits for."""
-    stage = context_of(request).operations.stage
+    stage = context_of(request).operations.worker.stage
     if doing is not None and stage.finished_ms is not None:
         stage = Stage(doing, started_ms)
     return HttpError(500, f"Request timed out. {stage_text(stage)}")

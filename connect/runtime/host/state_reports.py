@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable
 
 from connect.runtime.task.condition import Condition, hidden, one_line
-from connect.runtime.task.messages import State, TaskCondition, TaskId, TaskState
+from connect.runtime.task.messages import TaskCondition, TaskState
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.traces import trace_of
 from connect.telemetry.secret_texts import SECRET_TEXTS
 

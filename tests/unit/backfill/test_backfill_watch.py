@@ -20,6 +20,7 @@ class Workers:
     def __init__(self) -> None:
         self.leads = True
         self.found: list[Rebalance] = []
+        self.history = self.worker = self
 
     def change(self, *workers: str) -> None:
         self.found.append(Rebalance(len(self.found), 1, workers[0], workers, 0))

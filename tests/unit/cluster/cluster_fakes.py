@@ -211,7 +211,7 @@ class World:
         self.clean_up = lambda call: CallResult(call.id)
         self.stored = []
         self.build_error = None
-        self.validate = lambda call: CallResult(call.id, {"status": 500, "message": "no"})
+        self.validate = lambda call: CallResult(call.id, {"refusal": "FailedRequestError", "message": "no"})
         self.plan_tasks = lambda config: [config] * int(config.get("tasks.max", "1"))
 
     def launch(self, name, listener):

@@ -22,8 +22,8 @@ def lines():
 
 
 def run(herder, config=SOURCE, name="c"):
-    herder.create(name, {**config, "name": name}, None).result(60)
-    eventually(lambda: herder.info(name).tasks)
+    herder.connectors.create(name, {**config, "name": name}, None).result(60)
+    eventually(lambda: herder.connectors.info(name).tasks)
 
 
 def cleaned(world):
@@ -41,8 +41,8 @@ def test_a_deleted_connector_is_cleaned_up_once_its_tasks_have_stopped(world, he
     run(herder)
     eventually(world.started)
     world.silent_on.add(StopTask)
-    herder.delete("c").result(60)
-    assert (herder.connectors(), cleaned(world)) == ([], [])
+    herder.connectors.delete("c").result(60)
+    assert (herder.connectors.names(), cleaned(world)) == ([], [])
     world.let_stop()
     eventually(lambda: outcome(lines) == [("connector_left_nothing", None)])
     assert world.calls[-1].config == SOURCE
@@ -50,15 +50,15 @@ def test_a_deleted_connector_is_cleaned_up_once_its_tasks_have_stopped(world, he
 
 def test_a_connector_deleted_with_its_offsets_is_cleaned_up_too(world, herder):
     run(herder)
-    herder.delete_with_offsets("c").result(60)
+    herder.connectors.delete_with_offsets("c").result(60)
     eventually(lambda: cleaned(world) == ["c"])
 
 
 def test_a_plug_in_that_keeps_nothing_outside_is_not_asked(world, herder, lines):
     run(herder, {"connector.class": "Source"}, "keeps-nothing")
-    herder.delete("keeps-nothing").result(60)
+    herder.connectors.delete("keeps-nothing").result(60)
     run(herder)
-    herder.delete("c").result(60)
+    herder.connectors.delete("c").result(60)
     eventually(lambda: outcome(lines))
     assert cleaned(world) == ["c"]
 
@@ -67,18 +67,18 @@ def test_connectors_that_hang_hold_up_neither_their_deletion_nor_others(world, h
     world.clean_up = lambda call: CallResult(call.id) if call.config["name"] == "answers" else None
     for name in ("hangs", "hangs-too", "answers"):
         run(herder, name=name)
-        herder.delete(name).result(60)
+        herder.connectors.delete(name).result(60)
     eventually(lambda: outcome(lines, "answers") == [("connector_left_nothing", None)])
     assert all(host.killed is None for host in world.hosts), "those that hang were waited for"
-    herder.create("hangs", {**SOURCE, "name": "hangs"}, None).result(60)
-    herder.delete_with_offsets("hangs").result(60)
-    assert herder.connectors() == []
+    herder.connectors.create("hangs", {**SOURCE, "name": "hangs"}, None).result(60)
+    herder.connectors.delete_with_offsets("hangs").result(60)
+    assert herder.connectors.names() == []
 
 
 def test_a_clean_up_that_hangs_leaves_the_host_of_all_other_questions_alone(world, herder):
     world.clean_up = lambda call: None
     run(herder)
-    herder.delete("c").result(60)
+    herder.connectors.delete("c").result(60)
     eventually(lambda: cleaned(world))
     asked = {host.name: {m.method for m in host.heard if isinstance(m, Call)} for host in world.hosts}
     assert asked["cleanup-host"] == {"clean_up"}
@@ -88,7 +88,7 @@ def test_a_clean_up_that_hangs_leaves_the_host_of_all_other_questions_alone(worl
 def test_what_stays_on_purpose_is_told(world, herder, lines):
     run(herder)
     world.clean_up = lambda call: CallResult(call.id, "Slot s stays.")
-    herder.delete("c").result(60)
+    herder.connectors.delete("c").result(60)
     eventually(lambda: outcome(lines) == [("connector_left_something", "Slot s stays.")])
 
 
@@ -98,7 +98,7 @@ def test_the_worker_that_ends_tells_what_it_did_not_do(world, lines):
     names = ("one", "two", "three", "four", "waiting")
     for name in names:
         run(herder, name=name)
-        herder.delete(name).result(60)
+        herder.connectors.delete(name).result(60)
     eventually(lambda: len(cleaned(world)) == 4)
     herder.stop(Deadline.after(60))
     for name in names:

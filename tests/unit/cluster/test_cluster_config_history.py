@@ -97,19 +97,19 @@ def test_a_snapshot_keeps_the_versions_it_had():
 def test_a_herder_keeps_versions_over_restarts_and_drops_them_with_the_connector():
     world = World()
     herder = world.herder()
-    herder.create("c-1", config(1), None, "alice").result(60)
-    herder.save("c-1", config(2), "bob").result(60)
-    herder.save("c-1", config(2), "carol").result(60)
+    herder.connectors.create("c-1", config(1), None, "alice").result(60)
+    herder.connectors.save("c-1", config(2), "bob").result(60)
+    herder.connectors.save("c-1", config(2), "carol").result(60)
     herder.stop(Deadline.after(60))
 
     herder = world.herder()
-    assert [(v.version, v.config["v"], v.author.who) for v in herder.config_versions("c-1")] == [
+    assert [(v.version, v.config["v"], v.author.who) for v in herder.history.config_versions("c-1")] == [
         (1, "1", "alice"),
         (2, "2", "bob"),
     ]
-    herder.delete("c-1").result(60)
+    herder.connectors.delete("c-1").result(60)
     with pytest.raises(NotFoundError, match="Connector c-1 not found"):
-        herder.config_versions("c-1")
+        herder.history.config_versions("c-1")
     herder.stop(Deadline.after(60))
     last = dict(world.configs.records)
     assert [key for key, value in last.items() if key.startswith(b"history-config-") and value] == []

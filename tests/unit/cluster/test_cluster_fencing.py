@@ -14,7 +14,7 @@ SOURCE = {"connector.class": "Source", "tasks.max": "2", "name": "s", "exactly.o
 
 def states(herder, name="s"):
     try:
-        return [task.state.value for task in herder.status(name).tasks.values()]
+        return [task.state.value for task in herder.connectors.status(name).tasks.values()]
     except NotFoundError:
         return None
 
@@ -39,19 +39,19 @@ def test_how_many_producers_are_shut_out(recorded, tasks, count):
 
 
 def test_the_first_tasks_are_recorded_before_they_start(world, herder):
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(runs(herder))
     assert history(world) == [CommitRecord("s", 2), FencingRecord("s", 2)]
     assert fences(world) == []
 
 
 def test_new_tasks_start_once_the_last_ones_are_shut_out(world, herder):
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(runs(herder))
     world.fence = lambda call: None  # takes its time
-    herder.save("s", {**SOURCE, "tasks.max": "3"}).result(60)
+    herder.connectors.save("s", {**SOURCE, "tasks.max": "3"}).result(60)
     eventually(lambda: fences(world) == [2])
-    herder.ping().result(60)
+    herder.worker.ping().result(60)
     assert len(world.started()) == 2
     world.say_call(CallResult(world.calls[-1].id))
     eventually(runs(herder, 3))
@@ -60,19 +60,19 @@ def test_new_tasks_start_once_the_last_ones_are_shut_out(world, herder):
 
 
 def test_a_source_without_transactions_is_not_held_up(world, herder):
-    herder.create("s", {**SOURCE, "exactly.once.support": "requested"}, None).result(60)
+    herder.connectors.create("s", {**SOURCE, "exactly.once.support": "requested"}, None).result(60)
     eventually(runs(herder))
     assert history(world) == [CommitRecord("s", 2)]
 
 
 def test_tasks_that_were_published_meanwhile_need_a_round_of_their_own(world, herder):
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(runs(herder))
     world.fence = lambda call: None
-    herder.save("s", {**SOURCE, "tasks.max": "3"}).result(60)
+    herder.connectors.save("s", {**SOURCE, "tasks.max": "3"}).result(60)
     eventually(lambda: len(fences(world)) == 1)
     first = world.calls[-1].id
-    herder.save("s", {**SOURCE, "tasks.max": "4"}).result(60)
+    herder.connectors.save("s", {**SOURCE, "tasks.max": "4"}).result(60)
     eventually(lambda: history(world)[-1] == CommitRecord("s", 4))
     world.fence = lambda call: CallResult(call.id)
     world.say_call(CallResult(first))
@@ -82,29 +82,29 @@ def test_tasks_that_were_published_meanwhile_need_a_round_of_their_own(world, he
 
 
 def test_who_cannot_be_shut_out_keeps_tasks_from_starting_until_it_can(world, herder):
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(runs(herder))
     world.fence = lambda call: CallResult(call.id, error="not authorized for this transactional id")
-    herder.save("s", {**SOURCE, "tasks.max": "1"}).result(60)
+    herder.connectors.save("s", {**SOURCE, "tasks.max": "1"}).result(60)
     eventually(lambda: states(herder) == ["FAILED"])
-    assert "not authorized for this transactional id" in herder.status("s").tasks[0].trace
+    assert "not authorized for this transactional id" in herder.connectors.status("s").tasks[0].trace
     assert len(world.started()) == 2
     world.fence = lambda call: CallResult(call.id)
-    herder.restart("s", include_tasks=True, only_failed=False).result(60)
+    herder.connectors.restart("s", include_tasks=True, only_failed=False).result(60)
     eventually(runs(herder, 1))
 
 
 def test_offsets_change_after_zombies_are_shut_out_and_not_without(world, herder):
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(runs(herder))
-    herder.set_target("s", TargetState.STOPPED).result(60)
+    herder.connectors.set_target("s", TargetState.STOPPED).result(60)
     wanted = [PartitionOffset({"file": "a"}, {"position": 7})]
     world.fence = lambda call: CallResult(call.id, error="not authorized")
     with pytest.raises(RequestError, match=r"zombie fencing .* prior to modifying offsets: not authorized") as failed:
-        herder.alter_offsets("s", wanted).result(60)
+        herder.offsets.alter("s", wanted).result(60)
     assert type(failed.value) is FailedRequestError
     world.fence = lambda call: CallResult(call.id)
-    assert herder.alter_offsets("s", wanted).result(60)
+    assert herder.offsets.alter("s", wanted).result(60)
     asked = [call.method for call in world.calls if call.method not in {"task_configs", "check"}]
     assert asked == ["fence", "fence", "alter_offsets", "write_offsets"]
     assert list(world.calls[-1].positions) == [({"file": "a"}, {"position": 7})]
@@ -113,10 +113,12 @@ def test_offsets_change_after_zombies_are_shut_out_and_not_without(world, herder
 
 
 def test_offsets_of_a_topic_of_its_own_are_read_by_a_host(world, herder):
-    herder.create("s", {"connector.class": "Source", "offsets.storage.topic": "own"}, TargetState.STOPPED).result(60)
+    herder.connectors.create(
+        "s", {"connector.class": "Source", "offsets.storage.topic": "own"}, TargetState.STOPPED
+    ).result(60)
     world.stored = [[{"file": "a"}, {"position": 1}]]
-    assert herder.offsets("s").result(60) == [PartitionOffset({"file": "a"}, {"position": 1})]
-    assert herder.reset_offsets("s").result(60)
+    assert herder.offsets.read("s").result(60) == [PartitionOffset({"file": "a"}, {"position": 1})]
+    assert herder.offsets.reset("s").result(60)
     assert [list(c.positions) for c in world.calls if c.method == "write_offsets"] == [[({"file": "a"}, None)]]
 
 
@@ -129,7 +131,7 @@ def asked(world, start):
 
 def test_a_run_may_write_as_long_as_it_is_the_one_that_is_wanted(world, herder):
     world.silent_on = {StartTask}
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(lambda: len(world.started()) == 2)
     first = world.started()[0]
     assert asked(world, first) is None
@@ -137,7 +139,7 @@ def test_a_run_may_write_as_long_as_it_is_the_one_that_is_wanted(world, herder):
 
 def test_a_run_of_an_older_configuration_may_not_write(world, herder):
     world.silent_on = {StartTask}
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(lambda: len(world.started()) == 2)
     first = world.started()[0]
     # Another worker was faster, and this one has not heard of it: as a log that is read a moment later.
@@ -147,13 +149,13 @@ def test_a_run_of_an_older_configuration_may_not_write(world, herder):
 
 def test_a_run_that_its_successor_shut_out_is_no_failure(world, herder):
     world.silent_on = {StartTask}
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     eventually(lambda: len(world.started()) == 2)
     first = world.started()[0]
     host = next(h for h in world.hosts if first in h.heard)
     world.configs.append(*encode(CommitRecord("s", 0)))
     host.say(TaskState("s", 0, first.run, State.FAILED, trace="fenced", retriable=True))
-    herder.ping().result(60)
+    herder.worker.ping().result(60)
     assert states(herder) in (None, [])
     assert not any(b"FAILED" in (value or b"") for _, value in world.statuses.records)
 
@@ -164,29 +166,29 @@ def preparing(start):
 
 
 def test_a_leader_that_was_shut_out_writes_nothing_until_it_has_seen_that_it_leads(world, preparing):
-    preparing.create("s", {"connector.class": "Source"}, None).result(60)
+    preparing.connectors.create("s", {"connector.class": "Source"}, None).result(60)
     eventually(runs(preparing, 1))
     before = list(world.configs.records)
     world.configs.claimed_by = object()
     with pytest.raises(
         ConnectError, match="this may be due to a transient error and the request can be safely retried"
     ):
-        preparing.create("t", {"connector.class": "Source"}, None).result(60)
+        preparing.connectors.create("t", {"connector.class": "Source"}, None).result(60)
     assert [r for r in world.configs.records if r not in before] == []
     # It does lead, so it claims the topic again.
     eventually(lambda: type(world.configs.claimed_by) is MemoryLog)
-    preparing.create("t", {"connector.class": "Source"}, None).result(60)
-    assert preparing.connectors() == ["s", "t"]
+    preparing.connectors.create("t", {"connector.class": "Source"}, None).result(60)
+    assert preparing.connectors.names() == ["s", "t"]
 
 
 def test_anyone_may_pause_whoever_leads(world, preparing):
-    preparing.create("s", {"connector.class": "Source"}, None).result(60)
+    preparing.connectors.create("s", {"connector.class": "Source"}, None).result(60)
     eventually(runs(preparing, 1))
     world.configs.claimed_by = object()
-    preparing.set_target("s", TargetState.PAUSED).result(60)
+    preparing.connectors.set_target("s", TargetState.PAUSED).result(60)
     eventually(lambda: states(preparing) == ["PAUSED"])
 
 
 def test_a_leader_writes_without_transactions_where_the_file_says_nothing(world, herder):
-    herder.create("s", SOURCE, None).result(60)
+    herder.connectors.create("s", SOURCE, None).result(60)
     assert world.configs.claimed_by is None

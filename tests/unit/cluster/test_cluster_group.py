@@ -78,18 +78,18 @@ def pair(cluster):
     first, second = cluster.start("a"), cluster.start("b")
     cluster.deal("a", "assigned", {0, 1, 2})
     cluster.deal("b", "assigned", {3, 4, 5})
-    eventually(lambda: len(first.view.owners) == len(second.view.owners) == SLOTS)
+    eventually(lambda: len(first.worker.view.owners) == len(second.worker.view.owners) == SLOTS)
     return first, second
 
 
 def create(herder, tasks=4):
     config = {"connector.class": "Source", "tasks.max": str(tasks)}
-    return herder.create("c", config, None).result(60)
+    return herder.connectors.create("c", config, None).result(60)
 
 
 def workers(herder):
     try:
-        tasks = herder.status("c").tasks.values()
+        tasks = herder.connectors.status("c").tasks.values()
     except NotFoundError:
         return []
     return sorted(task.worker_id for task in tasks if task.state.value == "RUNNING")
@@ -97,37 +97,39 @@ def workers(herder):
 
 def test_who_owns_slot_0_leads_and_the_others_know_its_url(pair):
     first, second = pair
-    first.require_leader()
+    first.worker.require_leader()
     with pytest.raises(NotLeaderError) as refused:
-        second.create("c", {}, None).result(60)
+        second.connectors.create("c", {}, None).result(60)
     assert refused.value.leader_url == "http://a:1"
 
 
 def test_before_any_slot_is_dealt_nobody_leads(cluster):
     herder = cluster.start("a")
-    assert not herder.started
+    assert not herder.worker.started
     with pytest.raises(NotLeaderError) as refused:
-        herder.create("c", {}, None).result(60)
+        herder.connectors.create("c", {}, None).result(60)
     assert refused.value.leader_url is None
 
 
 def test_a_member_without_slots_answers_and_knows_the_leader(cluster):
     first, second = cluster.start("a"), cluster.start("b")
     cluster.deal("a", "assigned", {0, 1, 2})
-    assert not second.started
+    assert not second.worker.started
     cluster.deal("b", "assigned", set())
-    eventually(lambda: second.started and second.view.leader_url == first.view.leader_url is not None)
+    eventually(
+        lambda: second.worker.started and second.worker.view.leader_url == first.worker.view.leader_url is not None
+    )
 
 
 def test_a_worker_answers_while_the_group_waits_for_its_former_life(cluster):
     cluster.start("a")
     cluster.deal("a", "assigned", {0})
-    eventually(lambda: cluster.herders["a"].view.leads)
+    eventually(lambda: cluster.herders["a"].worker.view.leads)
     again = cluster.start("a")
-    assert not again.started
+    assert not again.worker.started
     assert not again.wait_until_joined(Deadline.after(0.05))
-    assert again.started
-    assert again.view.leader_url is None  # requests wait for a leader, and are not sent to itself
+    assert again.worker.started
+    assert again.worker.view.leader_url is None  # requests wait for a leader, and are not sent to itself
 
 
 def test_tasks_run_where_their_slots_are(pair):
@@ -148,8 +150,8 @@ def test_offsets_are_set_when_another_workers_tasks_must_have_ended(pair, monkey
     first, _ = pair
     create(first)
     eventually(lambda: len(workers(first)) == 4)
-    first.set_target("c", TargetState.STOPPED).result(60)
-    altering = first.alter_offsets("c", [PartitionOffset({"file": "a"}, {"position": 7})])
+    first.connectors.set_target("c", TargetState.STOPPED).result(60)
+    altering = first.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})])
     assert not wait([altering], timeout=0.3).done
     clock.now_s += 60
     assert altering.result(60)
@@ -159,12 +161,12 @@ def test_a_restart_of_anothers_task_is_sent_to_its_worker(pair):
     first, second = pair
     create(first)
     eventually(lambda: len(workers(second)) == 4)
-    there = next(n for n, status in first.status("c").tasks.items() if status.worker_id == "b:1")
-    task = next(t for t in first.info("c").tasks if t.task == there)
+    there = next(n for n, status in first.connectors.status("c").tasks.items() if status.worker_id == "b:1")
+    task = next(t for t in first.connectors.info("c").tasks if t.task == there)
     with pytest.raises(NotLeaderError) as refused:
-        first.restart_task(task).result(60)
+        first.tasks.restart(task).result(60)
     assert refused.value.leader_url == "http://b:1"
-    second.restart_task(task).result(60)
+    second.tasks.restart(task).result(60)
 
 
 def test_revoked_slots_are_kept_until_the_last_of_their_tasks_has_stopped(cluster, pair):
@@ -175,7 +177,7 @@ def test_revoked_slots_are_kept_until_the_last_of_their_tasks_has_stopped(cluste
     cluster.deal("b", "revoked", {3, 4, 5})
     eventually(lambda: len(stopping(cluster.world)) == 2)
     for left in (2, 1):
-        second.ping().result(60)
+        second.worker.ping().result(60)
         eventually(lambda left=left: len([s for s in workers(first) if s == "b:1"]) == left)
         assert "revoked" not in cluster.members["b"].told
         host, message = stopping(cluster.world)[left - 1]
@@ -230,11 +232,11 @@ def test_a_worker_that_reads_anothers_claim_on_its_slots_gives_them_up(cluster, 
     create(first)
     eventually(lambda: len(workers(second)) == 4)
     cluster.deal("b", "assigned", {0, 1, 2})  # the group took them from a frozen worker a
-    eventually(lambda: not first.view.slots)
+    eventually(lambda: not first.worker.view.slots)
     eventually(lambda: workers(second) == ["b:1"] * 4)
-    second.require_leader()
+    second.worker.require_leader()
     with pytest.raises(NotLeaderError):
-        first.require_leader()
+        first.worker.require_leader()
 
 
 def test_a_new_leader_starts_nothing_twice(cluster, pair):
@@ -243,10 +245,10 @@ def test_a_new_leader_starts_nothing_twice(cluster, pair):
     eventually(lambda: len(workers(second)) == 4)
     starts = len(cluster.world.started())
     cluster.deal("a", "revoked", {0})
-    eventually(lambda: not first.view.leads)
+    eventually(lambda: not first.worker.view.leads)
     cluster.deal("b", "assigned", {0})
-    eventually(lambda: second.view.leads)
-    eventually(lambda: second.status("c").connector.worker_id == "b:1")
+    eventually(lambda: second.worker.view.leads)
+    eventually(lambda: second.connectors.status("c").connector.worker_id == "b:1")
     eventually(lambda: len(workers(second)) == 4)
     moved = sum(1 for m in cluster.world.started()[starts:] if isinstance(m, StartTask))
     assert moved <= 2
@@ -278,7 +280,7 @@ def test_brokers_away_for_a_moment_change_nothing(cluster, pair):
     eventually(lambda: len(workers(second)) == 4)
     cluster.deal("a", "fail", ())
     cluster.deal("b", "fail", ())
-    create_second = first.create("d", {"connector.class": "Source"}, None).result(60)
+    create_second = first.connectors.create("d", {"connector.class": "Source"}, None).result(60)
     assert create_second.created
     assert len(workers(second)) == 4
 
@@ -289,7 +291,7 @@ def test_a_leaving_worker_leaves_the_group_after_its_tasks_stopped(cluster, pair
     eventually(lambda: len(workers(second)) == 4)
     second.stop(Deadline.after(60))
     assert cluster.members["b"].left
-    statuses = {n: s for n, s in first.status("c").tasks.items() if s.worker_id == "b:1"}
+    statuses = {n: s for n, s in first.connectors.status("c").tasks.items() if s.worker_id == "b:1"}
     assert {s.state.value for s in statuses.values()} == {"UNASSIGNED"}
 
 
@@ -297,18 +299,18 @@ def test_what_ends_with_the_lease_has_not_failed_and_runs_again_once_the_group_h
     first, _ = pair
     create(first)
     eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
-    mine = [n for n, status in first.status("c").tasks.items() if status.worker_id == "b:1"]
+    mine = [n for n, status in first.connectors.status("c").tasks.items() if status.worker_id == "b:1"]
     started = len(cluster.world.started())
     cluster.leases["b"].revoke()
     for host in cluster.world.task_hosts():
         if any(isinstance(m, StartTask) and m.task in mine for m in host.heard):
             host.kill(LEASE_OVER)
-    eventually(lambda: {first.status("c").tasks[n].state for n in mine} == {State.UNASSIGNED})
+    eventually(lambda: {first.connectors.status("c").tasks[n].state for n in mine} == {State.UNASSIGNED})
     assert len(cluster.world.started()) == started
     cluster.deal("b", "assigned", set())
     eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
     assert len(cluster.world.started()) == started + len(mine)
-    assert State.FAILED not in {change.status.state for change in first.state_changes("c")}
+    assert State.FAILED not in {change.status.state for change in first.history.state_changes("c")}
 
 
 def test_what_a_worker_says_of_tasks_that_it_lost_is_not_taken_for_their_state(cluster, pair):
@@ -319,12 +321,12 @@ def test_what_a_worker_says_of_tasks_that_it_lost_is_not_taken_for_their_state(c
         (host, m)
         for host in cluster.world.task_hosts()
         for m in host.heard
-        if isinstance(m, StartTask) and first.status("c").tasks[m.task].worker_id == "b:1"
+        if isinstance(m, StartTask) and first.connectors.status("c").tasks[m.task].worker_id == "b:1"
     ]
     cluster.world.silent_on = {StopTask}
     cluster.deal("b", "revoked", {3, 4, 5})
     eventually(lambda: [m for host, _ in late for m in host.heard if isinstance(m, StopTask)])
     for host, m in late:
         host.say(TaskState(m.connector, m.task, m.run, State.FAILED, "stopped in the middle", retriable=True))
-    eventually(lambda: {first.status("c").tasks[m.task].state for _, m in late} == {State.UNASSIGNED})
-    assert State.FAILED not in {change.status.state for change in second.state_changes("c")}
+    eventually(lambda: {first.connectors.status("c").tasks[m.task].state for _, m in late} == {State.UNASSIGNED})
+    assert State.FAILED not in {change.status.state for change in second.history.state_changes("c")}

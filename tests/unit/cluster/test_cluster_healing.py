@@ -42,15 +42,15 @@ def test_a_status_says_why_a_task_does_not_move_and_when_it_is_tried_again(world
     refused = Condition("The store refused the object.", 1_000, "sink", 1_000, 61_000)
 
     host.say(TaskCondition("s", 0, start.run, State.RUNNING, refused))
-    eventually(lambda: herder.status("s").tasks[0].condition == refused)
+    eventually(lambda: herder.connectors.status("s").tasks[0].condition == refused)
     assert states(herder) == ("RUNNING", ["RUNNING", "RUNNING"])
-    told = task_status_json(0, herder.status("s").tasks[0])
+    told = task_status_json(0, herder.connectors.status("s").tasks[0])
     assert (told["state"], told["reason"], told["waiting_for"]) == ("RUNNING", refused.reason, "sink")
     assert (told["since"], told["next_attempt"]) == ("1970-01-01T00:00:01.000Z", "1970-01-01T00:01:01.000Z")
 
     host.say(TaskCondition("s", 0, start.run, State.RUNNING, None))
-    eventually(lambda: herder.status("s").tasks[0].condition is None)
-    assert "reason" not in task_status_json(0, herder.status("s").tasks[0])
+    eventually(lambda: herder.connectors.status("s").tasks[0].condition is None)
+    assert "reason" not in task_status_json(0, herder.connectors.status("s").tasks[0])
 
 
 def test_a_failed_task_says_whether_it_restarts_by_itself(world, herder):
@@ -62,7 +62,7 @@ def test_a_failed_task_says_whether_it_restarts_by_itself(world, herder):
         host = next(h for h in world.hosts if start in h.heard)
         host.say(TaskState("s", task, start.run, State.FAILED, "Trace", retriable, "The password is wrong."))
         eventually(partial(has_written, world, b'"waiting_for":"%s"' % waits.encode()))
-    failed = herder.status("s").tasks[1]
+    failed = herder.connectors.status("s").tasks[1]
     assert (failed.condition.reason, failed.condition.next_attempt_ms) == ("The password is wrong.", None)
 
 
@@ -71,8 +71,8 @@ def test_a_failure_that_a_person_must_mend_stays_until_a_restart(world, herder):
     eventually(is_running(herder))
     fail(world, retriable=False)
     eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
-    assert herder.status("s").tasks[0].trace == "Trace: boom"
-    herder.restart_task(TaskId("s", 0)).result(60)
+    assert herder.connectors.status("s").tasks[0].trace == "Trace: boom"
+    herder.tasks.restart(TaskId("s", 0)).result(60)
     eventually(is_running(herder))
     assert len(world.started()) == 3
 
@@ -82,12 +82,12 @@ def test_a_restart_of_a_task_that_cannot_be_built_says_so_and_one_that_fails_lat
     eventually(is_running(herder))
     world.build_error = "Trace: no such converter"
     with pytest.raises(RequestError, match=r"^Failed to start task: s-1$") as failed:
-        herder.restart_task(TaskId("s", 1)).result(60)
+        herder.tasks.restart(TaskId("s", 1)).result(60)
     assert type(failed.value) is FailedRequestError
     eventually(lambda: states(herder) == ("RUNNING", ["RUNNING", "FAILED"]))
     world.build_error = None
     world.silent_on = {StartTask}
-    again = herder.restart_task(TaskId("s", 1))
+    again = herder.tasks.restart(TaskId("s", 1))
     eventually(lambda: len(world.started()) == 4)
     start = world.started()[-1]
     (host,) = (host for host in world.task_hosts() if start in host.heard)
@@ -102,8 +102,8 @@ def test_a_restart_of_a_task_that_is_deleted_meanwhile_is_a_conflict(world, herd
     create(herder)
     eventually(is_running(herder))
     world.silent_on = {StopTask}
-    restarting = herder.restart_task(TaskId("s", 0))
-    herder.delete("s").result(60)
+    restarting = herder.tasks.restart(TaskId("s", 0))
+    herder.connectors.delete("s").result(60)
     with pytest.raises(RequestError, match="conflicting operation") as failed:
         restarting.result(60)
     assert type(failed.value) is ConflictError
@@ -137,7 +137,7 @@ def test_a_restart_touches_exactly_what_its_flags_select(
     fail(world, retriable=False)
     eventually(lambda: states(herder) == ("RUNNING", ["FAILED", "RUNNING"]))
 
-    answer = herder.restart("s", include_tasks=include_tasks, only_failed=only_failed).result(60)
+    answer = herder.connectors.restart("s", include_tasks=include_tasks, only_failed=only_failed).result(60)
 
     assert (answer.connector.state is State.RESTARTING) == bool(connector_calls)
     restarting = [n for n, task in answer.tasks.items() if task.state is State.RESTARTING]
@@ -148,7 +148,7 @@ def test_a_restart_touches_exactly_what_its_flags_select(
 def test_a_plain_restart_of_a_connector_leaves_its_tasks_alone(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.restart_connector("s").result(60)
+    herder.connectors.restart_connector("s").result(60)
     assert len(world.calls) == 2
     assert len(world.started()) == 2
 
@@ -158,7 +158,7 @@ def test_a_plain_restart_that_fails_says_so(world, herder):
     eventually(is_running(herder))
     world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no", trace="Trace: no")
     with pytest.raises(RequestError, match="Failed to start connector: s") as failed:
-        herder.restart_connector("s").result(60)
+        herder.connectors.restart_connector("s").result(60)
     assert type(failed.value) is FailedRequestError
 
 
@@ -180,7 +180,7 @@ def test_a_task_that_does_not_stop_costs_its_host_and_the_neighbours_restart(wor
     hanging, neighbour = (m.connector for m in host.heard if isinstance(m, StartTask))
     world.silent_on = {StopTask}
 
-    herder.set_target(hanging, TargetState.STOPPED).result(60)
+    herder.connectors.set_target(hanging, TargetState.STOPPED).result(60)
 
     eventually(lambda: host.killed is not None)
     eventually(lambda: states(herder, hanging) == ("STOPPED", []) and is_running(herder, neighbour, 1)())

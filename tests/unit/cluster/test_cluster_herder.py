@@ -25,11 +25,11 @@ def test_a_created_connector_runs_its_tasks_on_few_hosts(world, herder):
     assert saved.created
     assert saved.info.config == SOURCE
     eventually(is_running(herder))
-    assert herder.connectors() == ["s"]
-    assert list(herder.task_configs("s")) == [0, 1]
-    assert herder.info("s").tasks == [TaskId("s", 0), TaskId("s", 1)]
+    assert herder.connectors.names() == ["s"]
+    assert list(herder.tasks.configs("s")) == [0, 1]
+    assert herder.connectors.info("s").tasks == [TaskId("s", 0), TaskId("s", 1)]
     assert len(world.task_hosts()) == 2
-    status = herder.status("s").tasks[0]
+    status = herder.connectors.status("s").tasks[0]
     assert (status.worker_id, status.version, status.generation) == ("me:1", "1.0", 1)
 
 
@@ -39,14 +39,14 @@ def test_the_config_topic_gets_javas_records_in_javas_order(world, herder):
     written = [key for key in world.configs.keys() if key != "session-key"]  # noqa: SIM118 - a list, not a mapping
     written.remove("history-config-s-1")
     assert written == ["target-state-s", "connector-s", "task-s-0", "task-s-1", "commit-s"]
-    assert herder.task_configs("s")[0]["task.class"] == "SourceTask"
+    assert herder.tasks.configs("s")[0]["task.class"] == "SourceTask"
 
 
 def test_a_leader_writes_a_session_key_and_keeps_it(world, start):
     first = start()
     eventually(lambda: world.configs.keys().count("session-key") == 1)
     first.stop(Deadline.after(60))
-    start().ping().result(60)
+    start().worker.ping().result(60)
     assert world.configs.keys().count("session-key") == 1
 
 
@@ -60,8 +60,8 @@ def test_a_name_is_taken_once(herder):
 def test_saving_the_same_configuration_again_disturbs_nothing(world, herder):
     create(herder)
     eventually(is_running(herder))
-    assert not herder.save("s", SOURCE).result(60).created
-    herder.ping().result(60)
+    assert not herder.connectors.save("s", SOURCE).result(60).created
+    herder.worker.ping().result(60)
     assert len(world.started()) == 2
 
 
@@ -70,7 +70,7 @@ def test_a_changed_configuration_restarts_tasks_once_even_if_their_own_is_the_sa
     create(herder)
     eventually(is_running(herder, tasks=1))
 
-    herder.save("s", {**SOURCE, "x": "2"}).result(60)
+    herder.connectors.save("s", {**SOURCE, "x": "2"}).result(60)
 
     eventually(lambda: len(world.started()) == 2 and states(herder) == ("RUNNING", ["RUNNING"]))
     assert world.started()[-1].connector_config["x"] == "2"
@@ -80,7 +80,7 @@ def test_a_changed_configuration_restarts_tasks_once_even_if_their_own_is_the_sa
 def test_fewer_tasks_leave_no_status_behind(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.save("s", {**SOURCE, "tasks.max": "1"}).result(60)
+    herder.connectors.save("s", {**SOURCE, "tasks.max": "1"}).result(60)
     eventually(is_running(herder, tasks=1))
     eventually(lambda: ("status-task-s-1", None) in decoded(world.statuses))
 
@@ -93,9 +93,9 @@ def test_pause_keeps_runs_and_resume_wakes_them(world, herder):
     create(herder)
     eventually(is_running(herder))
 
-    herder.set_target("s", TargetState.PAUSED).result(60)
+    herder.connectors.set_target("s", TargetState.PAUSED).result(60)
     eventually(lambda: states(herder) == ("PAUSED", ["PAUSED", "PAUSED"]))
-    herder.set_target("s", TargetState.STARTED).result(60)
+    herder.connectors.set_target("s", TargetState.STARTED).result(60)
     eventually(is_running(herder))
 
     heard = [m for h in world.hosts for m in h.heard]
@@ -106,10 +106,10 @@ def test_pause_keeps_runs_and_resume_wakes_them(world, herder):
 def test_stop_takes_the_tasks_away_and_resume_brings_them_back(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.set_target("s", TargetState.STOPPED).result(60)
+    herder.connectors.set_target("s", TargetState.STOPPED).result(60)
     eventually(lambda: states(herder) == ("STOPPED", []))
-    assert herder.task_configs("s") == {}
-    herder.set_target("s", TargetState.STARTED).result(60)
+    assert herder.tasks.configs("s") == {}
+    herder.connectors.set_target("s", TargetState.STARTED).result(60)
     eventually(is_running(herder))
 
 
@@ -130,36 +130,39 @@ def test_a_connector_created_at_rest_has_no_tasks_until_it_is_resumed(world, her
     create(herder, initial=initial)
     eventually(lambda: states(herder) == (initial.value, []))
     assert world.calls == []
-    herder.set_target("s", TargetState.STARTED).result(60)
+    herder.connectors.set_target("s", TargetState.STARTED).result(60)
     eventually(is_running(herder))
 
 
 def test_a_deleted_connector_is_gone_with_its_statuses(world, herder):
     create(herder)
     eventually(is_running(herder))
-    herder.delete("s").result(60)
-    assert herder.connectors() == []
+    herder.connectors.delete("s").result(60)
+    assert herder.connectors.names() == []
     eventually(lambda: len([m for h in world.hosts for m in h.heard if isinstance(m, StopTask)]) == 2)
     with pytest.raises(NotFoundError, match="No status found for connector s"):
-        herder.status("s")
+        herder.connectors.status("s")
     with pytest.raises(NotFoundError, match="Connector s not found"):
-        herder.info("s")
+        herder.connectors.info("s")
     eventually(lambda: ("status-connector-s", None) in decoded(world.statuses))
 
 
 def test_what_is_not_there_is_named_as_java_does(herder):
     for request, text in (
-        (lambda: herder.delete("x").result(60), "Connector x not found"),
-        (lambda: herder.set_target("x", TargetState.PAUSED).result(60), "Unknown connector x"),
-        (lambda: herder.restart("x", include_tasks=True, only_failed=False).result(60), "Unknown connector: x"),
-        (lambda: herder.restart_connector("x").result(60), "Unknown connector: x"),
-        (lambda: herder.restart_task(TaskId("x", 0)).result(60), "Unknown connector: x"),
+        (lambda: herder.connectors.delete("x").result(60), "Connector x not found"),
+        (lambda: herder.connectors.set_target("x", TargetState.PAUSED).result(60), "Unknown connector x"),
+        (
+            lambda: herder.connectors.restart("x", include_tasks=True, only_failed=False).result(60),
+            "Unknown connector: x",
+        ),
+        (lambda: herder.connectors.restart_connector("x").result(60), "Unknown connector: x"),
+        (lambda: herder.tasks.restart(TaskId("x", 0)).result(60), "Unknown connector: x"),
     ):
         with pytest.raises(NotFoundError, match=text):
             request()
     create(herder)
     with pytest.raises(NotFoundError, match="Unknown task: s-9"):
-        herder.restart_task(TaskId("s", 9)).result(60)
+        herder.tasks.restart(TaskId("s", 9)).result(60)
 
 
 def test_a_failure_that_only_other_workers_have_read_yet_is_restarted_too(world, herder):
@@ -169,7 +172,7 @@ def test_a_failure_that_only_other_workers_have_read_yet_is_restarted_too(world,
     failed = Status(State.FAILED, "me:1", trace="Trace: no", generation=1)
     world.statuses.arrive_unread(*encode_status(TaskStatusRecord(task, failed)))
 
-    said = herder.restart("s", include_tasks=True, only_failed=True).result(60)
+    said = herder.connectors.restart("s", include_tasks=True, only_failed=True).result(60)
 
     assert [status.state for status in said.tasks.values()] == [State.RUNNING, State.RESTARTING]
     eventually(lambda: [(m.task, m.run) for m in world.started()] == [(0, 1), (1, 2), (1, 3)])
@@ -203,7 +206,7 @@ def test_a_stopping_worker_reports_everything_unassigned(world, start):
 def test_a_question_under_way_does_not_keep_a_worker_from_its_end(world, start):
     herder = start()
     world.silent_on.add(Call)
-    planned = herder.plan("c", {"connector.class": "Source"}, 60.0)
+    planned = herder.trials.plan("c", {"connector.class": "Source"}, 60.0)
     eventually(lambda: any(isinstance(m, Call) for host in world.hosts for m in host.heard))
     herder.stop(Deadline.after(60))
     assert planned.exception(10) is not None
@@ -214,7 +217,7 @@ def test_a_failing_plan_of_tasks_fails_the_connector_and_heals(world, start):
     world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no", trace="Trace: no")
     create(herder)
     eventually(lambda: states(herder) == ("FAILED", []))
-    assert herder.status("s").connector.trace == "Trace: no"
+    assert herder.connectors.status("s").connector.trace == "Trace: no"
     world.plan_tasks = lambda config: [config]
     eventually(is_running(herder, tasks=1))
 
@@ -224,16 +227,16 @@ def test_broken_keys_found_by_the_connector_are_all_in_its_trace(world, herder):
     world.plan_tasks = lambda config: CallResult(world.calls[-1].id, problems=problems)
     create(herder)
     eventually(lambda: states(herder) == ("FAILED", []))
-    assert herder.status("s").connector.trace == "a is bad\nb is bad"
+    assert herder.connectors.status("s").connector.trace == "a is bad\nb is bad"
 
 
 def test_too_many_tasks_fail_the_connector_and_old_tasks_run_on(world, herder):
     create(herder)
     eventually(is_running(herder))
     world.plan_tasks = lambda config: [config] * 3
-    herder.save("s", {**SOURCE, "x": "1"}).result(60)
+    herder.connectors.save("s", {**SOURCE, "x": "1"}).result(60)
     eventually(lambda: states(herder) == ("FAILED", ["RUNNING", "RUNNING"]))
-    assert "generated 3 tasks" in herder.status("s").connector.trace
+    assert "generated 3 tasks" in herder.connectors.status("s").connector.trace
 
 
 def looked(world):
@@ -284,19 +287,19 @@ def test_tasks_stay_when_the_connector_cannot_look_for_changes_now(world, herder
         eventually(lambda: looked(world) > before + 3)
     assert next(one["reason"] for one in lines if one["event"] == "connector_tasks_kept") == "The database is away."
     assert states(herder) == ("RUNNING", ["RUNNING"])
-    held = herder.status("s").connector.condition
+    held = herder.connectors.status("s").connector.condition
     assert held.reason == "Its tasks stay as they are: The database is away."
     assert held.waiting_for == ("person" if "problems" in refusal else "source")
     tables[:] = ["a", "b"]
     eventually(is_running(herder))
-    eventually(lambda: herder.status("s").connector.condition is None)
+    eventually(lambda: herder.connectors.status("s").connector.condition is None)
 
 
 def test_values_of_config_providers_never_reach_the_config_topic(world, herder):
     world.plan_tasks = lambda config: [{**config, "password": "resolved", "share": "1"}]
     create(herder, password="${file:/secrets:db}")
     eventually(is_running(herder, tasks=1))
-    assert herder.task_configs("s")[0]["password"] == "${file:/secrets:db}"
+    assert herder.tasks.configs("s")[0]["password"] == "${file:/secrets:db}"
     assert not [value for _, value in world.configs.records if value and b"resolved" in value]
 
 
@@ -304,21 +307,21 @@ def test_topics_that_tasks_used_are_remembered_until_reset(world, herder):
     create(herder)
     eventually(is_running(herder))
     world.task_hosts()[0].say(TopicsUsed("s", 0, ["t2", "t1"]))
-    eventually(lambda: herder.topics("s") == ["t1", "t2"])
+    eventually(lambda: herder.topics.used("s") == ["t1", "t2"])
     assert "status-topic-t1:connector-s" in world.statuses.keys()  # noqa: SIM118 - a list of keys
-    herder.reset_topics("s").result(60)
-    assert herder.topics("s") == []
+    herder.topics.reset("s").result(60)
+    assert herder.topics.used("s") == []
 
 
 def test_a_check_tells_broken_keys_and_errors(world, herder):
     world.answer = lambda call: CallResult(call.id, problems=(ConfigProblem("url", "not reached"),))
-    assert herder.check(SOURCE, 5).result(60) == Checked({"url": ["not reached"]})
+    assert herder.trials.check(SOURCE, 5).result(60) == Checked({"url": ["not reached"]})
     world.answer = lambda call: CallResult(call.id, error="boom")
-    assert herder.check(SOURCE, 5).result(60) == Checked({"": ["boom"]})
+    assert herder.trials.check(SOURCE, 5).result(60) == Checked({"": ["boom"]})
     world.answer = lambda call: CallResult(call.id)
-    assert herder.check(SOURCE, 5).result(60) == Checked({})
+    assert herder.trials.check(SOURCE, 5).result(60) == Checked({})
     world.answer = lambda call: CallResult(call.id, value=["Table a is left aside."])
-    assert herder.check(SOURCE, 5).result(60) == Checked({}, ("Table a is left aside.",))
+    assert herder.trials.check(SOURCE, 5).result(60) == Checked({}, ("Table a is left aside.",))
 
 
 def test_an_isolated_connector_has_a_host_of_its_own(world, herder):
@@ -340,11 +343,11 @@ def test_a_connector_of_an_unknown_class_is_failed_not_forgotten(world, herder):
     world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="Failed to find any class", trace="T")
     create(herder, **{"connector.class": "Java", "auto.restart.enabled": "false"})
     eventually(lambda: states(herder) == ("FAILED", []))
-    assert herder.info("s").type == "unknown"
+    assert herder.connectors.info("s").type == "unknown"
 
 
 def test_a_log_level_reaches_every_worker(world, herder):
-    herder.set_cluster_log_level("connect.rest", "DEBUG").result(60)
+    herder.worker.set_cluster_log_level("connect.rest", "DEBUG").result(60)
     assert world.levels == [("connect.rest", "DEBUG")]
 
 
@@ -352,31 +355,34 @@ def test_requests_after_the_end_are_refused(start):
     herder = start()
     herder.stop(Deadline.after(60))
     with pytest.raises(RuntimeError, match="shutting down"):
-        herder.ping().result(60)
+        herder.worker.ping().result(60)
 
 
 def test_the_stage_names_what_the_herder_did_last(herder):
-    herder.ping().result(60)
-    assert herder.stage.started_ms > 0
-    assert herder.stage.description
+    herder.worker.ping().result(60)
+    assert herder.worker.stage.started_ms > 0
+    assert herder.worker.stage.description
 
 
 def test_odd_names_live_and_die(world, herder):
     for name in ("a-0", "task-1-2", "x;y {z} ü😀", "%2F"):
         create(herder, name)
         eventually(is_running(herder, name))
-        herder.delete(name).result(60)
+        herder.connectors.delete(name).result(60)
         with pytest.raises(NotFoundError):
-            herder.info(name)
+            herder.connectors.info(name)
 
 
 def test_a_configuration_that_kafka_could_not_hold_is_refused_before_anything_is_written(world, herder):
-    herder.create("c", {"connector.class": "Source", "x": "y" * 1_000_000}, None).result(60)
+    herder.connectors.create("c", {"connector.class": "Source", "x": "y" * 1_000_000}, None).result(60)
     written = len(world.configs.records)
     for text in ("y" * 1_048_000, "\N{GRINNING FACE}" * 90_000):  # twelve bytes each in the record
-        for change in (partial(herder.create, "d", initial_state=None), partial(herder.save, "c")):
+        for change in (
+            partial(herder.connectors.create, "d", initial_state=None),
+            partial(herder.connectors.save, "c"),
+        ):
             with pytest.raises(RequestError, match="bytes as a record of the config topic") as failed:
                 change(config={"connector.class": "Source", "x": text}).result(60)
             assert type(failed.value) is BadRequestError
     assert len([key for key in world.configs.keys()[written:] if key.startswith(("connector-", "history-"))]) == 0
-    assert list(herder.connectors()) == ["c"]
+    assert list(herder.connectors.names()) == ["c"]

@@ -15,11 +15,11 @@ def test_each_change_of_a_connector_is_one_line_that_names_it(herder):
         create(herder)
         eventually(is_running(herder))
         eventually(lambda: sum(line["event"] == "task_started" for line in lines) == 2)
-        herder.save("s", SOURCE | {"further": "1"}, "me").result(60)
+        herder.connectors.save("s", SOURCE | {"further": "1"}, "me").result(60)
         eventually(is_running(herder))
         for target in (TargetState.PAUSED, TargetState.STARTED, TargetState.STOPPED):
-            herder.set_target("s", target).result(60)
-        herder.delete("s").result(60)
+            herder.connectors.set_target("s", target).result(60)
+        herder.connectors.delete("s").result(60)
     told = [line for line in lines if line["event"].startswith("connector_")]
     assert [line["event"].removeprefix("connector_") for line in told] == [
         "created", "changed", "paused", "resumed", "stopped", "deleted",

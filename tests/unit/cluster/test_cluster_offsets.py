@@ -19,7 +19,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def create(herder, kind="Source", target=TargetState.STOPPED):
-    herder.create("c", {"connector.class": kind, "name": "c"}, target).result(60)
+    herder.connectors.create("c", {"connector.class": kind, "name": "c"}, target).result(60)
 
 
 def sink(partition, offset):
@@ -31,17 +31,17 @@ def test_a_sources_offsets_are_those_of_the_topic_and_other_connectors_are_left_
     create(herder)
     world.offsets.append(b'["c",{"file":"a"}]', b'{"position":42}')
     world.offsets.append(b'["d",{"file":"a"}]', b'{"position":1}')
-    assert herder.offsets("c").result(60) == [PartitionOffset({"file": "a"}, {"position": 42})]
+    assert herder.offsets.read("c").result(60) == [PartitionOffset({"file": "a"}, {"position": 42})]
 
 
 def test_a_sources_altered_offset_is_written_under_the_stored_key_bytes(world, herder):
     create(herder)
     world.offsets.append(b'["c",{"y":1,"x":2}]', b'{"position":42}')
     altered = [PartitionOffset({"x": 2, "y": 1}, {"position": 7}), PartitionOffset({"z": 1}, None)]
-    assert herder.alter_offsets("c", altered).result(60) is True
+    assert herder.offsets.alter("c", altered).result(60) is True
     assert world.offsets.records[1:] == [(b'["c",{"y":1,"x":2}]', b'{"position":7}'), (b'["c",{"z":1}]', None)]
-    assert herder.reset_offsets("c").result(60) is True
-    assert herder.offsets("c").result(60) == []
+    assert herder.offsets.reset("c").result(60) is True
+    assert herder.offsets.read("c").result(60) == []
 
 
 def test_offsets_are_set_once_the_tasks_have_stored_their_last_ones(world, herder):
@@ -49,8 +49,8 @@ def test_offsets_are_set_once_the_tasks_have_stored_their_last_ones(world, herde
     eventually(world.started)
     (start,) = world.started()
     world.silent_on.add(StopTask)
-    herder.set_target("c", TargetState.STOPPED).result(60)
-    altering = herder.alter_offsets("c", [PartitionOffset({"file": "a"}, {"position": 7})])
+    herder.connectors.set_target("c", TargetState.STOPPED).result(60)
+    altering = herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})])
     wait([altering], timeout=0.2)
     world.offsets.append(b'["c",{"file":"a"}]', b'{"position":42}')
     (host,) = (host for host in world.task_hosts() if start in host.heard)
@@ -61,8 +61,8 @@ def test_offsets_are_set_once_the_tasks_have_stored_their_last_ones(world, herde
 
 def test_a_source_is_asked_before_its_offsets_are_altered_or_reset(world, herder):
     create(herder)
-    herder.alter_offsets("c", [PartitionOffset({"file": "a"}, {"position": 7})]).result(60)
-    herder.reset_offsets("c").result(60)
+    herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})]).result(60)
+    herder.offsets.reset("c").result(60)
     asked = [list(call.positions) for call in world.calls if call.method == "alter_offsets"]
     assert asked == [[({"file": "a"}, {"position": 7})], [({"file": "a"}, None)]]
 
@@ -71,7 +71,7 @@ def test_what_a_source_refuses_is_not_written(world, herder):
     create(herder)
     world.alter_offsets = lambda call: CallResult(call.id, error="Offset objects should contain the key 'position'")
     with pytest.raises(RequestError, match=r"^Offset objects should contain the key 'position'$") as failed:
-        herder.alter_offsets("c", [PartitionOffset({"file": "a"}, {})]).result(60)
+        herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {})]).result(60)
     assert type(failed.value) is FailedRequestError
     assert world.offsets.records == []
 
@@ -80,23 +80,23 @@ def test_what_a_source_refuses_is_not_written(world, herder):
 def test_a_source_says_whether_its_offsets_are_all_there_is_to_alter(world, herder, whole):
     create(herder, kind="Other")
     world.alter_offsets = lambda call: CallResult(call.id, whole)
-    assert herder.alter_offsets("c", [PartitionOffset({"file": "a"}, None)]).result(60) is whole
+    assert herder.offsets.alter("c", [PartitionOffset({"file": "a"}, None)]).result(60) is whole
 
 
 def test_a_sinks_offsets_are_its_groups(world, herder):
     create(herder, "Sink")
     world.groups.committed[GROUP] = {T1: 9, T0: 5}
-    assert herder.offsets("c").result(60) == [sink(0, 5), sink(1, 9)]
+    assert herder.offsets.read("c").result(60) == [sink(0, 5), sink(1, 9)]
 
 
 def test_a_sinks_offset_can_be_set_and_one_partition_forgotten(world, herder):
     create(herder, "Sink")
     world.groups.committed[GROUP] = {T0: 5, T1: 9}
-    assert herder.alter_offsets("c", [sink("0", "7")]).result(60) is False
+    assert herder.offsets.alter("c", [sink("0", "7")]).result(60) is False
     assert world.groups.committed[GROUP] == {T0: 7, T1: 9}
-    herder.alter_offsets("c", [sink(1, None)]).result(60)
+    herder.offsets.alter("c", [sink(1, None)]).result(60)
     assert world.groups.committed[GROUP] == {T0: 7}
-    herder.reset_offsets("c").result(60)
+    herder.offsets.reset("c").result(60)
     assert world.groups.committed == {}
 
 
@@ -104,20 +104,20 @@ def test_a_busy_group_is_told_as_such(world, herder):
     create(herder, "Sink")
     world.groups.busy = True
     with pytest.raises(RequestError, match="tasks haven't stopped completely") as failed:
-        herder.reset_offsets("c").result(60)
+        herder.offsets.reset("c").result(60)
     assert type(failed.value) is FailedRequestError
 
 
 def test_only_a_stopped_connectors_offsets_change(herder):
     create(herder, target=TargetState.PAUSED)
     with pytest.raises(RequestError, match="must be in the STOPPED state") as failed:
-        herder.reset_offsets("c").result(60)
+        herder.offsets.reset("c").result(60)
     assert type(failed.value) is BadRequestError
 
 
 def test_who_is_not_there_has_no_offsets(herder):
     with pytest.raises(NotFoundError, match="Connector x not found"):
-        herder.offsets("x").result(60)
+        herder.offsets.read("x").result(60)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_who_is_not_there_has_no_offsets(herder):
 def test_a_sinks_broken_offsets_are_refused(herder, given, text):
     create(herder, "Sink")
     with pytest.raises(RequestError, match=text) as failed:
-        herder.alter_offsets("c", given).result(60)
+        herder.offsets.alter("c", given).result(60)
     assert type(failed.value) is BadRequestError
 
 
@@ -143,7 +143,7 @@ def test_initial_offsets_replace_what_a_connector_of_that_name_left_behind(world
     world.offsets.append(b'["c",{"y":1,"x":2}]', b'{"position":42}')
     world.offsets.append(b'["c",{"file":"old"}]', b'{"position":9}')
     given = [PartitionOffset({"x": 2, "y": 1}, {"position": 7}), PartitionOffset({"z": 1}, {"position": 1})]
-    saved = herder.create("c", {"connector.class": "Source", "name": "c"}, None, "me", given).result(60)
+    saved = herder.connectors.create("c", {"connector.class": "Source", "name": "c"}, None, "me", given).result(60)
     assert (saved.created, saved.offsets_whole) == (True, True)
     assert world.offsets.records[2:] == [
         (b'["c",{"file":"old"}]', None),
@@ -159,9 +159,11 @@ def test_a_connector_whose_initial_offsets_are_refused_is_not_created(world, her
     world.offsets.append(b'["c",{"file":"old"}]', b'{"position":9}')
     world.alter_offsets = lambda call: CallResult(call.id, error="not these")
     with pytest.raises(RequestError, match="not these") as failed:
-        herder.create("c", {"connector.class": "Source"}, None, "me", [PartitionOffset({"a": 1}, {})]).result(60)
+        herder.connectors.create(
+            "c", {"connector.class": "Source"}, None, "me", [PartitionOffset({"a": 1}, {})]
+        ).result(60)
     assert type(failed.value) is BadRequestError
-    assert (list(herder.connectors()), len(world.offsets.records)) == ([], 1)
+    assert (list(herder.connectors.names()), len(world.offsets.records)) == ([], 1)
     create(herder)
 
 
@@ -169,7 +171,7 @@ def test_nobody_else_takes_the_name_while_initial_offsets_are_set(world, herder)
     refused = []
 
     def alter(call):
-        for create_again in (herder.create, lambda *given: herder.save(*given[:2])):
+        for create_again in (herder.connectors.create, lambda *given: herder.connectors.save(*given[:2])):
             try:
                 create_again("c", {"connector.class": "Source"}, None).result(60)
             except RequestError as error:
@@ -179,10 +181,10 @@ def test_nobody_else_takes_the_name_while_initial_offsets_are_set(world, herder)
     answers = ThreadPoolExecutor(1)
     world.answer_later = lambda host, call: answers.submit(lambda: host.say(alter(call)))
     given = [PartitionOffset({"a": 1}, {"position": 1})]
-    assert herder.create("c", {"connector.class": "Source"}, None, "me", given).result(60).created
+    assert herder.connectors.create("c", {"connector.class": "Source"}, None, "me", given).result(60).created
     assert refused == [ConflictError, ConflictError]
     with pytest.raises(RequestError, match="already exists") as failed:
-        herder.create("c", {"connector.class": "Source"}, None, "me", given).result(60)
+        herder.connectors.create("c", {"connector.class": "Source"}, None, "me", given).result(60)
     assert type(failed.value) is ConflictError
     answers.shutdown()
 
@@ -192,10 +194,12 @@ def test_a_sinks_initial_offsets_are_its_groups_only_ones(world, herder):
     world.groups.committed[GROUP] = {T0: 5}
     sinks = {"connector.class": "Sink", "name": "c"}
     with pytest.raises(RequestError, match="do not exist: t-2") as failed:
-        herder.create("c", sinks, None, "me", [sink(2, 7)]).result(60)
+        herder.connectors.create("c", sinks, None, "me", [sink(2, 7)]).result(60)
     assert type(failed.value) is BadRequestError
     assert world.groups.committed[GROUP] == {T0: 5}
-    assert herder.create("c", sinks, None, "me", [sink(1, 7), sink(0, None)]).result(60).offsets_whole is False
+    assert (
+        herder.connectors.create("c", sinks, None, "me", [sink(1, 7), sink(0, None)]).result(60).offsets_whole is False
+    )
     assert world.groups.committed[GROUP] == {T1: 7}
 
 
@@ -203,20 +207,20 @@ PROVIDED = {"connector.class": "Source", "name": "c", "file": "${file:/s:name}"}
 
 
 def test_offsets_are_shown_as_a_host_that_knows_the_providers_says(world, herder):
-    herder.create("c", PROVIDED, TargetState.STOPPED).result(60)
+    herder.connectors.create("c", PROVIDED, TargetState.STOPPED).result(60)
     world.offsets.append(b'["c",{"file":"s3cr3t"}]', b'{"position":42}')
     world.hide = lambda call: CallResult(call.id, [({"file": "[hidden]"}, {"position": 42})])
     masked = PartitionOffset({"file": "[hidden]"}, {"position": 42})
-    assert herder.offsets("c").result(60) == [masked]
-    herder.alter_offsets("c", [PartitionOffset(masked.partition, {"position": 7})]).result(60)
+    assert herder.offsets.read("c").result(60) == [masked]
+    herder.offsets.alter("c", [PartitionOffset(masked.partition, {"position": 7})]).result(60)
     assert world.offsets.records[-1] == (b'["c",{"file":"s3cr3t"}]', b'{"position":7}')
     with pytest.raises(RequestError, match="none is stored") as refused:
-        herder.alter_offsets("c", [PartitionOffset({"file": "[hidden]x"}, None)]).result(60)
+        herder.offsets.alter("c", [PartitionOffset({"file": "[hidden]x"}, None)]).result(60)
     assert type(refused.value) is BadRequestError
 
 
 def test_no_text_of_an_offset_is_shown_while_a_provider_cannot_be_asked(world, herder):
-    herder.create("c", PROVIDED, TargetState.STOPPED).result(60)
+    herder.connectors.create("c", PROVIDED, TargetState.STOPPED).result(60)
     world.offsets.append(b'["c",{"file":"s3cr3t"}]', b'{"position":42}')
     world.hide = lambda call: CallResult(call.id, error="The file is locked.")
-    assert herder.offsets("c").result(60) == [PartitionOffset({"file": "[hidden]"}, {"position": 42})]
+    assert herder.offsets.read("c").result(60) == [PartitionOffset({"file": "[hidden]"}, {"position": 42})]

@@ -29,19 +29,19 @@ def test_what_a_validation_found_survives_its_way_through_json():
 
 def test_a_host_validates_and_its_refusals_are_the_requests_own(world, herder):
     world.validate = lambda call: CallResult(call.id, {"infos": INFOS.as_json()})
-    assert herder.validate({"a": "${file:/s:a}"}, 5).result(60) == INFOS
+    assert herder.trials.validate({"a": "${file:/s:a}"}, 5).result(60) == INFOS
     world.validate = lambda call: CallResult(call.id, {"refusal": "BadRequestError", "message": "no such class"})
     with pytest.raises(RequestError, match="no such class"):
-        herder.validate({}, 5).result(60)
+        herder.trials.validate({}, 5).result(60)
     world.validate = lambda call: CallResult(call.id, error="it died")
     with pytest.raises(ConnectError, match="it died"):
-        herder.validate({}, 5).result(60)
+        herder.trials.validate({}, 5).result(60)
 
 
 def test_an_answer_that_nobody_understands_reaches_who_waits(world, herder):
     world.validate = lambda call: CallResult(call.id, {"neither": "infos nor a refusal"})
     with pytest.raises(KeyError, match="refusal"):
-        herder.validate({}, 5).result(60)
+        herder.trials.validate({}, 5).result(60)
 
 
 def test_a_refusal_keeps_its_kind():
@@ -64,7 +64,7 @@ def test_a_group_is_asked_by_a_host_where_a_provider_knows_the_client(key, value
 
 
 def test_a_sinks_offsets_are_asked_for_in_a_host(world, herder):
-    herder.create("c", OVERRIDE, TargetState.STOPPED).result(60)
+    herder.connectors.create("c", OVERRIDE, TargetState.STOPPED).result(60)
     said = {
         "read_group": CallResult(0, [({"topic": "t", "partition": 1}, {"offset": 7})]),
         "alter_group": CallResult(0),
@@ -81,10 +81,10 @@ def test_a_sinks_offsets_are_asked_for_in_a_host(world, herder):
         return CallResult(call.id, result.value, error=result.error, retriable=result.retriable)
 
     world.answer = answer
-    (there,) = herder.offsets("c").result(60)
+    (there,) = herder.offsets.read("c").result(60)
     assert there == PartitionOffset({"kafka_topic": "t", "kafka_partition": 1}, {"kafka_offset": 7})
     forget = PartitionOffset({"kafka_topic": "t", "kafka_partition": 1}, None)
-    herder.alter_offsets(
+    herder.offsets.alter(
         "c", [PartitionOffset({"kafka_topic": "t", "kafka_partition": 0}, {"kafka_offset": 3}), forget]
     ).result(60)
     assert asked[1] == (
@@ -92,5 +92,5 @@ def test_a_sinks_offsets_are_asked_for_in_a_host(world, herder):
         [({"topic": "t", "partition": 0}, {"offset": 3}), ({"topic": "t", "partition": 1}, None)],
     )
     with pytest.raises(RequestError, match="tasks haven't stopped completely"):
-        herder.reset_offsets("c").result(60)
+        herder.offsets.reset("c").result(60)
     assert world.groups.committed == {}

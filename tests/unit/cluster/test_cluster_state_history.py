@@ -117,17 +117,17 @@ def test_rebalances_are_remembered_once_each(store):
 def test_a_herder_tells_how_a_connector_fared():
     world = World()
     herder = world.herder(**{"auto.restart.enabled": "false"})
-    herder.create("s", {"connector.class": "Source", "name": "s"}, None).result(60)
+    herder.connectors.create("s", {"connector.class": "Source", "name": "s"}, None).result(60)
     eventually(world.started)
     run = world.started()[0].run
     world.task_hosts()[0].say(TaskState("s", 0, run, State.FAILED, "Trace: boom", False))
 
     def of_task():
-        changes = herder.state_changes("s")
+        changes = herder.history.state_changes("s")
         return [(change.status.state.value, change.status.trace) for change in changes if change.task == 0]
 
     eventually(lambda: of_task() == [("RUNNING", None), ("FAILED", "Trace: boom")])
-    assert [rebalance.workers for rebalance in herder.rebalances()] == [("me:1",)]
+    assert [rebalance.workers for rebalance in herder.history.rebalances()] == [("me:1",)]
     with pytest.raises(NotFoundError, match="Connector x not found"):
-        herder.state_changes("x")
+        herder.history.state_changes("x")
     herder.stop(Deadline.after(60))

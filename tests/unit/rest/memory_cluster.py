@@ -65,8 +65,15 @@ class MemoryOperations:
         self.asked_while_stuck = threading.Event()
         self.caught_up = 0
         self.catch_up_error: Exception | None = None
+        self.connectors = MemoryConnectors(self)
+        self.tasks = MemoryTasks(self)
+        self.topics = MemoryTopics(self)
+        self.offsets = MemoryOffsets(self)
+        self.history = MemoryHistory(self)
+        self.trials = MemoryTrials(self)
+        self.worker = self
 
-    def _done(self, value: T) -> Future[T]:
+    def done(self, value: T) -> Future[T]:
         future: Future[T] = Future()
         if self.stuck:
             self.asked_while_stuck.set()
@@ -74,7 +81,7 @@ class MemoryOperations:
             future.set_result(value)
         return future
 
-    def _failed(self, error: Exception) -> Future[Any]:
+    def failed(self, error: Exception) -> Future[Any]:
         future: Future[Any] = Future()
         future.set_exception(error)
         return future
@@ -92,31 +99,65 @@ class MemoryOperations:
         """Nothing to prepare."""
 
     def ping(self) -> Future[None]:
-        return self._done(None)
+        return self.done(None)
 
     def catch_up(self) -> Future[None]:
         self.caught_up += 1
-        return self._done(None) if self.catch_up_error is None else self._failed(self.catch_up_error)
+        return self.done(None) if self.catch_up_error is None else self.failed(self.catch_up_error)
 
-    def connectors(self) -> Sequence[str]:
-        return list(self.cluster.configs)
+    def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
+        self.cluster.levels.append((logger, level))
+        return self.done(None)
+
+    def store(self, name: str, config: Mapping[str, str], who: str) -> Future[Saved]:
+        created = name not in self.cluster.configs
+        self.cluster.configs[name] = dict(config)
+        versions = self.cluster.versions.setdefault(name, [])
+        versions.append(ConfigVersion(len(versions) + 1, dict(config), Author(who, 1_700_000_000_000)))
+        info = self.connectors.info(name)
+        return self.done(Saved(created, replace(info, tasks=[]) if created else info))
+
+    def config(self, name: str) -> dict[str, str]:
+        return self.known(name, f"Connector {name} not found")
+
+    def known(self, name: str, message: str) -> dict[str, str]:
+        if name not in self.cluster.configs:
+            raise NotFoundError(message)
+        return self.cluster.configs[name]
+
+    def task_count(self, name: str) -> int:
+        if self.cluster.targets[name] is TargetState.STOPPED:
+            return 0
+        return int(self.cluster.configs[name].get("tasks.max", "1"))
+
+    def check_stopped(self, name: str) -> None:
+        self.config(name)
+        self.require_leader()
+        if self.cluster.targets[name] is not TargetState.STOPPED:
+            raise BadRequestError("Connectors must be in the STOPPED state before their offsets can be modified.")
+
+
+class MemoryConnectors:
+    """Connectors of the cluster in memory."""
+
+    def __init__(self, whole: MemoryOperations) -> None:
+        self._whole = whole
+
+    def names(self) -> Sequence[str]:
+        return list(self._whole.cluster.configs)
 
     def info(self, name: str) -> ConnectorInfo:
-        config = self._config(name)
+        config = self._whole.config(name)
         kind = "sink" if "Sink" in config["connector.class"] else "source"
-        return ConnectorInfo(name, config, [TaskId(name, n) for n in range(self._task_count(name))], kind)
-
-    def task_configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
-        config = self._config(name)
-        return {n: {**config, "task.class": "Task"} for n in range(self._task_count(name))}
+        return ConnectorInfo(name, config, [TaskId(name, n) for n in range(self._whole.task_count(name))], kind)
 
     def status(self, name: str) -> ConnectorStatus:
-        if name not in self.cluster.configs:
+        if name not in self._whole.cluster.configs:
             raise NotFoundError(f"No status found for connector {name}")
-        state = {TargetState.STARTED: State.RUNNING}.get(self.cluster.targets[name])
-        state = state or State(self.cluster.targets[name].value)
+        state = {TargetState.STARTED: State.RUNNING}.get(self._whole.cluster.targets[name])
+        state = state or State(self._whole.cluster.targets[name].value)
         one = Status(state, "127.0.0.1:8083", version="4.1.0")
-        tasks = dict.fromkeys(range(self._task_count(name)), one)
+        tasks = dict.fromkeys(range(self._whole.task_count(name)), one)
         return ConnectorStatus(name, one, tasks, self.info(name).type)
 
     def create(
@@ -127,27 +168,137 @@ class MemoryOperations:
         who: str = "rest",
         initial_offsets: Sequence[PartitionOffset] | None = None,
     ) -> Future[Saved]:
-        self.require_leader()
-        if name in self.cluster.configs:
-            return self._failed(ConflictError(f"Connector {name} already exists"))
-        self.cluster.targets[name] = initial_state or TargetState.STARTED
-        stored = self._store(name, config, who)
+        self._whole.require_leader()
+        if name in self._whole.cluster.configs:
+            return self._whole.failed(ConflictError(f"Connector {name} already exists"))
+        self._whole.cluster.targets[name] = initial_state or TargetState.STARTED
+        stored = self._whole.store(name, config, who)
         if initial_offsets is None:
             return stored
-        self.cluster.offsets[name] = [given for given in initial_offsets if given.offset is not None]
-        return self._done(replace(stored.result(), offsets_whole=True))
+        self._whole.cluster.offsets[name] = [given for given in initial_offsets if given.offset is not None]
+        return self._whole.done(replace(stored.result(), offsets_whole=True))
 
     def save(self, name: str, config: Mapping[str, str], who: str = "rest") -> Future[Saved]:
-        self.require_leader()
-        self.cluster.targets.setdefault(name, TargetState.STARTED)
-        return self._store(name, config, who)
+        self._whole.require_leader()
+        self._whole.cluster.targets.setdefault(name, TargetState.STARTED)
+        return self._whole.store(name, config, who)
+
+    def delete(self, name: str) -> Future[None]:
+        self._whole.require_leader()
+        self._whole.config(name)
+        del self._whole.cluster.configs[name]
+        del self._whole.cluster.targets[name]
+        del self._whole.cluster.versions[name]
+        return self._whole.done(None)
+
+    def delete_with_offsets(self, name: str) -> Future[None]:
+        self._whole.require_leader()
+        self._whole.config(name)
+        self._whole.cluster.offsets.pop(name, None)
+        return self.delete(name)
+
+    def set_target(self, name: str, target: TargetState) -> Future[None]:
+        self._whole.known(name, f"Unknown connector {name}")
+        if target is TargetState.STOPPED:
+            self._whole.require_leader()
+        self._whole.cluster.targets[name] = target
+        return self._whole.done(None)
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> Future[ConnectorStatus]:
+        self._whole.known(name, f"Unknown connector: {name}")
+        self._whole.require_leader()
+        self._whole.cluster.restarts.append(f"{name} tasks={include_tasks} failed={only_failed}")
+        status = self.status(name)
+        if only_failed:
+            return self._whole.done(status)
+        tasks = (
+            {n: replace(s, state=State.RESTARTING) for n, s in status.tasks.items()} if include_tasks else status.tasks
+        )
+        return self._whole.done(
+            replace(status, connector=replace(status.connector, state=State.RESTARTING), tasks=tasks)
+        )
+
+    def restart_connector(self, name: str) -> Future[None]:
+        self._whole.known(name, f"Unknown connector: {name}")
+        self._whole.cluster.restarts.append(name)
+        return self._whole.done(None)
+
+
+class MemoryTasks:
+    """Their tasks."""
+
+    def __init__(self, whole: MemoryOperations) -> None:
+        self._whole = whole
+
+    def configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
+        config = self._whole.config(name)
+        return {n: {**config, "task.class": "Task"} for n in range(self._whole.task_count(name))}
+
+    def restart(self, task: TaskId) -> Future[None]:
+        self._whole.known(task.connector, f"Unknown connector: {task.connector}")
+        if not 0 <= task.task < self._whole.task_count(task.connector):
+            raise NotFoundError(f"Unknown task: {task}")
+        self._whole.cluster.restarts.append(str(task))
+        return self._whole.done(None)
+
+    def figures(self) -> Mapping[str, Mapping[str, float]]:
+        return {
+            str(TaskId(name, n)): {"rows_total": 3.0, "put_s_total": 0.5, "lag_rows": 7.0, "own_gauge": time.time()}
+            for name in self._whole.cluster.configs
+            for n in range(self._whole.task_count(name))
+        }
+
+
+class MemoryTopics:
+    """The topics they used."""
+
+    def __init__(self, whole: MemoryOperations) -> None:
+        self._whole = whole
+
+    def used(self, name: str) -> Sequence[str]:
+        return self._whole.cluster.topics.get(name, [])
+
+    def reset(self, name: str) -> Future[None]:
+        self._whole.cluster.topics.pop(name, None)
+        return self._whole.done(None)
+
+
+class MemoryOffsets:
+    """Where they stand."""
+
+    def __init__(self, whole: MemoryOperations) -> None:
+        self._whole = whole
+
+    def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
+        self._whole.config(name)
+        return self._whole.done(self._whole.cluster.offsets.get(name, []))
+
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+        self._whole.check_stopped(name)
+        kept = [
+            o for o in self._whole.cluster.offsets.get(name, []) if all(o.partition != n.partition for n in offsets)
+        ]
+        self._whole.cluster.offsets[name] = kept + [o for o in offsets if o.offset is not None]
+        return self._whole.done(True)
+
+    def reset(self, name: str) -> Future[bool]:
+        self._whole.check_stopped(name)
+        self._whole.cluster.offsets.pop(name, None)
+        return self._whole.done(False)
+
+
+class MemoryHistory:
+    """What was before."""
+
+    def __init__(self, whole: MemoryOperations) -> None:
+        self._whole = whole
 
     def config_versions(self, name: str) -> Sequence[ConfigVersion]:
-        self._config(name)
-        return self.cluster.versions[name]
+        self._whole.config(name)
+        return self._whole.cluster.versions[name]
 
     def state_changes(self, name: str) -> Sequence[StateChange]:
-        self._config(name)
+        self._whole.config(name)
         failed = Status(State.FAILED, "127.0.0.1:8083", "Trace: boom")
         return [
             StateChange(1, None, Status(State.RUNNING, "127.0.0.1:8083"), 1_700_000_000_000),
@@ -157,127 +308,35 @@ class MemoryOperations:
     def rebalances(self) -> Sequence[Rebalance]:
         return [Rebalance(1, 7, "127.0.0.1:8083", ("127.0.0.1:8083",), 1_700_000_000_000)]
 
-    def delete(self, name: str) -> Future[None]:
-        self.require_leader()
-        self._config(name)
-        del self.cluster.configs[name]
-        del self.cluster.targets[name]
-        del self.cluster.versions[name]
-        return self._done(None)
 
-    def delete_with_offsets(self, name: str) -> Future[None]:
-        self.require_leader()
-        self._config(name)
-        self.cluster.offsets.pop(name, None)
-        return self.delete(name)
+class MemoryTrials:
+    """What a task host would answer."""
 
-    def set_target(self, name: str, target: TargetState) -> Future[None]:
-        self._known(name, f"Unknown connector {name}")
-        if target is TargetState.STOPPED:
-            self.require_leader()
-        self.cluster.targets[name] = target
-        return self._done(None)
-
-    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> Future[ConnectorStatus]:
-        self._known(name, f"Unknown connector: {name}")
-        self.require_leader()
-        self.cluster.restarts.append(f"{name} tasks={include_tasks} failed={only_failed}")
-        status = self.status(name)
-        if only_failed:
-            return self._done(status)
-        tasks = (
-            {n: replace(s, state=State.RESTARTING) for n, s in status.tasks.items()} if include_tasks else status.tasks
-        )
-        return self._done(replace(status, connector=replace(status.connector, state=State.RESTARTING), tasks=tasks))
-
-    def restart_connector(self, name: str) -> Future[None]:
-        self._known(name, f"Unknown connector: {name}")
-        self.cluster.restarts.append(name)
-        return self._done(None)
-
-    def restart_task(self, task: TaskId) -> Future[None]:
-        self._known(task.connector, f"Unknown connector: {task.connector}")
-        if not 0 <= task.task < self._task_count(task.connector):
-            raise NotFoundError(f"Unknown task: {task}")
-        self.cluster.restarts.append(str(task))
-        return self._done(None)
-
-    def topics(self, name: str) -> Sequence[str]:
-        return self.cluster.topics.get(name, [])
-
-    def reset_topics(self, name: str) -> Future[None]:
-        self.cluster.topics.pop(name, None)
-        return self._done(None)
-
-    def offsets(self, name: str) -> Future[Sequence[PartitionOffset]]:
-        self._config(name)
-        return self._done(self.cluster.offsets.get(name, []))
-
-    def alter_offsets(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
-        self._check_stopped(name)
-        kept = [o for o in self.cluster.offsets.get(name, []) if all(o.partition != n.partition for n in offsets)]
-        self.cluster.offsets[name] = kept + [o for o in offsets if o.offset is not None]
-        return self._done(True)
-
-    def reset_offsets(self, name: str) -> Future[bool]:
-        self._check_stopped(name)
-        self.cluster.offsets.pop(name, None)
-        return self._done(False)
-
-    def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
-        self.cluster.levels.append((logger, level))
-        return self._done(None)
+    def __init__(self, whole: MemoryOperations) -> None:
+        self._whole = whole
 
     def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
-        self.checked.append(config)
-        if self.check_error is not None:
-            return self._failed(self.check_error)
-        return Future() if self.check_is_stuck else self._done(Checked(self.problems, self.check_notes))
+        self._whole.checked.append(config)
+        if self._whole.check_error is not None:
+            return self._whole.failed(self._whole.check_error)
+        return (
+            Future()
+            if self._whole.check_is_stuck
+            else self._whole.done(Checked(self._whole.problems, self._whole.check_notes))
+        )
 
     def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
         """As a task host does: the worker that serves REST has no `resolve`."""
-        if self.validate_error is not None:
-            return self._failed(self.validate_error)
-        if self.validate_is_stuck:
+        if self._whole.validate_error is not None:
+            return self._whole.failed(self._whole.validate_error)
+        if self._whole.validate_is_stuck:
             return Future()
-        return self._done(Validator(catalog(), worker_config(config_providers="file"), self.resolve).validate(config))
+        return self._whole.done(
+            Validator(catalog(), worker_config(config_providers="file"), self._whole.resolve).validate(config)
+        )
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
-        if self.plan_error is not None:
-            return self._failed(self.plan_error)
+        if self._whole.plan_error is not None:
+            return self._whole.failed(self._whole.plan_error)
         tasks = [{**config, "task.id": str(number)} for number in range(int(config.get("tasks.max", "1")))]
-        return self._done(TaskPlan(tasks, [config["topic"]] if "topic" in config else []))
-
-    def figures(self) -> Mapping[str, Mapping[str, float]]:
-        return {
-            str(TaskId(name, n)): {"rows_total": 3.0, "put_s_total": 0.5, "lag_rows": 7.0, "own_gauge": time.time()}
-            for name in self.cluster.configs
-            for n in range(self._task_count(name))
-        }
-
-    def _store(self, name: str, config: Mapping[str, str], who: str) -> Future[Saved]:
-        created = name not in self.cluster.configs
-        self.cluster.configs[name] = dict(config)
-        versions = self.cluster.versions.setdefault(name, [])
-        versions.append(ConfigVersion(len(versions) + 1, dict(config), Author(who, 1_700_000_000_000)))
-        info = self.info(name)
-        return self._done(Saved(created, replace(info, tasks=[]) if created else info))
-
-    def _config(self, name: str) -> dict[str, str]:
-        return self._known(name, f"Connector {name} not found")
-
-    def _known(self, name: str, message: str) -> dict[str, str]:
-        if name not in self.cluster.configs:
-            raise NotFoundError(message)
-        return self.cluster.configs[name]
-
-    def _task_count(self, name: str) -> int:
-        if self.cluster.targets[name] is TargetState.STOPPED:
-            return 0
-        return int(self.cluster.configs[name].get("tasks.max", "1"))
-
-    def _check_stopped(self, name: str) -> None:
-        self._config(name)
-        self.require_leader()
-        if self.cluster.targets[name] is not TargetState.STOPPED:
-            raise BadRequestError("Connectors must be in the STOPPED state before their offsets can be modified.")
+        return self._whole.done(TaskPlan(tasks, [config["topic"]] if "topic" in config else []))

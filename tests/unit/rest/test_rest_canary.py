@@ -96,7 +96,9 @@ def test_no_answer_shows_a_secret_of_any_plug_in(serve: ServerMaker, cases: list
         given = {**config, "name": name}
         # Past validation, as what another worker has stored.
         for note in ("old", "new"):
-            rest.operations.save(name, {**given, "note": note, "other": f"http://u:{CANARY}-{note}@h"}).result()
+            rest.operations.connectors.save(
+                name, {**given, "note": note, "other": f"http://u:{CANARY}-{note}@h"}
+            ).result()
         ways = {
             "validate": rest("PUT", f"/connector-plugins/{config['connector.class']}/config/validate", given),
             "create": rest("POST", "/connectors", {"name": "d", "config": {**config, "tasks.max": "x"}}),

@@ -106,7 +106,7 @@ def test_a_name_of_8_kb_is_400(rest: Rest) -> None:
 
 def test_a_long_name_that_java_gave_stays(rest: Rest) -> None:
     name = "n" * 501
-    rest.operations.save(name, CONFIG).result()
+    rest.operations.connectors.save(name, CONFIG).result()
     assert rest("PUT", f"/connectors/{name}/config", {**CONFIG, "file": "f"}).status_code == 200
 
 

@@ -275,7 +275,7 @@ def test_a_name_may_hold_no_control_character(rest: Rest, character: str) -> Non
 
 
 def test_an_unexpected_error_shows_its_type_only(rest: Rest) -> None:
-    rest.operations.connectors = lambda: 1 / 0  # type: ignore[assignment,return-value]
+    rest.operations.connectors.names = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     text = refused(rest("GET", "/connectors"), 500)
     assert text == "The worker failed with ZeroDivisionError; its log has the trace."
 

@@ -34,8 +34,9 @@ class SlowChecks(MemoryOperations):
         super().__init__()
         self.held: list[Future[Checked]] = []
         self.at_work = threading.Semaphore(0)
+        self.trials.check = self._check  # type: ignore[method-assign]
 
-    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
+    def _check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
         future: Future[Checked] = Future()
         self.held.append(future)
         self.at_work.release()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import requests
-from memory_cluster import Cluster, MemoryOperations
+from memory_cluster import Cluster, MemoryConnectors, MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import VAULT_SOURCE
 from ui_reader import Reader
@@ -32,9 +32,17 @@ class Failing(MemoryOperations):
 
     trace = "Traceback: <b>boom</b>\n" + "x" * 1_000_000
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.connectors = FailingConnectors(self)
+
+
+class FailingConnectors(MemoryConnectors):
+    """The connectors of that cluster."""
+
     def status(self, name: str) -> ConnectorStatus:
         status = super().status(name)
-        failed = replace(status.connector, state=State.FAILED, trace=self.trace)
+        failed = replace(status.connector, state=State.FAILED, trace=Failing.trace)
         return replace(status, tasks={**status.tasks, 0: failed})
 
 
@@ -243,7 +251,9 @@ def test_a_form_may_ask_for_nothing_unknown(rest: Rest, reader: Reader) -> None:
 def test_hostile_names_are_text_and_can_be_acted_on(serve: ServerMaker, name: str) -> None:
     operations = MemoryOperations()
     rest = serve(operations)
-    operations.create(name, {"connector.class": "x.Source", "name": name, "<b>key</b>": "<i>value</i>\u202e"}, None)
+    operations.connectors.create(
+        name, {"connector.class": "x.Source", "name": name, "<b>key</b>": "<i>value</i>\u202e"}, None
+    )
     reader = Reader(rest.url)
     overview = reader.open("/ui")
     address = next(link for link in overview.links() if link.startswith("/ui/connector?"))
@@ -281,7 +291,7 @@ def test_thousands_of_connectors_are_paged_searched_and_filtered_by_the_server(s
     cluster = Cluster()
     operations = MemoryOperations(cluster)
     for number in range(5000):
-        operations.create(f"orders-{number:04}", {"connector.class": "x.FileSource", "name": "n"}, None)
+        operations.connectors.create(f"orders-{number:04}", {"connector.class": "x.FileSource", "name": "n"}, None)
     rest = serve(operations)
     reader = Reader(rest.url)
     page = reader.open("/ui")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from memory_cluster import MemoryOperations
+from memory_cluster import MemoryOperations, MemoryTrials
 from rest_client import Rest, ServerMaker
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 from ui_reader import Page, Reader
@@ -82,15 +82,17 @@ def test_what_another_has_changed_meanwhile_is_not_overwritten(rest: Rest, reade
 
 
 def test_a_change_that_comes_while_a_configuration_is_tried_counts(serve: ServerMaker) -> None:
-    class Slow(MemoryOperations):
-        """A cluster in which another one is faster."""
+    class Slow(MemoryTrials):
+        """Trials during which another one is faster."""
 
         def check(self, config, timeout_s):
             if config.get("batch.size") == "1":
-                self.save("a", {**CONFIG, "name": "a", "file": "x"})
+                self._whole.connectors.save("a", {**CONFIG, "name": "a", "file": "x"})
             return super().check(config, timeout_s)
 
-    rest = serve(Slow())
+    operations = MemoryOperations()
+    operations.trials = Slow(operations)
+    rest = serve(operations)
     rest.create("a")
     reader = Reader(rest.url)
     page = reader.open("/ui/edit?name=a")

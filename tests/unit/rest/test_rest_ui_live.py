@@ -31,11 +31,13 @@ class Counting(MemoryOperations):
         self.workers = list(workers)
         self.rows = dict(rows)
         self.looks = 0
+        self.history.rebalances = self._rebalances  # type: ignore[method-assign]
+        self.tasks.figures = self._figures  # type: ignore[method-assign]
 
-    def rebalances(self) -> Sequence[Rebalance]:
+    def _rebalances(self) -> Sequence[Rebalance]:
         return [Rebalance(1, 7, self.workers[0], tuple(self.workers), 0)] if self.workers else []
 
-    def figures(self) -> Mapping[str, Mapping[str, float]]:
+    def _figures(self) -> Mapping[str, Mapping[str, float]]:
         self.looks += 1
         return {name: {"rows_total": rows, "lag_rows": 7.0} for name, rows in self.rows.items()}
 
@@ -87,7 +89,7 @@ def test_the_head_of_a_stream_is_answered_at_once(rest: Rest) -> None:
 def test_tasks_of_other_workers_have_figures_and_a_silent_worker_is_named(serve: ServerMaker) -> None:
     cluster = Cluster()
     here, there = Counting(cluster, a=1.0), Counting(cluster, **{"far-0": 12345.0})
-    here.create("far", {"connector.class": "x.FileSource", "name": "far"}, None)
+    here.connectors.create("far", {"connector.class": "x.FileSource", "name": "far"}, None)
     rest, other = serve(here), serve(there)
     dead = "127.0.0.1:9"
     here.workers = [rest.url.removeprefix("http://"), other.url.removeprefix("http://"), dead]
@@ -183,16 +185,16 @@ def test_rates_are_those_of_the_last_two_looks(quick: None) -> None:
 
 def test_a_look_that_fails_ends_nothing(quick: None) -> None:
     async def use(sampler: Sampler, operations: Counting) -> int:
-        seen, figures = 0, operations.figures
+        seen, figures = 0, operations.tasks.figures
 
         def broken() -> Mapping[str, Mapping[str, float]]:
-            operations.figures = figures  # type: ignore[method-assign]
+            operations.tasks.figures = figures  # type: ignore[method-assign]
             raise RuntimeError("once")
 
         async for _ in sampler.looks():
             seen += 1
             if seen == 1:
-                operations.figures = broken  # type: ignore[method-assign]
+                operations.tasks.figures = broken  # type: ignore[method-assign]
             if seen == 4:
                 return seen
         return 0

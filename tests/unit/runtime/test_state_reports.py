@@ -6,7 +6,9 @@ import threading
 
 from connect.runtime.host.state_reports import StateReports
 from connect.runtime.task.condition import Condition
-from connect.runtime.task.messages import State, TaskCondition, TaskId, TaskState
+from connect.runtime.task.messages import TaskCondition, TaskState
+from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 SLOW = Condition("poll has not returned for 15 s.", 1, "source")
 

@@ -41,7 +41,8 @@ def page(request: web.Request, template: str, values: Mapping[str, Any], status:
     about = {
         "token": token_of(request), "token_field": FIELD, "once": secrets.token_urlsafe(12),
         "may_change": context.worker.rest_ui == "on",
-        "worker_id": context.worker_id, "version": context.commit, "cluster_id": context.operations.kafka_cluster_id,
+        "worker_id": context.worker_id, "version": context.commit,
+        "cluster_id": context.operations.worker.kafka_cluster_id,
     }  # fmt: skip
     response = html(rendered(template, about | dict(values)), status)
     keep_token(request, response)

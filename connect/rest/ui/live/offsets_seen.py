@@ -43,7 +43,7 @@ class OffsetsSeen:
 
     async def _asked(self, name: str) -> Sequence[PartitionOffset] | None:
         try:
-            return await within(self._operations.offsets(name), WAIT_S)
+            return await within(self._operations.offsets.read(name), WAIT_S)
         except (WaitTimeoutError, ConnectError):
             return None
         except RequestError as error:

@@ -35,7 +35,7 @@ class Peers:
 
     def names(self) -> list[str]:
         """Return the `host:port` of every other worker."""
-        rebalances = self._context.operations.rebalances()
+        rebalances = self._context.operations.history.rebalances()
         workers = rebalances[-1].workers if rebalances else ()
         return sorted(set(workers) - {self._context.worker_id})
 
@@ -54,7 +54,7 @@ class Peers:
 
     async def _ask(self, worker: str) -> Figures | str:
         asked = str(int(time.time()))
-        proof = signature(self._context.operations.session_key, "GET", _PATH, asked)
+        proof = signature(self._context.operations.worker.session_key, "GET", _PATH, asked)
         try:
             async with self._client.get(
                 f"{self._scheme}://{worker}{_PATH}",
@@ -78,7 +78,7 @@ async def own_figures(request: web.Request) -> web.Response:
     is_now = asked.isascii() and asked.isdigit() and abs(time.time() - int(asked[:12])) < _OLD_S
     if not is_now or not is_signed(request, asked):
         raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
-    return json_answer(context_of(request).operations.figures())
+    return json_answer(context_of(request).operations.tasks.figures())
 
 
 ROUTES = (Route("GET", _PATH, own_figures, early=True),)

@@ -100,7 +100,7 @@ class Sampler:
     async def _take(self) -> None:
         others, silent = await self._peers.figures()
         with self._counted():
-            own = {name: dict(figures) for name, figures in self._operations.figures().items()}
+            own = {name: dict(figures) for name, figures in self._operations.tasks.figures().items()}
             self._samples.append(Sample(time.monotonic(), {**others, **own}, silent))
             self._made.clear()
 

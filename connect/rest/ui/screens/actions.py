@@ -24,11 +24,13 @@ from connect.runtime.task.task_id import TaskId
 ONCE_ONLY: Final = web.AppKey("forms_once_only", OnceOnly)
 Act = Callable[[Operations, str], Future[Any]]
 _ACTS: Final[Mapping[str, Act]] = {
-    "restart": lambda operations, name: operations.restart(name, include_tasks=True, only_failed=False),
-    "restart-failed": lambda operations, name: operations.restart(name, include_tasks=True, only_failed=True),
-    "pause": lambda operations, name: operations.set_target(name, TargetState.PAUSED),
-    "resume": lambda operations, name: operations.set_target(name, TargetState.STARTED),
-    "stop": lambda operations, name: operations.set_target(name, TargetState.STOPPED),
+    "restart": lambda operations, name: operations.connectors.restart(name, include_tasks=True, only_failed=False),
+    "restart-failed": lambda operations, name: operations.connectors.restart(
+        name, include_tasks=True, only_failed=True
+    ),
+    "pause": lambda operations, name: operations.connectors.set_target(name, TargetState.PAUSED),
+    "resume": lambda operations, name: operations.connectors.set_target(name, TargetState.STARTED),
+    "stop": lambda operations, name: operations.connectors.set_target(name, TargetState.STOPPED),
 }
 _TASK: Final = "restart-task"
 DONE: Final[Mapping[str, str]] = {
@@ -61,7 +63,7 @@ def _asked(operations: Operations, name: str, verb: str, task: str) -> Future[An
     if verb in _ACTS:
         return _ACTS[verb](operations, name)
     if verb == _TASK and task.isascii() and task.isdigit() and len(task) < 10:
-        return operations.restart_task(TaskId(name, int(task)))
+        return operations.tasks.restart(TaskId(name, int(task)))
     raise HttpError(400, f"The form asks for {cut(verb, 40)!r}, which is none of {', '.join([*_ACTS, _TASK])}.")
 
 

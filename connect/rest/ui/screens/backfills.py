@@ -41,7 +41,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def show_one(request: web.Request) -> web.Response:
-    """Show a job with its chunks. RequestError 404."""
+    """Show a job with its chunks. HttpError 404."""
     name = request.query.get("name", "")
     if not name:
         raise NotFoundError("The address names no backfill.")

@@ -33,9 +33,9 @@ _UNKNOWN: Final[list[dict[str, Any]]] = [{}]
 async def show(request: web.Request) -> web.Response:
     """Show a connector. NotFoundError."""
     context, name = context_of(request), named(request)
-    info = context.operations.info(name)
+    info = context.operations.connectors.info(name)
     look = await request.app[SAMPLER].look()
-    topics = list(context.operations.topics(name)) if context.worker.topic_tracking_enable else None
+    topics = list(context.operations.topics.used(name)) if context.worker.topic_tracking_enable else None
     values = await _values(request, look) | {
         "name": name, "nav": "", "tab": "now", "class": info.config.get("connector.class", ""),
         "settings": settings(context.secrets.mask(info.config)),
@@ -47,14 +47,14 @@ async def show(request: web.Request) -> web.Response:
 
 async def live(request: web.Request) -> web.StreamResponse:
     """Send what moves whenever it differs."""
-    context_of(request).operations.info(named(request))
+    context_of(request).operations.connectors.info(named(request))
     return await stream(request, _draw)
 
 
 async def trace(request: web.Request) -> web.Response:
     """Send a whole trace as text. NotFoundError: nothing has failed any more."""
     name, task = named(request), request.query.get("task", "")
-    status = context_of(request).operations.status(name)
+    status = context_of(request).operations.connectors.status(name)
     part = status.tasks.get(int(task)) if task.isascii() and task.isdigit() and len(task) < 10 else status.connector
     if part is None or not part.trace:
         raise NotFoundError(f"Connector {name} has no trace there any more: it goes on, or has failed anew elsewhere.")
@@ -76,9 +76,9 @@ async def _values(request: web.Request, look: Look) -> dict[str, Any]:
 
 async def _standing(request: web.Request, look: Look) -> Standing:
     context, name = context_of(request), named(request)
-    info = context.operations.info(name)
+    info = context.operations.connectors.info(name)
     try:
-        status = status_json(context.operations.status(name))
+        status = status_json(context.operations.connectors.status(name))
     except NotFoundError:
         status = {"name": name, "connector": {"state": "UNASSIGNED", "worker_id": ""}, "tasks": [], "type": info.type}
     offsets = await request.app[OFFSETS_SEEN].of(name)

@@ -45,7 +45,7 @@ async def show(request: web.Request) -> web.Response:
     """Show a connector's configuration to be changed, or an empty one of a plug-in. NotFoundError."""
     context, name = context_of(request), request.query.get("name", "")
     if name:
-        config = context.secrets.mask(context.operations.info(name).config)
+        config = context.secrets.mask(context.operations.connectors.info(name).config)
         wanted = _Wanted(name, _text(config), version_of(context.operations, name))
     else:
         wanted = _Wanted("", _text(_first_keys(request)), NEW)
@@ -56,7 +56,7 @@ async def change(request: web.Request) -> web.Response:
     """Say what is wrong and what would change, or store it. 409: another has changed it since the page was loaded."""
     form = await form_of(request)
     wanted, do = _Wanted(form.get("name", "").strip(), form.get("config", ""), form.get("seen", "")), form.get("do", "")
-    context_of(request).operations.require_leader()
+    context_of(request).operations.worker.require_leader()
     if do not in {"check", "apply"}:
         raise HttpError(400, "The form asks for neither check nor apply.")
     config = _config(wanted)
@@ -69,7 +69,7 @@ async def change(request: web.Request) -> web.Response:
             _check(request, wanted)
             stored = await ready(request, wanted.name, config)
             _check(request, wanted)  # it took its time
-            await finished(request, context_of(request).operations.save(wanted.name, stored, who(request)))
+            await finished(request, context_of(request).operations.connectors.save(wanted.name, stored, who(request)))
 
     await request.app[ONCE_ONLY].run(once_of(form, do), act)
     raise web.HTTPSeeOther(link("/connector", name=wanted.name, done="saved"))
@@ -88,7 +88,7 @@ def _check(request: web.Request, wanted: _Wanted) -> None:
     if wanted.seen != NEW:
         check_seen(context.operations, context.secrets, wanted.name, wanted.seen or "none")
         return
-    if wanted.name in context.operations.connectors():
+    if wanted.name in context.operations.connectors.names():
         raise HttpError(409, f"Connector {wanted.name} already exists. Nothing was done.")
     if not wanted.name:
         raise HttpError(400, "The connector has no name. Nothing was done.")

@@ -40,15 +40,15 @@ async def show(request: web.Request) -> web.Response:
             "when": moment(change.changed_ms), "task": change.task, "state": change.status.state.value,
             "worker": change.status.worker_id, "cause": cut((change.status.trace or "").partition("\n")[0], 300),
         }
-        for change in reversed(operations.state_changes(name)[-_STATES:])
+        for change in reversed(operations.history.state_changes(name)[-_STATES:])
     ]  # fmt: skip
     rebalances = [
         {"when": moment(one.changed_ms), "leader": one.leader, "workers": one.workers}
-        for one in reversed(operations.rebalances())
+        for one in reversed(operations.history.rebalances())
     ]
     values = {
         "name": name, "nav": "", "tab": "history", "sign": sign, "states": states, "rebalances": rebalances,
-        "versions": _versions(operations.config_versions(name), context.secrets),
+        "versions": _versions(operations.history.config_versions(name), context.secrets),
         "seen": version_of(operations, name), "done": done if done.isascii() and done.isdigit() else "",
     }  # fmt: skip
     return page(request, "history.html.j2", values)
@@ -61,13 +61,13 @@ async def roll_back(request: web.Request) -> web.Response:
     context = context_of(request)
     if verb != "rollback":
         raise HttpError(400, "The form asks for no version to go back to.")
-    context.operations.require_leader()
+    context.operations.worker.require_leader()
 
     async def act() -> None:
         check_seen(context.operations, context.secrets, name, form.get("seen", ""))
-        config = version_called(context.operations.config_versions(name), name, number).config
+        config = version_called(context.operations.history.config_versions(name), name, number).config
         wanted = await ready(request, name, dict(config))
-        await finished(request, context.operations.save(name, wanted, who(request)))
+        await finished(request, context.operations.connectors.save(name, wanted, who(request)))
 
     await request.app[ONCE_ONLY].run(once_of(form, verb, number), act)
     raise web.HTTPSeeOther(link("/history", name=name, done=number))

@@ -51,7 +51,7 @@ async def _page(request: web.Request, name: str, outcome: Mapping[str, Any] | No
 
 
 def _topic(request: web.Request, name: str) -> str:
-    return context_of(request).operations.info(name).config.get(_TOPIC_KEY, "").strip()
+    return context_of(request).operations.connectors.info(name).config.get(_TOPIC_KEY, "").strip()
 
 
 def _asked(name: str, topic: str, do: str) -> dict[str, Any]:

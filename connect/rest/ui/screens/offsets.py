@@ -38,7 +38,7 @@ async def change(request: web.Request) -> web.Response:
     """Say what the given offsets would change, or write or forget them. 409: they have moved since they were shown."""
     form = await form_of(request)
     name, do = form.get("name", ""), form.get("do", "")
-    context_of(request).operations.require_leader()
+    context_of(request).operations.worker.require_leader()
     if do == "preview":
         stored = await _stored(request, name)
         _check_seen(name, stored, form)
@@ -58,14 +58,14 @@ async def change(request: web.Request) -> web.Response:
 async def _act(request: web.Request, name: str, do: str, form: Mapping[str, str]) -> str:
     operations = context_of(request).operations
     if do == "apply":
-        altering = operations.alter_offsets(name, _given(request, name, form))
+        altering = operations.offsets.alter(name, _given(request, name, form))
         whole = await finished(request, altering, f"altering the offsets of connector {name}")
         return "altered" if whole else "altered-own"
     if do != "reset":
         raise HttpError(400, "The form asks for neither preview, apply nor reset.")
     if form.get("confirm", "") != name:
         raise HttpError(400, "To forget all offsets, type the connector's name as it is. Nothing was done.")
-    whole = await finished(request, operations.reset_offsets(name), f"resetting the offsets of connector {name}")
+    whole = await finished(request, operations.offsets.reset(name), f"resetting the offsets of connector {name}")
     return "reset" if whole else "reset-own"
 
 
@@ -85,14 +85,14 @@ async def _page(
 
 
 async def _stored(request: web.Request, name: str) -> Sequence[PartitionOffset]:
-    reading = context_of(request).operations.offsets(name)
+    reading = context_of(request).operations.offsets.read(name)
     return await finished(request, reading, f"reading the offsets of connector {name}")
 
 
 def _given(request: web.Request, name: str, form: Mapping[str, str]) -> list[PartitionOffset]:
     try:
         entries = offsets_of(json_of(form.get("offsets", "").encode()))
-        is_sink = context_of(request).operations.info(name).type == "sink"
+        is_sink = context_of(request).operations.connectors.info(name).type == "sink"
         return sink_offsets(entries) if is_sink else source_offsets(entries)
     except RequestError as error:
         raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
@@ -109,7 +109,7 @@ def _check_seen(name: str, stored: Sequence[PartitionOffset], form: Mapping[str,
 
 def _is_stopped(operations: Operations, name: str) -> bool:
     try:
-        return operations.status(name).connector.state is State.STOPPED
+        return operations.connectors.status(name).connector.state is State.STOPPED
     except NotFoundError:
         return False
 

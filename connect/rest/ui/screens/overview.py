@@ -60,9 +60,9 @@ class _Gathered(NamedTuple):
 def _gathered(request: web.Request) -> _Gathered:
     context = context_of(request)
     operations = context.operations
-    parts = {name: found for name in operations.connectors() if (found := _parts(operations, name)) is not None}
+    parts = {name: found for name in operations.connectors.names() if (found := _parts(operations, name)) is not None}
     tasks = {name: [f"{name}-{task['id']}" for task in found["status"]["tasks"]] for name, found in parts.items()}
-    rebalances = operations.rebalances()
+    rebalances = operations.history.rebalances()
     workers = Counter(dict.fromkeys((context.worker_id, *(rebalances[-1].workers if rebalances else ())), 0))
     workers.update(task["worker_id"] for found in parts.values() for task in found["status"]["tasks"])
     return _Gathered(overview(parts), tasks, workers)
@@ -75,10 +75,10 @@ def _page_of(gathered: _Gathered, look: Look, asked: Asked) -> Overview:
 def _parts(operations: Operations, name: str) -> dict[str, Any] | None:
     """Return what `connect status` reads of a connector. None: it was deleted meanwhile."""
     with suppress(NotFoundError):
-        info = operations.info(name)
+        info = operations.connectors.info(name)
         shown = {"type": info.type, "config": {"connector.class": info.config.get("connector.class", "")}}
         try:
-            status = status_json(operations.status(name))
+            status = status_json(operations.connectors.status(name))
         except NotFoundError:
             status = {"name": name, "connector": {"state": "UNASSIGNED", "worker_id": ""}, "tasks": []}
         return {"info": shown, "status": status}

@@ -18,7 +18,7 @@ _VALUE_CHARS: Final = 200
 
 def version_of(operations: Operations, name: str) -> str:
     """Return what tells a connector's configuration from every other that it had. NotFoundError."""
-    return _mark(operations.config_versions(name)[-1])
+    return _mark(operations.history.config_versions(name)[-1])
 
 
 def check_seen(operations: Operations, secrets: Secrets, name: str, seen: str) -> None:
@@ -26,7 +26,7 @@ def check_seen(operations: Operations, secrets: Secrets, name: str, seen: str) -
 
     NotFoundError: the connector was deleted.
     """
-    versions = operations.config_versions(name)
+    versions = operations.history.config_versions(name)
     if not seen or _mark(versions[-1]) == seen:
         return
     now = versions[-1]

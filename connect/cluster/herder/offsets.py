@@ -1,0 +1,32 @@
+"""The offsets of connectors as REST sees and sets them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from connect.cluster.herder.requests import Requests
+from connect.cluster.model.connector_values import PartitionOffset
+from connect.cluster.offsets.connector_offsets import ConnectorOffsets
+
+
+class HerderOffsets:
+    """Implements `Offsets`: any worker reads, the leader alone sets."""
+
+    def __init__(self, offsets: ConnectorOffsets, requests: Requests) -> None:
+        self._offsets = offsets
+        self._requests = requests
+
+    def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
+        """Return where a connector stands."""
+        return self._offsets.read(name)
+
+    def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
+        """Set or forget offsets of a stopped connector."""
+        self._requests.require_leader()
+        return self._offsets.alter(name, offsets)
+
+    def reset(self, name: str) -> Future[bool]:
+        """Forget all offsets of a stopped connector."""
+        self._requests.require_leader()
+        return self._offsets.reset(name)

@@ -1,0 +1,67 @@
+"""Asks connectors in task hosts: for what REST wants to know of a configuration, and for the herder's other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import partial
+
+from connect.api.errors import ConnectError
+from connect.cluster.herder.dry_run import DryRun
+from connect.cluster.hosts.host_validation import validated
+from connect.cluster.loop.connector_calls import ConnectorCalls, Positions
+from connect.cluster.loop.event_loop import EventLoop
+from connect.cluster.loop.futures import mapped
+from connect.cluster.model.connector_values import Checked, TaskPlan
+from connect.cluster.model.validation_infos import ConfigInfos
+from connect.runtime.task.messages import CallResult, Method
+
+
+class Asking:
+    """Asks a connector by the calls of one kind, from any thread; the question begins on the herder's."""
+
+    def __init__(self, loop: EventLoop, calls: ConnectorCalls) -> None:
+        self._loop = loop
+        self._calls = calls
+
+    def ask(
+        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()
+    ) -> Future[CallResult]:
+        """Ask; the answer comes in time, or says why it does not."""
+        begin = partial(self._calls.ask, method, config, timeout_s, positions)
+        return self._loop.begin(f"asking a connector: {method}", begin)
+
+
+class HerderTrials:
+    """It answers what `Trials` asks."""
+
+    def __init__(self, asking: Asking, dry_run: DryRun) -> None:
+        self._ask = asking.ask
+        self._dry_run = dry_run
+
+    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
+        """Let the connector try its configuration."""
+        return mapped(self._ask("check", config, timeout_s), _findings)
+
+    def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
+        """Let a task host validate a configuration."""
+        return mapped(self._ask("validate", config, timeout_s), _validated)
+
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+        """Return what a configuration would lead to."""
+        return self._dry_run.plan(name, config, timeout_s)
+
+
+def _validated(result: CallResult) -> ConfigInfos:
+    if result.error is not None:
+        raise ConnectError(result.error)
+    return validated(result.value)
+
+
+def _findings(result: CallResult) -> Checked:
+    findings: dict[str, list[str]] = {}
+    for problem in result.problems:
+        findings.setdefault(problem.key, []).append(problem.message)
+    if result.error is not None and not findings:
+        findings[""] = [result.error]
+    return Checked(findings, tuple(result.value or ()))

@@ -1,0 +1,100 @@
+"""This worker as REST sees it: whether it is up, what it does, what it knows of Kafka and of the other workers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
+
+from connect.cluster.herder.reconcile import Settler
+from connect.cluster.herder.requests import Requests
+from connect.cluster.loop.membership import View
+from connect.cluster.model.statuses import OverdueTask, Stage
+
+
+class HerderWorkerState:
+    """It answers what `WorkerState` asks. Any thread may ask it."""
+
+    def __init__(self, settler: Settler, requests: Requests) -> None:
+        self._settler = settler
+        self._parts = settler.parts
+        self._requests = requests
+        self.caught_up = threading.Event()
+        """It is set while the worker follows its internal topics."""
+        self.has_waited = False
+        """It is true once the worker has waited for the group, whether or not it is in it."""
+        self._expects_work = False
+        self.cluster_id = ""
+
+    @property
+    def kafka_cluster_id(self) -> str:
+        """Return the id of the Kafka cluster; empty before the first contact."""
+        return self.cluster_id
+
+    @property
+    def session_key(self) -> str:
+        """Return what only workers of the cluster know; empty while there is none."""
+        record = self._parts.configs.snapshot.session_key
+        return record.key if record is not None else ""
+
+    @property
+    def stage(self) -> Stage:
+        """Return what the herder thread is doing."""
+        return self._parts.loop.stage
+
+    @property
+    def started(self) -> bool:
+        """True once the worker has read its topics, has joined the group or waited for that, and takes requests."""
+        return self.caught_up.is_set() and (self._settler.has_joined or self.has_waited)
+
+    @property
+    def is_out(self) -> bool:
+        """It is true when the worker has lost its place in the group, and with it its tasks."""
+        return self._parts.membership.is_out
+
+    @property
+    def is_cut_off(self) -> bool:
+        """True when Kafka does not hear this worker, so that its tasks have ended; see `kafka_trouble`."""
+        return not self._parts.membership.may_work
+
+    @property
+    def kafka_trouble(self) -> str | None:
+        """Return why the brokers were last not reached."""
+        return self._parts.membership.trouble
+
+    @property
+    def overdue_tasks(self) -> Sequence[OverdueTask]:
+        """Return tasks that should run and do not."""
+        return self._settler.overdue.found
+
+    def require_leader(self) -> None:
+        """Raise NotLeaderError where this worker, as far as it knows, does not lead."""
+        self._requests.require_leader()
+
+    @property
+    def view(self) -> View:
+        """Return the group of workers as this one sees it."""
+        return self._parts.membership.view
+
+    def expect_work(self) -> None:
+        """Make hosts ready before they are needed, as somebody asks for something. Returns at once."""
+        if not self._expects_work:
+            self._expects_work = True
+            self._parts.loop.post("making task hosts ready", self._settler.expect_work)
+
+    def ping(self) -> Future[None]:
+        """Return a future that is done when the herder thread gets to it."""
+        return self._parts.loop.submit("answering a health check", lambda: None)
+
+    def catch_up(self) -> Future[None]:
+        """Return a future that is done when the config topic is read to its end."""
+        return self._parts.loop.submit("reading what the leader wrote", self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._parts.configs.refresh()
+
+    def set_cluster_log_level(self, logger: str, level: str) -> Future[None]:
+        """Set a log level on every worker that is up."""
+        step = partial(self._requests.set_log_level, logger, level)
+        return self._parts.loop.submit("writing a log level for all workers", step)
