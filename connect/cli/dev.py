@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import tempfile
+import textwrap
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+
+from connect.cli.shared.command_errors import one_line_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,17 +32,22 @@ FOLDER: Final = Path(".connect-dev")
 @click.option("--registry/--no-registry", default=True, help="With a schema registry (default: yes).")
 @click.option("--s3/--no-s3", default=True, help="With an S3 store (default: yes).")
 @click.option(
+    "--with", "names", default="", metavar="NAMES",
+    help="Databases to start besides, comma-separated: bigquery, cassandra, postgres, mariadb.",
+)  # fmt: skip
+@click.option(
     "--allow", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
     help="A file, or a folder with all in it, that connectors may name beside those for temporary files; repeatable.",
 )  # fmt: skip
-def dev(folder: Path, registry: bool, s3: bool, allow: tuple[Path, ...]) -> None:
-    """Start Kafka, a schema registry, S3 and a worker on loopback; Ctrl-C stops them.
+def dev(folder: Path, registry: bool, s3: bool, names: str, allow: tuple[Path, ...]) -> None:
+    """Start Kafka, a schema registry, S3, a worker and chosen databases on loopback; Ctrl-C stops them.
 
     Topics, schemas, files, connectors and addresses are the same at the next start. Remove the folder to begin anew.
     """
     from rich.console import Console
 
     from connect.api.errors import ConnectError
+    from connect.tools.dev.databases import databases_of
     from connect.tools.dev.environment import DevEnvironment, Parts
     from connect.tools.services import ServiceError
 
@@ -46,7 +55,10 @@ def dev(folder: Path, registry: bool, s3: bool, allow: tuple[Path, ...]) -> None
     # Asked to end is asked to clean up, however it is asked.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
-    parts = Parts(registry=registry, s3=s3, paths=(Path(tempfile.gettempdir()), *map(Path.absolute, allow)))
+    with one_line_errors():
+        databases = databases_of(names)
+    paths = (Path(tempfile.gettempdir()), *map(Path.absolute, allow))
+    parts = Parts(registry=registry, s3=s3, paths=paths, databases=databases)
     environment = DevEnvironment(folder, parts, lambda text: console.print(text, highlight=False, style="dim"))
     try:
         environment.start()
@@ -82,6 +94,12 @@ def _tell(environment: DevEnvironment, folder: Path, console: Console) -> None:
         "connect dev --allow PATH",
         highlight=False, markup=False,
     )  # fmt: skip
+    for offer in environment.offers:
+        console.print(
+            f"\n  {offer.title} ({offer.about}); a connector for it, also in {offer.file}:\n"
+            f"{textwrap.indent(json.dumps(offer.connector, indent=2), '  ')}",
+            highlight=False, markup=False,
+        )  # fmt: skip
     worker = environment.addresses["worker (REST)"]
     console.print(
         f"\n  in another terminal:  export CONNECT_URL={worker}\n"

@@ -1,1 +1,1 @@
-"""`connect dev`: Kafka, a schema registry, S3 and a worker on loopback, kept between runs."""
+"""`connect dev` runs Kafka, a schema registry, S3, databases and a worker on loopback, kept between runs."""

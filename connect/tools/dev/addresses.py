@@ -22,31 +22,41 @@ USUAL: Final[Ports] = {
 """Where people look for these services. The other ports of SeaweedFS are nobody's business, and chosen freely."""
 
 
-def ports_of(folder: Path) -> Ports:
-    """The ports noted in the folder; the first time the usual ones, or free ones where those are taken.
+def ports_of(folder: Path, further: Ports) -> Ports:
+    """Return the ports noted in the folder; those not noted yet are the usual ones, or free ones where they are taken.
 
-    ConnectError: the note cannot be read.
+    `further`: the usual ports of services besides those that there always are. ConnectError: the note cannot be read.
     """
     note = folder / "ports.json"
-    if note.exists():
-        try:
-            return {name: {port: int(n) for port, n in ports.items()} for name, ports in _members(note).items()}
-        except (ValueError, AttributeError, TypeError) as error:
-            raise ConnectError(
-                f"{note} does not hold the ports of this environment: {error}.",
-                fix="Remove that file: the ports are chosen anew.",
-            ) from error
-    chosen = {name: {port: _usual_or_free(n) for port, n in ports.items()} for name, ports in USUAL.items()}
-    note.write_text(json.dumps(chosen, indent=1) + "\n")
-    return chosen
+    try:
+        noted = _noted(note, {**USUAL, **further}) if note.exists() else {}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ConnectError(
+            f"{note} does not hold the ports of this environment: {error}.",
+            fix="Remove that file: the ports are chosen anew.",
+        ) from error
+    new = {
+        name: {port: _usual_or_free(n) for port, n in ports.items()}
+        for name, ports in {**USUAL, **further}.items()
+        if name not in noted
+    }
+    if new:
+        note.write_text(json.dumps({**noted, **new}, indent=1) + "\n")
+    return {**noted, **new}
 
 
-def _members(note: Path) -> dict[str, dict[str, int]]:
-    members = json.loads(note.read_text())
-    missing = [f"{name}.{port}" for name, ports in USUAL.items() for port in ports if port not in members.get(name, {})]
+def _noted(note: Path, wanted: Ports) -> dict[str, dict[str, int]]:
+    noted = {name: {port: int(n) for port, n in ports.items()} for name, ports in json.loads(note.read_text()).items()}
+    missing = [name for name in USUAL if name not in noted]
+    missing += [
+        f"{name}.{port}"
+        for name, ports in wanted.items()
+        for port in ports
+        if name in noted and port not in noted[name]
+    ]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
-    return {name: dict(members[name]) for name in USUAL}
+    return noted
 
 
 def _usual_or_free(port: int) -> int:

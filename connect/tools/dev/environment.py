@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, Final, Self
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConnectError
 from connect.tools.dev.addresses import ports_of
+from connect.tools.dev.databases import Database
 from connect.tools.services import KafkaService, SchemaRegistryService, SeaweedS3Service
 from connect.tools.services.process.supervised import SupervisedService
 from connect.tools.services.worker import WorkerService
@@ -21,6 +24,8 @@ BUCKET: Final = "lake"
 GROUP: Final = "connect-dev"
 S3_KEYS: Final = "s3.properties"
 """The file of the S3 keys: a connector's configuration names it, and holds no secret."""
+
+VARIABLES: Final = "env.sh"
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,17 @@ class Parts:
     s3: bool = True
     paths: tuple[Path, ...] = ()
     """Files, and folders with all in them, that connectors may name."""
+    databases: tuple[Database[Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Tells how a connector reaches a database that runs: `connector` is what the file holds."""
+
+    title: str
+    about: str
+    connector: Mapping[str, object]
+    file: Path
 
 
 class DevEnvironment:
@@ -45,6 +61,8 @@ class DevEnvironment:
         self._running: list[SupervisedService[Any]] = []
         self.addresses: dict[str, str] = {}
         """Of each service, by what it is."""
+        self.offers: list[Offer] = []
+        """It holds one for each database that was asked for."""
 
     @property
     def paths(self) -> Sequence[Path]:
@@ -72,7 +90,7 @@ class DevEnvironment:
                 service.start()
 
     def _start_services(self, stack: ExitStack) -> None:
-        ports = ports_of(self._folder)
+        ports = ports_of(self._folder, {database.name: database.ports for database in self._parts.databases})
 
         def begin(service: SupervisedService[Any]) -> None:
             self._say(f"starting {service.name}")
@@ -95,6 +113,12 @@ class DevEnvironment:
             s3.create_bucket(BUCKET)
             self._write_keys(s3)
             self.addresses["S3"] = s3.endpoint.url
+        for database in self._parts.databases:
+            service = database.service(self._folder / database.name, ports[database.name])
+            begin(service)
+            database.fill(service.endpoint, self._folder)
+            self.addresses[database.title] = database.address(service.endpoint)
+            self.offers.append(self._offer(database, service.endpoint))
         settings = {
             "config.providers": "file",
             "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
@@ -107,6 +131,23 @@ class DevEnvironment:
         begin(worker)
         self.addresses["worker (REST)"] = worker.endpoint.url
         self.addresses["worker (pages)"] = f"{worker.endpoint.url}/ui"
+        self._write_variables()
+
+    def _offer(self, database: Database[Any], endpoint: Any) -> Offer:
+        """Write a connector's configuration into the folder, and return it."""
+        file = self._folder / f"{database.name}-connector.json"
+        connector = {"name": f"dev-{database.name}", "config": dict(database.connector(endpoint, self._folder))}
+        file.write_text(json.dumps(connector, indent=2) + "\n")
+        return Offer(database.title, database.about, connector, file)
+
+    def _write_variables(self) -> None:
+        """Write the addresses as a file that shells read."""
+        variables = {"CONNECT_URL": self.addresses["worker (REST)"]}
+        variables |= {
+            f"{database.name.upper()}_URL": self.addresses[database.title] for database in self._parts.databases
+        }
+        lines = (f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+        (self._folder / VARIABLES).write_text("".join(lines))
 
     def _write_keys(self, s3: SeaweedS3Service) -> None:
         file = self._folder / S3_KEYS

@@ -7,10 +7,13 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import urllib.request
 import uuid
+from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 from confluent_kafka import Consumer
 from e2e_worker import wait_for
@@ -55,7 +58,13 @@ def values(bootstrap, topic, count):
     consumer.subscribe([topic])
     found = []
     try:
-        wait_for(lambda: found.extend(m.value() for m in consumer.consume(10, 1.0)) or len(found) >= count, 60, topic)
+        wait_for(
+            lambda: (
+                found.extend(m.value() for m in consumer.consume(10, 1.0) if m.error() is None) or len(found) >= count
+            ),
+            60,
+            topic,
+        )
     finally:
         consumer.close()
     return found
@@ -136,3 +145,37 @@ def answers(url):
         return bool(request(f"{url}/health"))
     except OSError:
         return False
+
+
+def test_databases_start_beside_it_each_with_a_connector_that_works(tmp_path):
+    # The databases run as users that are not root, who cannot look into a folder of pytest's.
+    with tempfile.TemporaryDirectory(prefix="connect-dev-") as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        dev = Dev(folder, "--no-registry", "--no-s3", "--with", "postgres,mariadb,cassandra")
+        try:
+            wait_for(lambda: "Ctrl-C stops" in dev.output() or dev.process.poll() is not None, 240, "connect dev")
+            assert dev.process.poll() is None, dev.output()
+            found = dict(re.findall(r"^  (\S.*?)  +(\S+)$", dev.output(), re.MULTILINE))
+            assert {"PostgreSQL", "MariaDB", "Cassandra"} <= set(found), dev.output()
+            at = dict(re.findall(r"^export (\w+)=(\S+)$", (folder / "env" / "env.sh").read_text(), re.MULTILINE))
+            assert at["CASSANDRA_URL"] == found["Cassandra"]
+            connectors = {
+                name: json.loads((folder / "env" / f"{name}-connector.json").read_text())
+                for name in ("postgres", "mariadb", "cassandra")
+            }
+            for name, connector in connectors.items():
+                assert json.dumps(connector["config"]["connector.class"]) in dev.output(), name
+            password = (folder / "env" / "postgres.properties").read_text().removeprefix("password=").strip()
+            assert password not in dev.output()
+            url = found["PostgreSQL"].removeprefix("jdbc:")
+            with psycopg.connect(url, user="connect", password=password) as postgres:
+                postgres.execute("CREATE TABLE orders (id integer PRIMARY KEY, status text)")
+                postgres.execute("INSERT INTO orders VALUES (1, 'paid')")
+            request(f"{at['CONNECT_URL']}/connectors", connectors["postgres"])
+            (order,) = values(found["Apache Kafka"], "postgres-orders", 1)
+            assert json.loads(order)["payload"] == {"id": 1, "status": "paid"}
+            assert dev.end(signal.SIGTERM) == 0, dev.output()
+        finally:
+            if dev.process.poll() is None:
+                dev.end(signal.SIGTERM)

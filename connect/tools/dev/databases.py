@@ -1,0 +1,210 @@
+"""Describes the databases that a development environment starts on request, an object for each."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, ClassVar, Final, Generic, TypeVar
+from urllib.error import HTTPError
+
+from connect.api.errors import ConnectError
+from connect.lib.nearest import nearest
+from connect.tools.services.bigquery import BigQueryEndpoint, BigQueryService
+from connect.tools.services.cassandra import CassandraEndpoint, CassandraService
+from connect.tools.services.mariadb import MariaDbService
+from connect.tools.services.postgres import PostgresService
+from connect.tools.services.process.supervised import SupervisedService
+from connect.tools.services.sql import SqlEndpoint
+
+EndpointT = TypeVar("EndpointT")
+DATASET: Final = "dev"
+_JSON: Final = {
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
+_REQUEST_TIMEOUT_S: Final = 60.0
+
+
+class Database(ABC, Generic[EndpointT]):
+    """Tells how a database beside Kafka starts, what has to be in it, and how a connector reaches it."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    ports: ClassVar[Mapping[str, int]]
+    """It holds the usual number of each of the service's ports."""
+    about: ClassVar[str]
+    """Says which data stay for the next start, and what its user makes before the connector runs."""
+
+    @abstractmethod
+    def service(self, folder: Path, ports: Mapping[str, int]) -> SupervisedService[EndpointT]:
+        """Return the service, not started, whose data stay in the folder."""
+
+    @abstractmethod
+    def address(self, endpoint: EndpointT) -> str:
+        """Return where clients connect."""
+
+    @abstractmethod
+    def connector(self, endpoint: EndpointT, folder: Path) -> Mapping[str, str]:
+        """Return a connector's configuration. It names secrets by files of the environment's folder."""
+
+    def fill(self, endpoint: EndpointT, folder: Path) -> None:
+        """Make what the connector's configuration names. Called at each start."""
+
+
+class BigQuery(Database[BigQueryEndpoint]):
+    """Provides the embedded BigQuery, with a dataset."""
+
+    name = "bigquery"
+    title = "BigQuery"
+    ports: ClassVar[Mapping[str, int]] = {"http": 9050, "grpc": 9060}
+    about = f"dataset {DATASET}; rows and jobs stay in the folder, open streams do not"
+
+    def service(self, folder: Path, ports: Mapping[str, int]) -> SupervisedService[BigQueryEndpoint]:
+        """Return local-bigquery."""
+        return BigQueryService(data_folder=folder, ports=ports)
+
+    def address(self, endpoint: BigQueryEndpoint) -> str:
+        """Return the address of the REST API."""
+        return endpoint.url
+
+    def connector(self, endpoint: BigQueryEndpoint, folder: Path) -> Mapping[str, str]:
+        """Return a sink of JSON records that are told apart by their field `id`."""
+        del folder
+        return {
+            "connector.class": "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
+            "topics": "orders",
+            "project": endpoint.project,
+            "defaultDataset": DATASET,
+            "bigquery.endpoint": endpoint.url,
+            "bigquery.storage.endpoint": endpoint.storage,
+            "bigquery.insecure": "true",
+            "dedup.fields": "id",
+            "dedup.merge.interval.ms": "1000",
+            **_JSON,
+        }
+
+    def fill(self, endpoint: BigQueryEndpoint, folder: Path) -> None:
+        """Create the dataset, which is there from the second start on."""
+        del folder
+        url = f"{endpoint.url}/bigquery/v2/projects/{endpoint.project}/datasets"
+        body = {"datasetReference": {"projectId": endpoint.project, "datasetId": DATASET}}
+        request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310 - loopback
+        try:
+            with urllib.request.urlopen(request, timeout=_REQUEST_TIMEOUT_S):  # noqa: S310 - loopback
+                return
+        except HTTPError as error:
+            if error.code != HTTPStatus.CONFLICT:
+                raise ConnectError(
+                    f"The embedded BigQuery made no dataset {DATASET}: {error}.", fix="See its log in the folder."
+                ) from error
+
+
+class Cassandra(Database[CassandraEndpoint]):
+    """Provides one Cassandra node that takes every client."""
+
+    name = "cassandra"
+    title = "Cassandra"
+    ports: ClassVar[Mapping[str, int]] = {"native": 9042, "storage": 7000, "jmx": 7199}
+    about = "data stay in the folder; make the keyspace shop first"
+
+    def service(self, folder: Path, ports: Mapping[str, int]) -> SupervisedService[CassandraEndpoint]:
+        """Return a node."""
+        return CassandraService(data_folder=folder, ports=ports)
+
+    def address(self, endpoint: CassandraEndpoint) -> str:
+        """Return the node's address."""
+        return f"{endpoint.host}:{endpoint.port}"
+
+    def connector(self, endpoint: CassandraEndpoint, folder: Path) -> Mapping[str, str]:
+        """Return a source of all tables of a keyspace that its user makes."""
+        del folder
+        return {
+            "connector.class": "connect.cassandra.CassandraSourceConnector",
+            "contact.points": endpoint.host,
+            "port": str(endpoint.port),
+            "keyspace": "shop",
+            "topic.prefix": "cassandra.",
+        }
+
+
+class SqlDatabase(Database[SqlEndpoint]):
+    """Keeps the password of a database's one user in a file of the environment's folder."""
+
+    scheme: ClassVar[str]
+    about = "data stay in the folder; make the table orders first"
+
+    def address(self, endpoint: SqlEndpoint) -> str:
+        """Return the JDBC URL."""
+        return f"jdbc:{self.scheme}://{endpoint.host}:{endpoint.port}/{endpoint.database}"
+
+    def connector(self, endpoint: SqlEndpoint, folder: Path) -> Mapping[str, str]:
+        """Return a source of a table `orders` that its user makes, by its column `id`."""
+        return {
+            "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector",
+            "connection.url": self.address(endpoint),
+            "connection.user": endpoint.user,
+            "connection.password": f"${{file:{self._secret(folder)}:password}}",
+            "mode": "incrementing",
+            "incrementing.column.name": "id",
+            "table.whitelist": "orders",
+            "topic.prefix": f"{self.name}-",
+        }
+
+    def fill(self, endpoint: SqlEndpoint, folder: Path) -> None:
+        """Write the file of the password."""
+        file = self._secret(folder)
+        file.touch(mode=0o600)
+        file.write_text(f"password={endpoint.password}\n")
+
+    def _secret(self, folder: Path) -> Path:
+        return folder / f"{self.name}.properties"
+
+
+class Postgres(SqlDatabase):
+    """Provides a PostgreSQL of this machine's binaries."""
+
+    name = "postgres"
+    title = "PostgreSQL"
+    ports: ClassVar[Mapping[str, int]] = {"port": 5432}
+    scheme = "postgresql"
+
+    def service(self, folder: Path, ports: Mapping[str, int]) -> SupervisedService[SqlEndpoint]:
+        """Return a PostgreSQL."""
+        return PostgresService(data_folder=folder, ports=ports)
+
+
+class MariaDb(SqlDatabase):
+    """Provides a MariaDB of this machine's binaries."""
+
+    name = "mariadb"
+    title = "MariaDB"
+    ports: ClassVar[Mapping[str, int]] = {"port": 3306}
+    scheme = "mariadb"
+
+    def service(self, folder: Path, ports: Mapping[str, int]) -> SupervisedService[SqlEndpoint]:
+        """Return a MariaDB."""
+        return MariaDbService(data_folder=folder, ports=ports)
+
+
+DATABASES: Final[Mapping[str, Database[Any]]] = {
+    found.name: found for found in (BigQuery(), Cassandra(), Postgres(), MariaDb())
+}
+
+
+def databases_of(text: str) -> tuple[Database[Any], ...]:
+    """Return the databases of a comma-separated list, each once. ConnectError: some are unknown."""
+    names = list(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    unknown = [name for name in names if name not in DATABASES]
+    if unknown:
+        near = {name: meant for name in unknown if (meant := nearest(name, DATABASES)) is not None}
+        meant = "".join(f"For {name}, is {found} meant? " for name, found in near.items())
+        raise ConnectError(
+            f"--with names {', '.join(map(repr, unknown))}, which connect dev cannot start.",
+            fix=f"{meant}There are {', '.join(DATABASES)}.",
+        )
+    return tuple(DATABASES[name] for name in names)

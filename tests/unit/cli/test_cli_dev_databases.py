@@ -1,0 +1,45 @@
+"""Which databases `connect dev --with` takes, and how their ports are kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from connect.api.errors import ConnectError
+from connect.cli import main
+from connect.tools.dev.addresses import USUAL, ports_of
+from connect.tools.dev.databases import DATABASES, databases_of
+
+pytestmark = pytest.mark.quick
+
+
+def test_unknown_names_are_refused_with_the_list_before_anything_starts(tmp_path):
+    done = CliRunner().invoke(main, ["dev", "--folder", str(tmp_path / "env"), "--with", "bigqery,postgres,oracle"])
+    assert done.exit_code == 1
+    assert "'bigqery', 'oracle'" in done.output
+    assert "is bigquery meant?" in done.output
+    assert "bigquery, cassandra, postgres, mariadb" in done.output
+    assert not (tmp_path / "env").exists()
+
+
+def test_names_count_once_in_any_case():
+    assert [found.name for found in databases_of(" Postgres, bigquery,,postgres ")] == ["postgres", "bigquery"]
+    assert databases_of("") == ()
+
+
+def test_a_database_that_is_added_later_leaves_the_ports_of_the_others(tmp_path):
+    before = ports_of(tmp_path, {})
+    postgres = {"postgres": DATABASES["postgres"].ports}
+    after = ports_of(tmp_path, postgres)
+    assert {name: after[name] for name in USUAL} == before
+    assert ports_of(tmp_path, {})["postgres"] == after["postgres"], "noted also while it is not asked for"
+    assert ports_of(tmp_path, postgres) == after
+
+
+def test_a_note_that_lacks_a_port_is_told_by_its_name(tmp_path):
+    ports = ports_of(tmp_path, {"postgres": {"port": 5432}})
+    (tmp_path / "ports.json").write_text(json.dumps({**ports, "postgres": {}}))
+    with pytest.raises(ConnectError, match=r"postgres\.port missing"):
+        ports_of(tmp_path, {"postgres": {"port": 5432}})
