@@ -32,6 +32,9 @@ _COMMON: Final[Mapping[str, Value]] = {
     # librdkafka lets a new client wait half of this before it connects: at its 100 ms a task is there 40 ms later.
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 2000,
+    # A broker that is frozen keeps its connections: without an answer the client asks it, and no other, for so long.
+    "socket.timeout.ms": 10_000,
+    "api.version.request.timeout.ms": 3_000,
 }
 _SHARED: Final = "shared"
 _READER_RECONNECT_MS: Final = 100

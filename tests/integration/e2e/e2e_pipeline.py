@@ -72,8 +72,9 @@ class Pipeline:
         assert ids == list(range(1, total + 1)), f"{lost} lost, {twice} twice, of {total} rows"
         group = f"connect-{self.sink}"
         wait_for(lambda: self.brokers.lag(group, self.topic) == 0, WAIT_S, f"no lag of {group}", pause_s=1)
-        failed = sum(state["state"] == "FAILED" for name in (self.source, self.sink) for state in self._history(name))
-        return f"{total} rows, {lost} lost, {twice} twice, FAILED {failed} times, answers {self.slowest_answer_s:.1f} s"
+        failed = [state for name in (self.source, self.sink) for state in self._history(name) if _is_failed(state)]
+        told = f"{total} rows, {lost} lost, {twice} twice, slowest answer {self.slowest_answer_s:.1f} s"
+        return f"{told}, failed: {failed}"
 
     def ask(self, do: Callable[[], requests.Response]) -> requests.Response:
         """Ask a worker; how long the slowest answer took is kept."""
@@ -111,6 +112,10 @@ class Pipeline:
         for worker in self.workers:
             if worker.is_running():
                 worker.stop()
+
+
+def _is_failed(state: dict[str, Any]) -> bool:
+    return state["state"] == "FAILED"
 
 
 @contextmanager

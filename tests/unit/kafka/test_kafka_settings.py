@@ -143,6 +143,13 @@ def test_a_consumer_commits_nothing_by_itself_and_starts_at_the_beginning():
     assert properties["isolation.level"] == "read_committed"
 
 
+def test_a_broker_that_says_nothing_is_given_up_after_ten_seconds_unless_the_user_says_otherwise():
+    for properties in (producer().properties, consumer().properties, admin_settings(WORKER, {}, "c").properties):
+        assert properties["socket.timeout.ms"] == 10_000
+        assert properties["api.version.request.timeout.ms"] == 3_000
+    assert consumer(overrides={"request.timeout.ms": "40000"}).properties["socket.timeout.ms"] == "40000"
+
+
 def test_consumer_names_become_librdkafkas():
     properties = consumer(
         overrides={
