@@ -12,6 +12,7 @@ import click
 COMMANDS: Final[Mapping[str, str]] = {
     "agent": "Run a program beside a database: the changes in a Cassandra node's commit log.",
     "backfill": "Move a source into Kafka in bulk, each row once, and hand over to its connector.",
+    "bigquery": "What a BigQuery sink costs a day, by each way to write.",
     "cassandra": "Rebuild Kafka's topics from Cassandra's tables.",
     "compact": "Few large files of many small ones that a sink wrote: objects, and files of Iceberg tables.",
     "connectors": "List, apply, edit, pause, restart, delete connectors; say why one does not move.",

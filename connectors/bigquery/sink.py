@@ -14,10 +14,12 @@ from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
 from connect.api.errors import RejectedRowsError, RetriableError
 from connect.api.optional.bulk import BulkSinkContext
+from connect.api.optional.costs import CostQuestion, TableCost
 from connect.api.optional.findings import Finding
 from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
+from connectors.bigquery.cost.asking import table_costs
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.modes.mode import Landing
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
@@ -64,6 +66,15 @@ class BigQuerySinkConnector:
         try:
             with warehouse.within(deadline):
                 yield from missing_roles(self._config, warehouse, account_of(self._config))
+        finally:
+            warehouse.close()
+
+    def costs(self, question: CostQuestion, deadline: Deadline) -> Sequence[TableCost]:
+        """Return what a day costs by mode, for the table of each topic."""
+        warehouse = open_warehouse(self._config)
+        try:
+            with warehouse.within(deadline):
+                return table_costs(self._config, warehouse, question, time.time())
         finally:
             warehouse.close()
 

@@ -18,6 +18,11 @@ class TableFacts:
     description: str
     primary_key: tuple[str, ...] = ()
     created_ms: int = 0
+    rows: int = 0
+    total_bytes: int = 0
+    partitioning: str | None = None
+    partition_by: str | None = None
+    cluster_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

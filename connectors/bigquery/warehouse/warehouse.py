@@ -72,7 +72,13 @@ class Warehouse:
         primary = constraints.primary_key if constraints is not None else None
         keys = tuple(primary.columns) if primary is not None else ()
         created_ms = int(found.created.timestamp() * 1000) if found.created is not None else 0
-        return TableFacts(name, columns, dict(found.labels), found.description or "", keys, created_ms)
+        parts = found.time_partitioning
+        return TableFacts(
+            name, columns, dict(found.labels), found.description or "", keys, created_ms,
+            rows=int(found.num_rows or 0), total_bytes=int(found.num_bytes or 0),
+            partitioning=None if parts is None else parts.type_, partition_by=None if parts is None else parts.field,
+            cluster_by=tuple(found.clustering_fields or ()),
+        )  # fmt: skip
 
     def create(self, table: NewTable) -> bool:
         """Create a table; False where it exists already."""

@@ -1,0 +1,48 @@
+"""Defines what a sink's user pays its target's owner a day, told before anything runs. Sinks may lack it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from connect.lib.deadline import Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class CostQuestion:
+    """Tells what is known of a topic; None: it is taken from the table. `prices` replace the sink's own by name."""
+
+    rows_per_day: int | None = None
+    row_bytes: int | None = None
+    prices: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModeCost:
+    """Tells what a day of one way to write costs. `is_lower_bound`: queries or background work come on top."""
+
+    mode: str
+    bytes_per_day: int
+    usd_per_day: float
+    freshness: str
+    fits: bool
+    why: str
+    is_lower_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableCost:
+    """Tells what is known of a table, what was assumed, and the cost of each way to write it."""
+
+    table: str
+    facts: str
+    modes: Sequence[ModeCost]
+
+
+@runtime_checkable
+class PricedSink(Protocol):
+    """A sink connector that can say what writing costs."""
+
+    def costs(self, question: CostQuestion, deadline: Deadline) -> Sequence[TableCost]:
+        """Return the cost of each table of the configuration's topics. ConfigError tells what is missing or wrong."""

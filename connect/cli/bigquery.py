@@ -1,0 +1,112 @@
+"""`connect bigquery`: what a sink costs, before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from connect.cli.shared.cluster_options import as_json, print_json
+from connect.cli.shared.command_errors import one_line_errors
+
+if TYPE_CHECKING:
+    from connect.api.optional.costs import CostQuestion, TableCost
+
+_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+_TIMEOUT_S: Final = 120.0
+
+
+@click.group()
+def bigquery() -> None:
+    """Say what a BigQuery sink costs a day, by each way to write."""
+
+
+@bigquery.command()
+@click.argument("config", type=_FILE)
+@click.option("--prices", type=_FILE, help="A YAML file of your own prices in USD, as query_tib: 6.25; also slots.")
+@click.option("--rows-per-day", type=click.IntRange(0), help="Records that come a day; else as the table has grown.")
+@click.option("--row-bytes", type=click.IntRange(1), help="Bytes of a row; else as in the table.")
+@as_json
+def plan(config: Path, prices: Path | None, rows_per_day: int | None, row_bytes: int | None, as_json: bool) -> None:
+    """Show bytes and money a day of each mode for the tables of CONFIG, and which mode fits.
+
+    CONFIG is the file of a sink's connector. Tables are looked at, and nothing is changed.
+    """
+    from connect.api.optional.costs import CostQuestion
+
+    with one_line_errors():
+        question = CostQuestion(rows_per_day, row_bytes, {} if prices is None else _prices(prices))
+        costs = [cost for manifest in _manifests(config) for cost in _costs(manifest, question)]
+    if as_json:
+        print_json([asdict(cost) for cost in costs])
+        return
+    for cost in costs:
+        _tell(cost)
+
+
+def _manifests(file: Path) -> list[Mapping[str, str]]:
+    from connect.client.manifests import read_manifests
+
+    return [manifest.config for manifest in read_manifests([file])]
+
+
+def _costs(config: Mapping[str, str], question: CostQuestion) -> list[TableCost]:
+    from connect.api.allowed_paths import EVERYWHERE
+    from connect.api.errors import ConnectError
+    from connect.api.optional.costs import PricedSink
+    from connect.lib.deadline import Deadline
+    from connect.plugins.catalog import Catalog
+    from connect.runtime.parts.task_parts import build_connector
+
+    connector = build_connector(Catalog.installed(), config, EVERYWHERE)
+    if not isinstance(connector, PricedSink):
+        raise ConnectError(f"{config.get('connector.class')} tells no costs; the BigQuery sink does.")
+    return list(connector.costs(question, Deadline.after(_TIMEOUT_S)))
+
+
+def _prices(file: Path) -> Mapping[str, Any]:
+    """Return the mapping in a YAML file. ConfigError: there is none."""
+    import yaml
+
+    from connect.api.errors import ConfigError
+
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"The prices in {file} cannot be read: {error}.", key="prices") from error
+    if not isinstance(found, dict):
+        raise ConfigError(
+            f"{file} holds {type(found).__name__}, no prices.", key="prices", fix="Write lines such as query_tib: 6.25."
+        )
+    return found
+
+
+def _tell(cost: TableCost) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(soft_wrap=True)
+    console.print(f"{cost.table}: {cost.facts}", highlight=False, markup=False)
+    if not cost.modes:
+        return
+    table = Table(box=None)
+    for column in ("mode", "bytes a day", "USD a day", "freshness", "fits"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("why")
+    for mode in cost.modes:
+        more = "+" if mode.is_lower_bound else ""
+        fits = "yes" if mode.fits else ""
+        row = mode.mode, _bytes(mode.bytes_per_day), f"{mode.usd_per_day:,.2f}{more}", mode.freshness, fits, mode.why
+        table.add_row(*row)
+    console.print(table, highlight=False, markup=False)
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if number < 1024:
+            return f"{number:,.1f} {unit}"
+        number /= 1024
+    return f"{number:,.1f} PiB"

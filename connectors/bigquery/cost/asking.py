@@ -1,0 +1,98 @@
+"""Asks a table for what its costs depend on, and says which of it was assumed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.optional.costs import CostQuestion, TableCost
+from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, plan
+from connectors.bigquery.cost.prices import AS_OF, PAGE, Prices, prices_of
+from connectors.bigquery.dedup.window import parse_window
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.table_facts import TableFacts
+from connectors.bigquery.warehouse.warehouse import Warehouse
+
+_DAYS: Final = {"HOUR": 1 / 24, "DAY": 1.0, "MONTH": 30.0, "YEAR": 365.0}
+_GIB: Final = 2**30
+_DAY_MS: Final = DAY_S * 1000
+
+
+def table_costs(
+    config: BigQuerySinkConfig, warehouse: Warehouse, question: CostQuestion, now_s: float
+) -> Sequence[TableCost]:
+    """Return the costs of each topic's table; one that cannot be looked at has the reason, and no costs."""
+    prices = prices_of(question.prices)
+    if not config.named_topics:
+        raise ConfigError("No table is known before records come.", key="topics", fix="Name topics in topics.")
+    warehouse.look()
+    asked = _Asked(config, warehouse, question, prices, now_s)
+    return [_cost(asked, config.table_names.table(topic)) for topic in config.named_topics]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Holds what every table is asked and priced by."""
+
+    config: BigQuerySinkConfig
+    warehouse: Warehouse
+    question: CostQuestion
+    prices: Prices
+    now_s: float
+
+
+def _cost(asked: _Asked, target: str) -> TableCost:
+    config, question = asked.config, asked.question
+    name = config.table_path(target)
+    try:
+        found = asked.warehouse.table(target)
+        size, told = _size(asked.warehouse, found)
+    except ConnectError as error:
+        return TableCost(name, f"The table cannot be looked at: {error}", ())
+    rows_per_day, row_bytes = question.rows_per_day, question.row_bytes
+    if found is not None and size.rows:
+        days = max(1.0, (asked.now_s * 1000 - found.created_ms) / _DAY_MS)
+        if rows_per_day is None:
+            rows_per_day = math.ceil(size.rows / days)
+            told += f"; assumed: as many records a day as it got rows in each of its {days:.0f} days"
+        row_bytes = math.ceil(size.total_bytes / size.rows) if row_bytes is None else row_bytes
+    if rows_per_day is None or row_bytes is None:
+        return TableCost(name, f"{told}; say what will come by --rows-per-day and --row-bytes", ())
+    window_ms = parse_window(config.dedup_window)
+    traffic = Traffic(
+        rows_per_day, row_bytes, interval_s=config.interval_ms / 1000, batch_rows=config.max_records,
+        window_days=1.0 if window_ms is None else window_ms / _DAY_MS,
+    )  # fmt: skip
+    told += f"; {rows_per_day:,} records of {row_bytes:,} bytes a day. "
+    told += f"Prices not given are those of the US as quoted in {AS_OF}: see {PAGE}"
+    return TableCost(name, told, plan(size, traffic, asked.prices))
+
+
+def _size(warehouse: Warehouse, found: TableFacts | None) -> tuple[TableSize, str]:
+    """Return the size of a table, and a sentence of it."""
+    if found is None:
+        return TableSize(0, 0), "The table does not exist yet"
+    told = f"{found.rows:,} rows, {found.total_bytes / _GIB:,.1f} GiB"
+    partitions = 0
+    if found.partitioning is not None and found.partition_by is not None:
+        try:
+            partitions = _partitions(warehouse, found.name)
+            told += f", {partitions} partitions by {found.partitioning} of {found.partition_by}"
+        except ConnectError as error:
+            told += f", partitioned by {found.partition_by} (its partitions cannot be counted: {error.message})"
+    told += f", clustered by {', '.join(found.cluster_by)}" if found.cluster_by else ", not clustered"
+    return TableSize(found.rows, found.total_bytes, partitions, _DAYS.get(found.partitioning or "", 1.0)), told
+
+
+def _partitions(warehouse: Warehouse, table: str) -> int:
+    """Return how many partitions with rows a table has."""
+    schema = warehouse.path("INFORMATION_SCHEMA").removesuffix(".`INFORMATION_SCHEMA`")
+    name = table.replace("\\", "\\\\").replace("'", "\\'")
+    sql = (
+        f"SELECT COUNT(*) AS n FROM {schema}.INFORMATION_SCHEMA.PARTITIONS "  # noqa: S608 - quoted above
+        f"WHERE table_name = '{name}' AND total_rows > 0"
+    )
+    return int(warehouse.rows(sql, f"counting the partitions of table {table}")[0]["n"])

@@ -1,0 +1,131 @@
+"""Prices each way to write a table for a day, and says which one fits and why. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from connect.api.optional.costs import ModeCost
+from connectors.bigquery.cost.billing import Searched, insert_all_bytes, merge_bytes
+from connectors.bigquery.cost.prices import Prices
+
+DAY_S: Final = 86_400
+_GIB: Final = 2**30
+_TIB: Final = 2**40
+_CHEAP_USD: Final = 1.0
+"""A merge that costs less a day needs no thought."""
+_LONGER_S: Final = (600, 3600)
+"""Further intervals that are priced beside the one that is set."""
+_LATEST: Final = "one row per key, the latest"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """Tells the size of a table. `partitions`: 0 where it has none by a column; `partition_days`: of one."""
+
+    rows: int
+    total_bytes: int
+    partitions: int = 0
+    partition_days: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Tells what comes in a day, and how it is merged. `key_bytes`, `named_bytes`: of a row's key, and with its order.
+
+    `window_days`: of dedup.window; one day where none is set.
+    """
+
+    rows_per_day: int
+    row_bytes: int
+    interval_s: float
+    batch_rows: int
+    key_bytes: int = 8
+    named_bytes: int = 40
+    window_days: float = 1.0
+
+
+def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost]:
+    """Return the cost of each mode, the one that fits among them."""
+    merges = [*_merges(size, traffic, prices)]
+    window = [*_windowed(size, traffic, prices)]
+    first = merges[0]
+    exact = [*merges, *window]
+    chosen = first if first.usd_per_day <= _CHEAP_USD else min(exact, key=lambda cost: cost.usd_per_day)
+    reason = (
+        f"{_LATEST}; the table is small enough to merge as it is set"
+        if chosen is first and first.usd_per_day <= _CHEAP_USD
+        else f"{chosen.why}; the cheapest whose bill is known before"
+    )
+    ways = [*exact, _first(size, traffic, prices), *_others(traffic, prices)]
+    return [replace(cost, fits=True, why=reason) if cost is chosen else cost for cost in ways]
+
+
+def merges_a_day(traffic: Traffic, interval_s: float) -> int:
+    """Return how many merges there are at most: one an interval, more where batches fill before, none without rows."""
+    by_time = DAY_S / max(1.0, interval_s)
+    return min(traffic.rows_per_day, math.ceil(max(by_time, traffic.rows_per_day / traffic.batch_rows)))
+
+
+def _merges(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
+    searched = Searched(size.rows, size.total_bytes, traffic.named_bytes)
+    for interval_s in (traffic.interval_s, *(longer for longer in _LONGER_S if longer > traffic.interval_s)):
+        name = f"merge, every {_duration(interval_s)}"
+        yield _merged(name, searched, traffic, prices, interval_s=interval_s, why=_LATEST)
+
+
+def _windowed(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
+    if not size.partitions:
+        return
+    # The partition in which the window begins is searched as a whole.
+    reach = math.ceil(traffic.window_days / size.partition_days) + 1
+    share = min(1.0, reach / size.partitions)
+    searched = Searched(math.ceil(size.rows * share), math.ceil(size.total_bytes * share), traffic.named_bytes)
+    name = f"merge, window of {traffic.window_days:g}d"
+    why = f"{_LATEST}, within the window"
+    yield _merged(name, searched, traffic, prices, interval_s=traffic.interval_s, why=why)
+
+
+def _first(size: TableSize, traffic: Traffic, prices: Prices) -> ModeCost:
+    searched = Searched(size.rows, size.total_bytes, traffic.key_bytes)
+    return _merged(
+        "merge, keep=first", searched, traffic, prices, interval_s=traffic.interval_s,
+        why="one row per key, the first: no update is kept", changes_rows=False,
+    )  # fmt: skip
+
+
+def _merged(
+    name: str, searched: Searched, traffic: Traffic, prices: Prices, *, interval_s: float, why: str,
+    changes_rows: bool = True,
+) -> ModeCost:  # fmt: skip
+    times = merges_a_day(traffic, interval_s)
+    staged = math.ceil(traffic.rows_per_day * traffic.row_bytes / times) if times else 0
+    read = times * merge_bytes(searched, staged, changes_rows=changes_rows)
+    usd = read / _TIB * prices.query_tib
+    if prices.slots:
+        usd = prices.slots * prices.slot_hour * 24
+        why = f"{why}; the reservation's price, whatever is read"
+    return ModeCost(name, read, usd, f"{_duration(interval_s)} + seconds", fits=False, why=why)
+
+
+def _others(traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
+    sent = traffic.rows_per_day * traffic.row_bytes
+    inserted = insert_all_bytes(traffic.rows_per_day, traffic.row_bytes)
+    by_stream, by_insert = sent / _GIB * prices.storage_write_gib, inserted / _GIB * prices.insert_all_gib
+    yield ModeCost(
+        "cdc", sent, by_stream, "dedup.max.staleness", fits=False, is_lower_bound=True,
+        why=f"{_LATEST}; BigQuery's merges in the background come on top, and the table is made for it",
+    )  # fmt: skip
+    yield ModeCost(
+        "view", inserted, by_insert, "seconds", fits=False, is_lower_bound=True,
+        why="one row per key in the view; each query of it reads key and order of all records, which stay",
+    )  # fmt: skip
+    yield ModeCost("none, insertAll", inserted, by_insert, "seconds", fits=False, why="every record is a row")
+    yield ModeCost("none, Storage Write API", sent, by_stream, "seconds", fits=False, why="every record is a row")
+    yield ModeCost("none, load jobs", 0, 0.0, "the interval", fits=False, why="every record is a row; loads are free")
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"

@@ -1,0 +1,50 @@
+"""Holds Google's list prices, and reads a user's own in their place. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from connect.api.errors import ConfigError, ConfigProblem
+
+PAGE: Final = "https://cloud.google.com/bigquery/pricing"
+AS_OF: Final = "2026-11"
+"""It is when they were taken down, from other pages that quote them. `slot_hour` is that of the Enterprise edition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Holds prices in USD of the US, as quoted at AS_OF, without what is free each month. PAGE has those that count.
+
+    `slots`: those of a reservation, by which queries are billed then, whatever they read; 0: on demand.
+    """
+
+    query_tib: float = 6.25
+    insert_all_gib: float = 0.05
+    storage_write_gib: float = 0.025
+    slot_hour: float = 0.06
+    slots: float = 0.0
+
+
+def prices_of(given: Mapping[str, Any]) -> Prices:
+    """Return the list prices with those given in their place. ConfigError tells every name and value that is wrong."""
+    known = [one.name for one in fields(Prices)]
+    problems = [
+        ConfigProblem("prices", f"{name!r} is no price; known are {', '.join(known)}.")
+        for name in given
+        if name not in known
+    ]
+    problems += [
+        ConfigProblem("prices", f"{name} is {value!r} ({type(value).__name__}), and a price is a number from 0 on.")
+        for name, value in given.items()
+        if name in known and not _is_price(value)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return replace(Prices(), **{name: float(value) for name, value in given.items()})
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0

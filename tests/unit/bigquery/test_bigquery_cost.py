@@ -1,0 +1,103 @@
+"""The model of Google's billing, against examples counted by hand from its rules.
+
+https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/dml-syntax#on-demand_query_size_calculation
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from connect.api.errors import ConfigError
+from connectors.bigquery.cost.billing import LEAST_BYTES, Searched, insert_all_bytes, merge_bytes
+from connectors.bigquery.cost.plan import TableSize, Traffic, merges_a_day, plan
+from connectors.bigquery.cost.prices import Prices, prices_of
+
+pytestmark = pytest.mark.quick
+GIB, TIB = 2**30, 2**40
+LARGE = TableSize(rows=5 * TIB // 1024, total_bytes=5 * TIB)
+RANDOM_KEYS = Traffic(rows_per_day=100_000_000, row_bytes=1024, interval_s=72.0, batch_rows=500_000_000)
+
+
+def costs(size, traffic, prices=None):
+    return {cost.mode: cost for cost in plan(size, traffic, prices or Prices())}
+
+
+def test_a_merge_that_changes_rows_reads_named_columns_and_the_whole_of_what_it_changes():
+    # 1,000,000 rows of 1,000 bytes, of which 40 are named; 20 MiB are staged.
+    target = Searched(rows=1_000_000, total_bytes=10**9, named_bytes_per_row=40)
+    staged = 20 * 2**20
+    assert merge_bytes(target, staged, changes_rows=True) == 40_000_000 + staged + 10**9
+    assert merge_bytes(target, staged, changes_rows=False) == 40_000_000 + staged
+
+
+def test_a_statement_is_billed_for_ten_mebibytes_of_each_table_at_least():
+    assert merge_bytes(Searched(10, 1000, 40), 100, changes_rows=False) == 2 * LEAST_BYTES == 20_971_520
+
+
+def test_insert_all_bills_a_row_as_a_kibibyte_at_least():
+    assert insert_all_bytes(3, 10) == 3072
+    assert insert_all_bytes(3, 2000) == 6000
+
+
+def test_random_keys_in_five_terabytes_cost_37_000_usd_a_day_by_fifty_merges_an_hour():
+    # 1,200 merges x 5 TiB = 6,000 TiB; x 6.25 USD = 37,500, and 40 of 1,024 bytes of each row once more.
+    assert merges_a_day(RANDOM_KEYS, 72.0) == 1200
+    found = costs(LARGE, RANDOM_KEYS)["merge, every 1.2 min"]
+    assert found.bytes_per_day == pytest.approx(6000 * TIB * (1 + 40 / 1024), rel=0.001)
+    assert found.usd_per_day == pytest.approx(37_000, rel=0.06)
+    assert not found.fits
+
+
+def test_the_example_of_the_readme_is_what_the_model_says():
+    # 1,440 x (104,857,600 x 40 bytes + 100 GiB) and the 20 GiB a day that are staged: 146 TiB, 914 USD.
+    size = TableSize(104_857_600, 100 * GIB, partitions=30)
+    traffic = Traffic(20 * 2**20, 1024, interval_s=60.0, batch_rows=500_000)
+    found = costs(size, traffic)
+    assert found["merge, every 1 min"].bytes_per_day == pytest.approx(146.1 * TIB, rel=0.001)
+    assert found["merge, every 10 min"].bytes_per_day == pytest.approx(14.6 * TIB, rel=0.01)
+    # Two of thirty partitions are in reach of a day.
+    assert found["merge, window of 1d"].bytes_per_day == pytest.approx(146.1 / 15 * TIB, rel=0.01)
+    # 8 bytes of each row alone: 1,440 x 800 MiB.
+    assert found["merge, keep=first"].bytes_per_day == pytest.approx(1.1 * TIB, rel=0.02)
+    assert found["none, insertAll"].usd_per_day == pytest.approx(20 * 0.05)
+    assert found["cdc"].usd_per_day == pytest.approx(20 * 0.025)
+    assert found["cdc"].is_lower_bound
+    assert found["view"].is_lower_bound
+    assert found["none, load jobs"].usd_per_day == 0
+    assert [name for name, cost in found.items() if cost.fits] == ["merge, every 60 min"]
+
+
+def test_a_small_table_is_merged_as_it_is_set():
+    found = costs(TableSize(1000, 100_000), Traffic(1000, 100, interval_s=600.0, batch_rows=500_000))
+    (fits,) = (cost for cost in found.values() if cost.fits)
+    assert fits.mode == "merge, every 10 min"
+    assert fits.usd_per_day < 1
+    assert "small" in fits.why
+
+
+def test_a_table_without_partitions_has_no_window_and_no_records_cost_nothing():
+    assert not any("window" in name for name in costs(LARGE, RANDOM_KEYS))
+    idle = costs(LARGE, replace(RANDOM_KEYS, rows_per_day=0))
+    assert {cost.usd_per_day for cost in idle.values()} == {0.0}
+
+
+def test_full_batches_are_merged_before_their_time():
+    assert merges_a_day(replace(RANDOM_KEYS, batch_rows=1000), 3600.0) == 100_000
+
+
+def test_slots_are_paid_whatever_is_read():
+    found = costs(LARGE, RANDOM_KEYS, prices_of({"slots": 100, "slot_hour": 0.05}))
+    assert found["merge, every 1.2 min"].usd_per_day == pytest.approx(120.0)
+    assert found["merge, every 60 min"].usd_per_day == pytest.approx(120.0)
+
+
+def test_every_wrong_price_is_named_at_once():
+    with pytest.raises(ConfigError) as refused:
+        prices_of({"query_tib": -1, "slot_hour": "much", "tib": 5, "slots": True, "insert_all_gib": float("nan")})
+    text = str(refused.value)
+    for part in ("query_tib is -1 (int)", "slot_hour is 'much' (str)", "'tib' is no price", "slots is True", "nan"):
+        assert part in text
+    assert "storage_write_gib" in text
+    assert prices_of({"query_tib": 5}) == replace(Prices(), query_tib=5.0)
