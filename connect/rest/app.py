@@ -26,7 +26,7 @@ from connect.rest.resources import (
 )
 from connect.rest.resources import poc as evaluations
 from connect.rest.resources.notes import NOTED
-from connect.rest.server.basic_auth import basic_auth
+from connect.rest.server.authentication import authentication
 from connect.rest.server.browsers import browsers
 from connect.rest.server.connections import CONNECTIONS, counted
 from connect.rest.server.context import CONTEXT, RestContext
@@ -91,7 +91,7 @@ def admin_app(context: RestContext) -> web.Application:
 def _application(context: RestContext) -> web.Application:
     worker = context.worker
     keep_out = browsers(worker, context.worker_id)
-    around = (response_headers(worker), error_pages, keep_out, cross_origin(worker), basic_auth(worker))
+    around = (response_headers(worker), error_pages, keep_out, cross_origin(worker), authentication(worker))
     middlewares = [counted, in_turn, *(one for one in around if one is not None), errors_to_http]
     app = web.Application(middlewares=middlewares, client_max_size=LIMIT_BYTES)
     app[CONTEXT] = context

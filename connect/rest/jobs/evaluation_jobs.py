@@ -21,9 +21,12 @@ _END_S: Final = 30.0
 
 @dataclass(slots=True)
 class EvaluationJob:
-    """One of them. `said`: its progress; `answer`: `result` and `report`, or `error`, once it is over."""
+    """One of them. `connectors`: their names; `said`: its progress; `answer`: `result` and `report`, or `error`, once
+    it is over.
+    """
 
     id: str
+    connectors: Sequence[str] = ()
     process: AnsweringChild | None = None
     said: list[str] = field(default_factory=list)
     answer: Mapping[str, Any] | None = None
@@ -70,7 +73,7 @@ class EvaluationJobs:
             if running is not None:
                 raise HttpError(409, f"Evaluation {running} runs on this worker: wait for it, or ask another one.")
             asked = {"connectors": list(connectors), "options": dict(options), "worker": self._worker}
-            job = EvaluationJob(f"poc-{secrets.token_hex(4)}")
+            job = EvaluationJob(f"poc-{secrets.token_hex(4)}", [one["name"] for one in connectors])
             job.process = AnsweringChild(
                 MODULE, asked, hear=job.hear, ended=job.ended, own_session=True, stderr=subprocess.DEVNULL
             )

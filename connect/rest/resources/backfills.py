@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from aiohttp import web
 
@@ -15,6 +15,7 @@ from connect.cluster.model.request_errors import NotFoundError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.jobs.backfill_watch import BackfillWatch
 from connect.rest.resources.own_shapes import (
@@ -29,6 +30,7 @@ from connect.rest.resources.own_shapes import (
 from connect.rest.server.answers import empty_answer, json_answer
 from connect.rest.server.context import CONTEXT, context_of, remaining_s
 from connect.rest.server.json_body import read_own_json
+from connect.rest.server.rights import ASKED, IDENTITY, require, require_everywhere
 from connect.rest.server.routing import Route, flag, name_of
 from connect.runtime.settings.internal_topics import JOBS_TOPIC
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -42,8 +44,8 @@ _KAFKA_S: Final = 5.0
 
 
 async def get_backfills(request: web.Request) -> web.Response:
-    """Every backfill job."""
-    return json_answer(await asked(request, lambda service: service.backfills()))
+    """Every backfill job whose connectors the sender may view."""
+    return json_answer(await jobs_shown(request))
 
 
 async def create_backfill(request: web.Request) -> web.Response:
@@ -51,7 +53,8 @@ async def create_backfill(request: web.Request) -> web.Response:
     body = await read_own_json(request)
     if not isinstance(body, dict):
         raise HttpError(400, "The body is no backfill spec: write an object, as in configs/backfill/.")
-    return json_answer(await asked(request, lambda s: s.start(body, remaining_s(request))), 201)
+    _require(request, body)
+    return json_answer(await asked(request, lambda s: s.start(body, remaining_s(request)), body.get("name")), 201)
 
 
 async def get_backfill(request: web.Request) -> web.Response:
@@ -187,20 +190,72 @@ async def backfill_service(app: web.Application) -> AsyncIterator[None]:
     await asyncio.to_thread(service.close)
 
 
-async def asked(request: web.Request, ask: Callable[[BackfillService], T]) -> T:
-    """Return what the service answers. It is asked off the event loop, as Kafka is waited for."""
+def _connectors_of(spec: Mapping[str, Any]) -> list[str] | None:
+    """Return the connectors that a spec names. None: it may be any, as it has them made from files, or names none."""
+    parts = [part for key in ("source", "target") if isinstance(part := spec.get(key), Mapping)]
+    names = [str(part["connector"]) for part in parts if part.get("connector")]
+    return names if names and not any(part.get("config") for part in parts) else None
+
+
+def _require(request: web.Request, spec: Mapping[str, Any]) -> None:
+    names = _connectors_of(spec)
+    if names is None:
+        require_everywhere(request)
+    else:
+        require(request, *names)
+
+
+def _is_shown(request: web.Request, spec: Mapping[str, Any]) -> bool:
+    names = _connectors_of(spec)
+    return names is not None and all(request[IDENTITY].may(Role.VIEWER, name) for name in names)
+
+
+async def jobs_shown(request: web.Request) -> list[dict[str, Any]]:
+    """Return every backfill job whose connectors the sender may view."""
+    found = await _any(request, lambda service: service.backfills())
+    if request[IDENTITY].may_everywhere(Role.VIEWER):
+        return found
+    return [job for job in found if "spec" in job and _is_shown(request, job["spec"])]
+
+
+async def asked(request: web.Request, ask: Callable[[BackfillService], T], name: object = None) -> T:
+    """Ask about the job of a path, or of this name, where the sender has the route's role at its connectors."""
+    if not request[IDENTITY].may_everywhere(request[ASKED]):
+        wanted = name_of(request) if name is None else name
+        for job in await _any(request, lambda service: service.backfills()):
+            if job["name"] == wanted:
+                _require(request, job.get("spec", {}))
+    return await _any(request, ask)
+
+
+async def _any(request: web.Request, ask: Callable[[BackfillService], T]) -> T:
+    """Ask off the event loop, as Kafka is waited for."""
     return await asyncio.to_thread(request.app[BACKFILLS].answer, ask)
 
 
 ROUTES = (
     Route("GET", "/backfills", get_backfills, answers={200: list[Backfill | UnreadableBackfill]}),
-    Route("POST", "/backfills", create_backfill, body=BackfillSpec, answers={201: Backfill}),
+    Route("POST", "/backfills", create_backfill, role=Role.EDITOR, body=BackfillSpec, answers={201: Backfill}),
     Route("GET", "/backfills/{name}", get_backfill, answers={200: BackfillProgress}),
-    Route("PATCH", "/backfills/{name}/limits", limit_backfill, body=BackfillLimits, answers={200: BackfillLimits}),
+    Route(
+        "PATCH",
+        "/backfills/{name}/limits",
+        limit_backfill,
+        role=Role.EDITOR,
+        body=BackfillLimits,
+        answers={200: BackfillLimits},
+    ),
     Route("GET", "/backfills/{name}/chunks", get_chunks, answers={200: list[BackfillChunk]}),
-    Route("PUT", "/backfills/{name}/pause", pause_backfill, answers={202: None}),
-    Route("PUT", "/backfills/{name}/resume", resume_backfill, answers={202: None}),
-    Route("PUT", "/backfills/{name}/cancel", cancel_backfill, answers={202: None}),
-    Route("POST", "/backfills/{name}/verify", verify_backfill, answers={200: BackfillVerdict}),
-    Route("POST", "/backfills/{name}/handover", hand_over_backfill, answers={202: None}, flags=("force",)),
+    Route("PUT", "/backfills/{name}/pause", pause_backfill, role=Role.EDITOR, answers={202: None}),
+    Route("PUT", "/backfills/{name}/resume", resume_backfill, role=Role.EDITOR, answers={202: None}),
+    Route("PUT", "/backfills/{name}/cancel", cancel_backfill, role=Role.EDITOR, answers={202: None}),
+    Route("POST", "/backfills/{name}/verify", verify_backfill, role=Role.EDITOR, answers={200: BackfillVerdict}),
+    Route(
+        "POST",
+        "/backfills/{name}/handover",
+        hand_over_backfill,
+        role=Role.EDITOR,
+        answers={202: None},
+        flags=("force",),
+    ),
 )

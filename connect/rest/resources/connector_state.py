@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from connect.cluster.model.connector_values import TargetState
+from connect.rest.access.role import Role
 from connect.rest.resources.notes import notes_of
 from connect.rest.resources.shapes import Status
 from connect.rest.server.answers import empty_answer, json_answer, status_json
@@ -55,11 +56,11 @@ async def _target(request: web.Request, target: TargetState, code: int) -> web.R
 
 ROUTES = (
     Route("GET", "/connectors/{name}/status", status, answers={200: Status}),
-    Route("PUT", "/connectors/{name}/pause", pause, answers={202: None}),
-    Route("PUT", "/connectors/{name}/resume", resume, answers={202: None}),
-    Route("PUT", "/connectors/{name}/stop", stop, answers={204: None}),
+    Route("PUT", "/connectors/{name}/pause", pause, role=Role.OPERATOR, answers={202: None}),
+    Route("PUT", "/connectors/{name}/resume", resume, role=Role.OPERATOR, answers={202: None}),
+    Route("PUT", "/connectors/{name}/stop", stop, role=Role.OPERATOR, answers={204: None}),
     Route(
-        "POST", "/connectors/{name}/restart", restart, answers={202: Status, 204: None},
+        "POST", "/connectors/{name}/restart", restart, role=Role.OPERATOR, answers={202: Status, 204: None},
         query={"includeTasks": bool, "onlyFailed": bool},
     ),
 )  # fmt: skip

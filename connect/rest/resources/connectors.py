@@ -13,6 +13,7 @@ from pydantic import Field
 
 from connect.cluster.model.connector_values import Saved
 from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
 from connect.rest.resources.notes import notes_of_each
@@ -24,6 +25,7 @@ from connect.rest.server.author import who
 from connect.rest.server.config_bounds import check_new_name
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import read_config, read_create, read_texts
+from connect.rest.server.rights import require, visible
 from connect.rest.server.routing import Route, flag, name_of
 from connect.rest.server.waiting import finished
 
@@ -39,10 +41,11 @@ async def list_connectors(request: web.Request) -> web.Response:
     """The names of all connectors; with `expand` (info, status) a map of names to what was asked for."""
     operations = context_of(request).operations
     if "expand" not in request.query:
-        return json_answer(list(operations.connectors.names()))
+        return json_answer(visible(request, operations.connectors.names()))
     wanted = set(request.query.getall("expand"))
-    notes = await notes_of_each(request, operations.connectors.names()) if _wants_notes(request, wanted) else {}
-    found = {name: _expanded(request, name, wanted, notes.get(name, ())) for name in operations.connectors.names()}
+    names = visible(request, operations.connectors.names())
+    notes = await notes_of_each(request, names) if _wants_notes(request, wanted) else {}
+    found = {name: _expanded(request, name, wanted, notes.get(name, ())) for name in names}
     return json_answer({name: entry for name, entry in found.items() if entry is not None})
 
 
@@ -50,6 +53,7 @@ async def create(request: web.Request) -> web.Response:
     """Store a new connector."""
     body = await read_create(request)
     name = _trimmed(body.name or "")
+    require(request, name)
     check_new_name(name)
     config = named_config(name, body.config)
     context = context_of(request)
@@ -172,18 +176,21 @@ ROUTES = (
         query={"expand": list[Literal["info", "status"]], "notes": NOTES_WANTED},
     ),
     Route(
-        "POST", "/connectors", create, body=CreateConnector, answers={201: Connector, 200: Validation},
-        flags=["dry_run"], query=DRY_RUN,
+        "POST", "/connectors", create, role=Role.EDITOR, body=CreateConnector,
+        answers={201: Connector, 200: Validation}, flags=["dry_run"], query=DRY_RUN,
     ),
     Route("GET", "/connectors/{name}", get, answers={200: Connector}),
-    Route("DELETE", "/connectors/{name}", delete, answers={204: None}, flags=["reset_offsets"], query=RESET_OFFSETS),
+    Route(
+        "DELETE", "/connectors/{name}", delete, role=Role.EDITOR, answers={204: None},
+        flags=["reset_offsets"], query=RESET_OFFSETS,
+    ),
     Route("GET", "/connectors/{name}/config", get_config, answers={200: Config}),
     Route(
-        "PUT", "/connectors/{name}/config", put_config, body=Config,
+        "PUT", "/connectors/{name}/config", put_config, role=Role.EDITOR, body=Config,
         answers={200: Connector | Validation, 201: Connector}, flags=["dry_run"], query=DRY_RUN,
     ),
     Route(
-        "PATCH", "/connectors/{name}/config", patch_config, body=dict[str, str | None],
+        "PATCH", "/connectors/{name}/config", patch_config, role=Role.EDITOR, body=dict[str, str | None],
         answers={200: Connector | Validation}, flags=["dry_run"], query=DRY_RUN,
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
 from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.role import Role
 from connect.rest.resources.checking import ready
 from connect.rest.resources.own_shapes import History
 from connect.rest.resources.preview import DRY_RUN, changes, preview
@@ -93,7 +94,7 @@ def _rebalance_json(rebalance: Rebalance) -> dict[str, Any]:
 ROUTES = (
     Route("GET", "/connectors/{name}/history", get_history, answers={200: History}),
     Route(
-        "PUT", "/connectors/{name}/rollback/{version}", rollback, answers={200: Connector | Validation},
-        flags=["dry_run"], query=DRY_RUN,
+        "PUT", "/connectors/{name}/rollback/{version}", rollback, role=Role.EDITOR,
+        answers={200: Connector | Validation}, flags=["dry_run"], query=DRY_RUN,
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from aiohttp import web
 
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.routing import Route
 
@@ -27,6 +28,6 @@ async def refuse(request: web.Request) -> NoReturn:
 
 
 ROUTES = (
-    Route("POST", "/connectors/{name}/tasks", refuse),
-    Route("PUT", "/connectors/{name}/fence", refuse),
+    Route("POST", "/connectors/{name}/tasks", refuse, role=Role.ANYONE),
+    Route("PUT", "/connectors/{name}/fence", refuse, role=Role.ANYONE),
 )

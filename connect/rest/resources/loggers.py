@@ -7,6 +7,7 @@ from typing import Any, Literal
 from aiohttp import web
 
 from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.shapes import Level, Logger
 from connect.rest.server.answers import empty_answer, json_answer
@@ -61,10 +62,10 @@ def _json(level: LoggerLevel) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("GET", "/admin/loggers", list_loggers, early=True, answers={200: dict[str, Logger]}),
-    Route("GET", "/admin/loggers/{logger}", get_logger, early=True, answers={200: Logger}),
+    Route("GET", "/admin/loggers", list_loggers, role=Role.ADMIN, early=True, answers={200: dict[str, Logger]}),
+    Route("GET", "/admin/loggers/{logger}", get_logger, role=Role.ADMIN, early=True, answers={200: Logger}),
     Route(
-        "PUT", "/admin/loggers/{logger}", set_logger, body=Level, answers={200: list[str], 204: None},
+        "PUT", "/admin/loggers/{logger}", set_logger, role=Role.ADMIN, body=Level, answers={200: list[str], 204: None},
         query={"scope": Literal["worker", "cluster"]},
     ),
 )  # fmt: skip

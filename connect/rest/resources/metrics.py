@@ -12,7 +12,10 @@ from prometheus_client.metrics_core import Metric
 
 from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.model.statuses import ConnectorStatus
+from connect.rest.access.identity import Identity
+from connect.rest.access.role import Role
 from connect.rest.server.context import RestContext, context_of
+from connect.rest.server.rights import IDENTITY
 from connect.rest.server.routing import Route
 from connect.telemetry.metrics import ConnectorStates, WorkerFigures, families
 
@@ -21,26 +24,27 @@ TEXT = "text/plain"
 
 @dataclass(frozen=True, slots=True)
 class WorkerCollector:
-    """Reads the worker's figures at each scrape."""
+    """Reads the worker's figures at each scrape, those of connectors that somebody may view."""
 
     context: RestContext
+    identity: Identity
 
     def collect(self) -> Iterator[Metric]:
         """All families of metrics, for the Prometheus client."""
-        return families(_figures(self.context))
+        return families(_figures(self.context, self.identity))
 
 
 async def scrape(request: web.Request) -> web.Response:
     """The metrics of this worker now, in Prometheus' text format."""
     registry = CollectorRegistry()
-    registry.register(WorkerCollector(context_of(request)))
+    registry.register(WorkerCollector(context_of(request), request[IDENTITY]))
     ProcessCollector(registry=registry)
     response = web.Response(body=generate_latest(registry))
     response.headers["Content-Type"] = f"{TEXT}; version=0.0.4; charset=utf-8"
     return response
 
 
-def _figures(context: RestContext) -> WorkerFigures:
+def _figures(context: RestContext, identity: Identity) -> WorkerFigures:
     operations = context.operations
     about = {
         "version": context.version,
@@ -48,14 +52,15 @@ def _figures(context: RestContext) -> WorkerFigures:
         "kafka_cluster_id": operations.worker.kafka_cluster_id,
         "group_id": context.worker.group_id,
     }
-    tasks = {
-        (name[: name.rindex("-")], name[name.rindex("-") + 1 :]): v for name, v in operations.tasks.figures().items()
-    }
-    return WorkerFigures(about, tasks, dict(_connectors(context)))
+    named = ((*name.rpartition("-")[::2], figures) for name, figures in operations.tasks.figures().items())
+    tasks = {(name, task): figures for name, task, figures in named if identity.may(Role.VIEWER, name)}
+    return WorkerFigures(about, tasks, dict(_connectors(context, identity)))
 
 
-def _connectors(context: RestContext) -> Iterator[tuple[str, ConnectorStates]]:
+def _connectors(context: RestContext, identity: Identity) -> Iterator[tuple[str, ConnectorStates]]:
     for name in context.operations.connectors.names():
+        if not identity.may(Role.VIEWER, name):
+            continue
         try:
             status = context.operations.connectors.status(name)
         except NotFoundError:

@@ -12,6 +12,7 @@ from connect.api.plugin import PluginKind
 from connect.cluster.model.connector_values import PartitionOffset
 from connect.cluster.model.request_errors import RequestError
 from connect.plugins.catalog import Catalog
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.shapes import Message, Offsets
 from connect.rest.server.answers import json_answer
@@ -150,6 +151,8 @@ def _message(whole: bool, done: str) -> web.Response:
 
 ROUTES = (
     Route("GET", "/connectors/{name}/offsets", get_offsets, answers={200: Offsets}),
-    Route("PATCH", "/connectors/{name}/offsets", alter_offsets, body=Offsets, answers={200: Message}),
-    Route("DELETE", "/connectors/{name}/offsets", reset_offsets, answers={200: Message}),
+    Route(
+        "PATCH", "/connectors/{name}/offsets", alter_offsets, role=Role.OPERATOR, body=Offsets, answers={200: Message}
+    ),
+    Route("DELETE", "/connectors/{name}/offsets", reset_offsets, role=Role.OPERATOR, answers={200: Message}),
 )

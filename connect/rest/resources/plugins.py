@@ -13,6 +13,7 @@ from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.validation.definitions import all_definitions
 from connect.cluster.validation.versions import parse_versions
 from connect.plugins.catalog import CONNECTORS, LISTED, Catalog
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.checking import checked, restored, with_problems
 from connect.rest.resources.own_shapes import BrokenPlugin
@@ -20,6 +21,7 @@ from connect.rest.resources.shapes import Config, Definition, PluginInfo, Valida
 from connect.rest.server.answers import definition_json, json_answer, plugin_json
 from connect.rest.server.context import context_of
 from connect.rest.server.json_body import read_config
+from connect.rest.server.rights import require
 from connect.rest.server.routing import Route, flag, name_of
 from connect.runtime.settings.config_providers import BUILT_IN
 
@@ -53,6 +55,9 @@ async def validate(request: web.Request) -> web.Response:
     """
     wanted = name_of(request)
     config = await read_config(request)
+    # Its masked secrets stand for those of the connector that it names.
+    if name := config.get("name"):
+        require(request, name)
     given = config.get("connector.class")
     if given is not None and not _same_type(wanted, given):
         raise HttpError(400, f"Included connector type {given} does not match request type {wanted}")
@@ -126,7 +131,7 @@ ROUTES = (
         query={"version": str},
     ),
     Route(
-        "PUT", "/connector-plugins/{plugin}/config/validate", validate, body=Config, answers={200: Validation},
-        query={"notes": Annotated[bool, Field(description="Add what is worth knowing.")]},
+        "PUT", "/connector-plugins/{plugin}/config/validate", validate, role=Role.EDITOR, body=Config,
+        answers={200: Validation}, query={"notes": Annotated[bool, Field(description="Add what is worth knowing.")]},
     ),
 )  # fmt: skip

@@ -8,13 +8,15 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
-from connect.rest.jobs.evaluation_jobs import EvaluationJobs
+from connect.rest.jobs.evaluation_jobs import EvaluationJob, EvaluationJobs
 from connect.rest.resources.own_shapes import Evaluation, EvaluationWanted
 from connect.rest.server.answers import json_answer
 from connect.rest.server.config_bounds import check_config, check_new_name
 from connect.rest.server.context import CONTEXT
 from connect.rest.server.json_body import NumberText, read_own_json
+from connect.rest.server.rights import require
 from connect.rest.server.routing import Route, segment
 
 JOBS: Final = web.AppKey("evaluations", EvaluationJobs)
@@ -31,21 +33,29 @@ _USAGE: Final = 'Write {"connectors": [{"name": "…", "config": {…}}], "optio
 async def start_evaluation(request: web.Request) -> web.Response:
     """Begin an evaluation of a connector, or of a source and the sink of its topics."""
     connectors, options = checked_body(await read_own_json(request))
+    require(request, *(one["name"] for one in connectors))
     job = await asyncio.to_thread(request.app[JOBS].start, connectors, options)
     return json_answer(job.shown(), 202)
 
 
 async def get_evaluation(request: web.Request) -> web.Response:
     """The progress of an evaluation, and its result once it is over."""
-    return json_answer(request.app[JOBS].job(segment(request, 2)).shown())
+    return json_answer(_job(request).shown())
 
 
 async def get_evaluation_report(request: web.Request) -> web.Response:
     """The report of an evaluation, as one HTML file."""
-    job = request.app[JOBS].job(segment(request, 2))
+    job = _job(request)
     if job.answer is None or "report" not in job.answer:
         raise HttpError(409, f"Evaluation {job.id} is {job.state}: there is no report.")
     return web.Response(text=str(job.answer["report"]), content_type="text/html", charset="utf-8")
+
+
+def _job(request: web.Request) -> EvaluationJob:
+    """Return the evaluation that a path names. NotFoundError; HttpError 403: its connectors are not the sender's."""
+    job = request.app[JOBS].job(segment(request, 2))
+    require(request, *job.connectors)
+    return job
 
 
 def checked_body(body: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -97,7 +107,7 @@ async def evaluation_jobs(app: web.Application) -> AsyncIterator[None]:
 
 
 ROUTES = (
-    Route("POST", "/poc", start_evaluation, body=EvaluationWanted, answers={202: Evaluation}),
+    Route("POST", "/poc", start_evaluation, role=Role.EDITOR, body=EvaluationWanted, answers={202: Evaluation}),
     Route("GET", "/poc/{id}", get_evaluation, answers={200: Evaluation}),
     Route("GET", "/poc/{id}/report", get_evaluation_report, produces="text/html", answers={200: str}),
 )

@@ -6,10 +6,12 @@ from typing import Any
 
 from aiohttp import web
 
+from connect.rest.access.role import Role
 from connect.rest.resources.shapes import Health, Server
 from connect.rest.server.answers import json_answer
-from connect.rest.server.basic_auth import UNKNOWN
+from connect.rest.server.authentication import UNKNOWN
 from connect.rest.server.context import RestContext, context_of
+from connect.rest.server.rights import visible
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import WaitTimeoutError, stage_text, within
 
@@ -40,6 +42,10 @@ async def health(request: web.Request) -> web.Response:
     if UNKNOWN in request:
         status = answer["status"]
         answer = {"status": status, "message": f"Worker is {status}. Whoever logs in is told more."}
+    elif overdue := answer.pop("overdue_tasks", None):
+        shown = set(visible(request, {task["connector"] for task in overdue}))
+        tasks = [task for task in overdue if task["connector"] in shown]
+        answer |= {"overdue_tasks": tasks} if tasks else {}
     return json_answer(answer, code)
 
 
@@ -70,5 +76,5 @@ def _said(status: str, message: str) -> dict[str, Any]:
 
 ROUTES = (
     Route("GET", "/", root, early=True, answers={200: Server}),
-    Route("GET", "/health", health, early=True, answers={200: Health, 500: Health, 503: Health}),
+    Route("GET", "/health", health, role=Role.ANYONE, early=True, answers={200: Health, 500: Health, 503: Health}),
 )

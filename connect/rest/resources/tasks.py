@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.role import Role
 from connect.rest.resources.shapes import TaskConfig, TaskState
 from connect.rest.server.answers import empty_answer, json_answer, task_status_json
 from connect.rest.server.context import context_of
@@ -48,5 +49,5 @@ async def restart_task(request: web.Request) -> web.Response:
 ROUTES = (
     Route("GET", "/connectors/{name}/tasks", list_tasks, answers={200: list[TaskConfig]}),
     Route("GET", "/connectors/{name}/tasks/{task}/status", task_status, answers={200: TaskState}),
-    Route("POST", "/connectors/{name}/tasks/{task}/restart", restart_task, answers={204: None}),
+    Route("POST", "/connectors/{name}/tasks/{task}/restart", restart_task, role=Role.OPERATOR, answers={204: None}),
 )

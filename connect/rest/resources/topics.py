@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.shapes import UsedTopics
 from connect.rest.server.answers import empty_answer, json_answer
@@ -36,5 +37,5 @@ def _check_tracked(request: web.Request) -> None:
 
 ROUTES = (
     Route("GET", "/connectors/{name}/topics", get_topics, answers={200: dict[str, UsedTopics]}),
-    Route("PUT", "/connectors/{name}/topics/reset", reset_topics, answers={202: None}),
+    Route("PUT", "/connectors/{name}/topics/reset", reset_topics, role=Role.OPERATOR, answers={202: None}),
 )

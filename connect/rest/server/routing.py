@@ -12,8 +12,10 @@ from urllib.parse import unquote
 
 from aiohttp import hdrs, web
 
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of
+from connect.rest.server.rights import judge
 
 JSON: Final = "application/json"
 STARTING: Final = "Request cannot be completed because a rebalance is expected: the worker is still starting up."
@@ -46,6 +48,21 @@ class Route:
     """Answered also while the worker is still reading its internal topics."""
     flags: Collection[str] = ()
     """Those of OWN_FLAGS that it understands."""
+    role: Role | None = None
+    """The least role that it takes: a viewer's where it only reads and names none. See `least_role`."""
+
+    names_connector: bool = True
+    """False where the name in a page's address is that of something else, which its answer judges."""
+
+    def __post_init__(self) -> None:
+        """ValueError: it changes something, and names no role."""
+        if self.role is None and self.method != hdrs.METH_GET:
+            raise ValueError(f"{self.method} {self.path} changes something, but names no least role.")
+
+    @property
+    def least_role(self) -> Role:
+        """Return the role without which nobody is answered."""
+        return Role.VIEWER if self.role is None else self.role
 
 
 def name_of(request: web.Request) -> str:
@@ -119,6 +136,7 @@ def _options(allowed: str) -> Answer:
 
 def _served(route: Route) -> Answer:
     async def answer(request: web.Request) -> web.StreamResponse:
+        judge(request, route.least_role, _connector(request, route))
         if request.method in {hdrs.METH_PUT, hdrs.METH_POST, hdrs.METH_PATCH}:
             _check_content_type(request, route)
         if not _accepts(request, route.produces):
@@ -133,6 +151,13 @@ def _served(route: Route) -> Answer:
         return await route.answer(request)
 
     return answer
+
+
+def _connector(request: web.Request, route: Route) -> str | None:
+    """Return the connector that an address names."""
+    if route.path.startswith("/connectors/{name}"):
+        return name_of(request)
+    return (request.query.get("name") or None) if route.names_connector and route.path.startswith("/ui") else None
 
 
 def _check_content_type(request: web.Request, route: Route) -> None:

@@ -299,6 +299,7 @@ class WorkerConfig(RestKeys):
                 f"rest.extension.classes asks for basic authentication, but {BASIC_AUTH_FILE} is not set. Name the "
                 "properties file of users and passwords that the JAAS section KafkaConnect names for Java workers.",
             )
+        yield from self.access_problems(has_users=bool(self.rest_basic_auth_file))
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             yield ConfigProblem(
                 "heartbeat.interval.ms",

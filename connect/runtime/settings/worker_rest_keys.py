@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator
 
-from connect.api.config import Boolean, Config, Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
+from connect.api.config import Boolean, Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
+from connect.runtime.settings.worker_access_keys import AccessKeys
 
 BASIC_AUTH_FILE: Final = "rest.basic.auth.file"
 BASIC_AUTH_CLASS: Final = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
@@ -36,7 +37,7 @@ _as_in_yaml: Final = BeforeValidator(lambda value: {"true": "on", "false": "off"
 """YAML reads `on` and `off` as booleans."""
 
 
-class RestKeys(Config):
+class RestKeys(AccessKeys):
     """What a worker's file says of its REST API."""
 
     listeners: Annotated[ListOf, non_empty, _addresses] = key(

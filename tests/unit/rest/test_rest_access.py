@@ -12,7 +12,7 @@ from sample_plugins import FILE_SOURCE, worker_config
 
 from connect.api.errors import ConfigError
 from connect.cluster.model.statuses import OverdueTask
-from connect.rest.server.basic_auth import basic_auth
+from connect.rest.server.authentication import Login
 from connect.rest.server.cross_origin import cross_origin
 from connect.rest.server.response_headers import header_rules
 from connect.runtime.task.task_id import TaskId
@@ -84,7 +84,7 @@ def test_a_file_of_users_that_lets_nobody_or_everybody_in_is_refused(
     if content is not None:
         file.write_text(content)
     with pytest.raises(ConfigError, match=why) as caught:
-        basic_auth(worker_config(rest_basic_auth_file=str(file)))
+        Login(worker_config(rest_basic_auth_file=str(file)))
     assert caught.value.key == "rest.basic.auth.file"
 
 
@@ -98,7 +98,7 @@ def test_a_file_of_users_that_lets_nobody_or_everybody_in_is_refused(
 def test_javas_extension_needs_the_file_of_users(name: str, users: str) -> None:
     with pytest.raises(ConfigError, match=r"rest\.basic\.auth\.file is not set"):
         worker_config(rest_extension_classes=name)
-    assert basic_auth(worker_config(rest_extension_classes=name, rest_basic_auth_file=users)) is not None
+    assert Login(worker_config(rest_extension_classes=name, rest_basic_auth_file=users)).is_asked_for
 
 
 def test_no_page_is_allowed_by_default(rest: Rest) -> None:

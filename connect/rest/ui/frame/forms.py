@@ -21,6 +21,7 @@ from connect.rest.errors.http_error import HttpError
 from connect.rest.server.author import is_passed_on
 from connect.rest.server.context import context_of
 from connect.rest.server.request_body import body_of
+from connect.rest.server.rights import require
 from connect.rest.ui.frame.links import ROOT
 
 FORM: Final = "application/x-www-form-urlencoded"
@@ -52,8 +53,10 @@ def keep_token(request: web.Request, response: web.Response) -> None:
         )
 
 
-async def form_of(request: web.Request) -> Mapping[str, str]:
-    """Return a form's fields. HttpError 403: pages change nothing here, or the token is missing or wrong."""
+async def form_of(request: web.Request, *, names_connector: bool = True) -> Mapping[str, str]:
+    """Return a form's fields. HttpError 403: pages change nothing here, the token is missing or wrong, or the sender
+    lacks the role at the connector that the form names.
+    """
     if context_of(request).worker.rest_ui != "on":
         raise HttpError(403, "Pages of this worker change nothing: rest.ui=read-only is in its file.")
     try:
@@ -67,6 +70,9 @@ async def form_of(request: web.Request) -> Mapping[str, str]:
             "This form was made for another session, or the browser keeps no cookies. Nothing was done. "
             "Go back, load the page again, and send it once more.",
         )
+    # Names of connectors neither begin nor end with spaces, and some forms take them away.
+    if names_connector:
+        require(request, fields.get("name", "").strip(), fields.get("name", ""))
     return fields
 
 

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.answers import json_answer
 from connect.rest.server.author import SIGNATURE, is_signed, signature
@@ -81,4 +82,4 @@ async def own_figures(request: web.Request) -> web.Response:
     return json_answer(context_of(request).operations.tasks.figures())
 
 
-ROUTES = (Route("GET", _PATH, own_figures, early=True),)
+ROUTES = (Route("GET", _PATH, own_figures, role=Role.ANYONE, early=True),)

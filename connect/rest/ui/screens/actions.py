@@ -10,6 +10,7 @@ from aiohttp import web
 
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.operations import Operations
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
@@ -67,4 +68,4 @@ def _asked(operations: Operations, name: str, verb: str, task: str) -> Future[An
     raise HttpError(400, f"The form asks for {cut(verb, 40)!r}, which is none of {', '.join([*_ACTS, _TASK])}.")
 
 
-ROUTES = (Route("POST", "/ui/connector", act, body=dict[str, str], produces=HTML, consumes=FORM),)
+ROUTES = (Route("POST", "/ui/connector", act, role=Role.OPERATOR, body=dict[str, str], produces=HTML, consumes=FORM),)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
-from connect.rest.resources.backfills import asked
+from connect.rest.resources.backfills import asked, jobs_shown
 from connect.rest.server.context import remaining_s
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
@@ -36,7 +37,7 @@ _DONE: Final[Mapping[str, str]] = {
 
 async def show(request: web.Request) -> web.Response:
     """Show every job of this cluster."""
-    jobs = await asked(request, lambda service: service.backfills())
+    jobs = await jobs_shown(request)
     return page(request, "backfills.html.j2", {"nav": "backfills", "jobs": list(map(job_line, jobs))})
 
 
@@ -45,15 +46,15 @@ async def show_one(request: web.Request) -> web.Response:
     name = request.query.get("name", "")
     if not name:
         raise NotFoundError("The address names no backfill.")
-    job = await asked(request, lambda service: service.backfill(name))
-    chunks = await asked(request, lambda service: service.chunks(name))
+    job = await asked(request, lambda service: service.backfill(name), name)
+    chunks = await asked(request, lambda service: service.chunks(name), name)
     done = _DONE.get(request.query.get("done", ""), "")
     return page(request, "backfill.html.j2", {"nav": "backfills", "job": job_page(job, chunks), "done": done})
 
 
 async def act(request: web.Request) -> web.Response:
     """Do what the button says, as `connect backfill` does. 409: the job's state does not allow it."""
-    form = await form_of(request)
+    form = await form_of(request, names_connector=False)
     name, do = form.get("name", ""), form.get("do", "")
     if do not in _ACTS:
         raise HttpError(400, f"The form asks for {cut(do, 40)!r}, which is none of {', '.join(_ACTS)}.")
@@ -61,7 +62,7 @@ async def act(request: web.Request) -> web.Response:
         raise HttpError(400, "To end a job for good, type its name as it is. Nothing was done.")
 
     async def run() -> None:
-        await asked(request, lambda service: _ACTS[do](service, name, remaining_s(request)))
+        await asked(request, lambda service: _ACTS[do](service, name, remaining_s(request)), name)
 
     await request.app[ONCE_ONLY].run(once_of(form, do), run)
     raise web.HTTPSeeOther(link("/backfill", name=name, done=do))
@@ -69,6 +70,9 @@ async def act(request: web.Request) -> web.Response:
 
 ROUTES = (
     Route("GET", "/ui/backfills", show, produces=HTML),
-    Route("GET", "/ui/backfill", show_one, produces=HTML),
-    Route("POST", "/ui/backfill", act, body=dict[str, str], produces=HTML, consumes=FORM),
-)
+    Route("GET", "/ui/backfill", show_one, produces=HTML, names_connector=False),
+    Route(
+        "POST", "/ui/backfill", act, role=Role.EDITOR, body=dict[str, str], produces=HTML, consumes=FORM,
+        names_connector=False,
+    ),
+)  # fmt: skip

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.validation.definitions import all_definitions
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.checking import ready
 from connect.rest.resources.connectors import PATCHING, named_config
@@ -124,5 +125,5 @@ def _text(config: Mapping[str, str]) -> str:
 
 ROUTES = (
     Route("GET", "/ui/edit", show, produces=HTML),
-    Route("POST", "/ui/edit", change, body=dict[str, str], produces=HTML, consumes=FORM),
+    Route("POST", "/ui/edit", change, role=Role.EDITOR, body=dict[str, str], produces=HTML, consumes=FORM),
 )

@@ -9,6 +9,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from connect.cluster.model.history import ConfigVersion
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import ready
 from connect.rest.resources.history import version_called
@@ -89,5 +90,5 @@ def _versions(versions: Sequence[ConfigVersion], secrets: Secrets) -> list[dict[
 
 ROUTES = (
     Route("GET", "/ui/history", show, produces=HTML),
-    Route("POST", "/ui/history", roll_back, body=dict[str, str], produces=HTML, consumes=FORM),
+    Route("POST", "/ui/history", roll_back, role=Role.EDITOR, body=dict[str, str], produces=HTML, consumes=FORM),
 )

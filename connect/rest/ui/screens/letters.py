@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.jobs.letter_jobs import LetterJobs
 from connect.rest.server.context import context_of, remaining_s
@@ -59,6 +60,6 @@ def _asked(name: str, topic: str, do: str) -> dict[str, Any]:
 
 
 ROUTES = (
-    Route("GET", "/ui/letters", show, produces=HTML),
-    Route("POST", "/ui/letters", replay, body=dict[str, str], produces=HTML, consumes=FORM),
+    Route("GET", "/ui/letters", show, role=Role.OPERATOR, produces=HTML),
+    Route("POST", "/ui/letters", replay, role=Role.OPERATOR, body=dict[str, str], produces=HTML, consumes=FORM),
 )

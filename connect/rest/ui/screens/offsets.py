@@ -10,6 +10,7 @@ from aiohttp import web
 from connect.cluster.model.connector_values import PartitionOffset
 from connect.cluster.model.operations import Operations
 from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError, status_of
 from connect.rest.resources.offsets import outcome, sink_offsets, source_offsets
 from connect.rest.server.context import context_of
@@ -116,5 +117,5 @@ def _is_stopped(operations: Operations, name: str) -> bool:
 
 ROUTES = (
     Route("GET", "/ui/offsets", show, produces=HTML),
-    Route("POST", "/ui/offsets", change, body=dict[str, str], produces=HTML, consumes=FORM),
+    Route("POST", "/ui/offsets", change, role=Role.OPERATOR, body=dict[str, str], produces=HTML, consumes=FORM),
 )

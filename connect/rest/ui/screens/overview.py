@@ -14,6 +14,7 @@ from connect.cluster.model.operations import Operations
 from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.server.answers import status_json
 from connect.rest.server.context import context_of
+from connect.rest.server.rights import IDENTITY, visible
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, page, rendered
 from connect.rest.ui.live.sampler import SAMPLER
@@ -39,10 +40,10 @@ async def _draw(request: web.Request, look: Look) -> str:
     sampler, asked = request.app[SAMPLER], _asked(request)
 
     def draw() -> str:
-        gathered = sampler.once("connectors", lambda: _gathered(request))
+        gathered = sampler.once(("connectors", request[IDENTITY]), lambda: _gathered(request))
         return rendered("overview_live.html.j2", _values(_page_of(gathered, look, asked)))
 
-    return sampler.once(("overview", asked), draw)
+    return sampler.once(("overview", asked, request[IDENTITY]), draw)
 
 
 def _values(found: Overview) -> dict[str, Any]:
@@ -60,7 +61,8 @@ class _Gathered(NamedTuple):
 def _gathered(request: web.Request) -> _Gathered:
     context = context_of(request)
     operations = context.operations
-    parts = {name: found for name in operations.connectors.names() if (found := _parts(operations, name)) is not None}
+    names = visible(request, operations.connectors.names())
+    parts = {name: found for name in names if (found := _parts(operations, name)) is not None}
     tasks = {name: [f"{name}-{task['id']}" for task in found["status"]["tasks"]] for name, found in parts.items()}
     rebalances = operations.history.rebalances()
     workers = Counter(dict.fromkeys((context.worker_id, *(rebalances[-1].workers if rebalances else ())), 0))

@@ -7,6 +7,7 @@ from typing import Final
 from aiohttp import web
 
 from connect.rest.resources.poc import JOBS
+from connect.rest.server.rights import visible
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, page
 from connect.rest.ui.views.numbers import cut
@@ -24,6 +25,7 @@ async def show(request: web.Request) -> web.Response:
             "has_report": "report" in (job.answer or {}),
         }
         for job in reversed(request.app[JOBS].jobs())
+        if len(visible(request, job.connectors)) == len(job.connectors)
     ]  # fmt: skip
     return page(request, "reports.html.j2", {"nav": "reports", "jobs": jobs})
 

@@ -1,0 +1,73 @@
+"""Tells what the sender of a request may do, by the roles that the worker's file gives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from connect.rest.access.role import Role
+from connect.runtime.settings.role_grants import ALL, EVERYONE, GROUP, Grant
+from connect.runtime.settings.worker_config import WorkerConfig
+
+
+class Right(NamedTuple):
+    """Gives a role at the connectors whose names fit a pattern."""
+
+    role: Role
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Holds a user, as the worker's file names them, and their rights."""
+
+    name: str
+    rights: tuple[Right, ...]
+
+    def may(self, role: Role, connector: str) -> bool:
+        """Return True when they have the role, or a higher one, at a connector."""
+        return any(
+            right.role >= role and (right.pattern == ALL or fnmatchcase(connector, right.pattern))
+            for right in self.rights
+        )
+
+    def may_somewhere(self, role: Role) -> bool:
+        """Return True when they have the role, or a higher one, at some connectors."""
+        return role is Role.ANYONE or any(right.role >= role for right in self.rights)
+
+    def may_everywhere(self, role: Role) -> bool:
+        """Return True when they have the role, or a higher one, at all connectors."""
+        return any(right.role >= role and right.pattern == ALL for right in self.rights)
+
+
+ALL_RIGHTS: Final = (Right(Role.ADMIN, ALL),)
+UNASKED: Final = Identity("", ALL_RIGHTS)
+"""Everybody, where the worker's file asks for no credentials."""
+NOBODY: Final = Identity("", ())
+"""Whoever gave no credentials where they are asked for."""
+
+
+class Grants:
+    """The rights that the worker's file gives."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        given = {
+            Role.VIEWER: worker.rest_roles_viewer,
+            Role.OPERATOR: worker.rest_roles_operator,
+            Role.EDITOR: worker.rest_roles_editor,
+            Role.ADMIN: worker.rest_roles_admin,
+        }
+        self._grants = [(role, Grant.parse(text)) for role, texts in given.items() for text in texts]
+
+    def identity(self, name: str, groups: Collection[str] = ()) -> Identity:
+        """Return a user with their rights: all of them where the worker's file speaks of no roles."""
+        if not self._grants:
+            return Identity(name, ALL_RIGHTS)
+        own = {EVERYONE, name, *(GROUP + group for group in groups)}
+        return Identity(name, tuple(Right(role, grant.pattern) for role, grant in self._grants if grant.who in own))
+
+    def users(self) -> list[str]:
+        """Return whom the worker's file gives a role, in its order."""
+        return [grant.who for _, grant in self._grants]

@@ -1,0 +1,148 @@
+"""Finds users by the bearer tokens of an OpenID Connect issuer: JWTs with the claims that the worker's file wants."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from joserfc.errors import (
+    BadSignatureError,
+    ExpiredTokenError,
+    InvalidClaimError,
+    JoseError,
+    MissingClaimError,
+)
+from joserfc.jws import JWSRegistry, extract_compact
+from joserfc.jwt import JWTClaimsRegistry, decode
+
+from connect.rest.access.identity import Grants, Identity
+from connect.rest.access.issuer_keys import IssuerKeys
+from connect.rest.access.login_errors import LoginError
+from connect.runtime.settings.role_grants import OIDC
+from connect.runtime.settings.worker_config import WorkerConfig
+
+ALGORITHMS: Final = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+)
+"""Signatures that only the holder of a private key can make: with HS256 a public key would be the password."""
+LEEWAY_S: Final = 60
+"""Clocks may differ by so much."""
+_HEADER_MAX_BYTES: Final = 4096
+_KEPT: Final = 10_000
+_CLOCKS: Final = "Compare the clocks of the issuer and of this worker"
+_MALFORMED: Final = "The token is no signed JWT. Send `Authorization: Bearer` and an access token of the issuer."
+
+
+class _Known(NamedTuple):
+    """A token that was verified, by its digest."""
+
+    identity: Identity
+    until_s: float
+    generation: int
+
+
+class TokenUsers:
+    """Knows users by their tokens. It is owned by the event loop."""
+
+    def __init__(
+        self, worker: WorkerConfig, issuer: str, grants: Grants, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Read the settings; the issuer is asked with the first token. `clock`: seconds that never go back."""
+        self._user_claim = worker.rest_oidc_user_claim
+        self._groups_claim = worker.rest_oidc_groups_claim
+        self._grants = grants
+        self._keys = IssuerKeys(issuer, clock)
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._registry = JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
+        self._registry.max_header_length = _HEADER_MAX_BYTES
+        self._claims = JWTClaimsRegistry(
+            leeway=LEEWAY_S,
+            iss={"essential": True, "value": issuer},
+            aud={"essential": True, "values": list(worker.rest_oidc_audience)},
+            exp={"essential": True},
+        )
+
+    async def identity(self, token: str) -> Identity:
+        """Return the user that a token was made for. LoginError says what is wrong with it."""
+        self._keys.keep_fresh()
+        digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+        known = self._known.get(digest)
+        if known is not None and known.generation == self._keys.generation and time.time() < known.until_s:
+            return known.identity
+        claims = await self._verified(token)
+        name = _claim(claims, self._user_claim)
+        if not isinstance(name, str) or not name.strip():
+            raise LoginError(f"The token has no claim {self._user_claim} with a user's name (rest.oidc.user.claim).")
+        identity = self._grants.identity(OIDC + name, _texts(_claim(claims, self._groups_claim)))
+        self._known[digest] = _Known(identity, claims["exp"] + LEEWAY_S, self._keys.generation)
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return identity
+
+    async def _verified(self, token: str) -> Mapping[str, Any]:
+        key = await self._keys.key(self._key_id(token))
+        try:
+            claims = decode(token, key, ALGORITHMS, self._registry).claims
+            self._claims.validate(claims)
+        except ExpiredTokenError:
+            raise LoginError(f"The token has expired. Get a new one. {_CLOCKS} if it is new.") from None
+        except MissingClaimError:
+            raise LoginError("The token lacks one of the claims iss, aud and exp.") from None
+        except InvalidClaimError as error:
+            raise LoginError(_wrong_claim(error.claim)) from None
+        except BadSignatureError:
+            raise LoginError("The token's signature is not its issuer's.") from None
+        except (JoseError, ValueError, OverflowError):
+            raise LoginError(_MALFORMED) from None
+        return claims
+
+    def _key_id(self, token: str) -> str | None:
+        try:
+            header = extract_compact(token.encode("ascii"), registry=self._registry).headers()
+        except (JoseError, ValueError):
+            raise LoginError(_MALFORMED) from None
+        if header.get("alg") not in ALGORITHMS:
+            raise LoginError("The token is not signed by an algorithm with public keys, such as RS256 or ES256.")
+        key_id = header.get("kid")
+        if key_id is not None and not isinstance(key_id, str):
+            raise LoginError(_MALFORMED)
+        return key_id
+
+
+def _wrong_claim(claim: str) -> str:
+    if claim == "iss":
+        return "The token is of another issuer than rest.oidc.issuer."
+    if claim == "aud":
+        return "The token was made for another audience than rest.oidc.audience."
+    if claim in {"iat", "nbf"}:
+        return f"The token's claim {claim} is no time, or one to come. {_CLOCKS}."
+    return "One of the token's claims is not of the kind that RFC 7519 says."
+
+
+def _claim(claims: Mapping[str, Any], path: str) -> Any:
+    """Return a claim by its name, or by names with dots between them that lead into objects."""
+    if path in claims:
+        return claims[path]
+    found: Any = claims
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts of a list, or the words of a text, as `scope` has them."""
+    if isinstance(value, str):
+        return value.split()
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,0 +1,140 @@
+"""Who sends a request: a user with a password, or one with a token of the issuer that the worker's file names.
+
+The calls that workers sign themselves are exempt, as in Kafka Connect: they are let in or refused by their own rules.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Middleware
+
+from connect.api.errors import ConfigError
+from connect.rest.access.identity import NOBODY, UNASKED, Grants, Identity
+from connect.rest.access.login_errors import LoginError
+from connect.rest.access.password_users import REFUSED, PasswordUsers
+from connect.rest.server.author import USER
+from connect.rest.server.errors import error_answer
+from connect.rest.server.rights import DENIED, IDENTITY
+from connect.rest.server.routing import Answer
+from connect.runtime.settings.role_grants import EVERYONE, GROUP, OIDC
+from connect.runtime.settings.worker_access_keys import ISSUER
+from connect.runtime.settings.worker_config import WorkerConfig
+
+if TYPE_CHECKING:
+    from connect.rest.access.token_users import TokenUsers
+
+log = logging.getLogger(__name__)
+_EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/]+/fence/?|GET /ui/figures/?")
+_PROBED: Final = re.compile(r"(?:GET|HEAD) /health/?")
+"""What asks whether a container lives has no password, and is told nothing else."""
+UNKNOWN: Final = web.RequestKey("unknown", bool)
+"""Set for a request without credentials that is answered all the same: it is told no more than it needs."""
+_BASIC: Final = 'Basic realm="KafkaConnect"'
+_BEARER: Final = 'Bearer realm="KafkaConnect"'
+
+
+class Login:
+    """The ways to log in that the worker's file allows."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        """ConfigError: the file of users, or what tokens need, cannot be used."""
+        grants = Grants(worker)
+        file, issuer = worker.rest_basic_auth_file, worker.rest_oidc_issuer
+        self._passwords = PasswordUsers(Path(file), grants) if file else None
+        self._tokens = _token_users(worker, issuer, grants) if issuer else None
+        self._note_unknown(grants)
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Return True when requests need credentials."""
+        return self._passwords is not None or self._tokens is not None
+
+    async def identity(self, header: str | None) -> Identity:
+        """Return who an Authorization header stands for. LoginError."""
+        scheme, _, credentials = (header or "").partition(" ")
+        if scheme.lower() == "bearer" and self._tokens is not None:
+            return await self._tokens.identity(credentials.strip())
+        if header is None or self._passwords is None:
+            raise LoginError(REFUSED)
+        return self._passwords.identity(header)
+
+    def challenges(self, header: str | None, why: LoginError) -> list[str]:
+        """Return what WWW-Authenticate says: how to log in, and of a token what is wrong with it."""
+        said = _BEARER
+        if (header or "").lower().startswith("bearer ") and why.status == 401:
+            said += f', error="invalid_token", error_description="{_quotable(why.message)}"'
+        return [*([_BASIC] if self._passwords else []), *([said] if self._tokens else [])]
+
+    def _note_unknown(self, grants: Grants) -> None:
+        names = self._passwords.names() if self._passwords is not None else ()
+        for who in grants.users():
+            by_token = who.startswith((GROUP, OIDC))
+            if by_token and self._tokens is None:
+                log.warning("%s has a role in the worker's file, but without %s nobody logs in so.", who, ISSUER)
+            if not by_token and who != EVERYONE and who not in names:
+                log.warning("%s has a role in the worker's file, but is no user of rest.basic.auth.file.", who)
+
+
+def authentication(worker: WorkerConfig) -> Middleware:
+    """Return what finds out who sends a request, and refuses those that have to log in. ConfigError."""
+    login = Login(worker)
+
+    @web.middleware
+    async def authenticate(request: web.Request, handler: Answer) -> web.StreamResponse:
+        if not login.is_asked_for:
+            request[IDENTITY] = UNASKED
+            return await handler(request)
+        header = request.headers.get(hdrs.AUTHORIZATION)
+        try:
+            identity = await login.identity(header)
+        except LoginError as error:
+            if not _is_open(request):
+                return _refusal(login, header, error)
+            request[IDENTITY] = NOBODY
+        else:
+            request[IDENTITY], request[USER] = identity, identity.name
+        answer = await handler(request)
+        if DENIED in request and not answer.prepared:
+            answer.headers[hdrs.WWW_AUTHENTICATE] = f'{_BEARER}, error="insufficient_scope"'
+        return answer
+
+    return authenticate
+
+
+def _is_open(request: web.Request) -> bool:
+    """Return True for what is answered without credentials, and mark it where it is told less then."""
+    asked = f"{request.method} {request.rel_url.raw_path}"
+    if _PROBED.fullmatch(asked):
+        request[UNKNOWN] = True
+        return True
+    # A browser asks before it sends a name and a password.
+    is_preflight = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
+    return is_preflight or _EXEMPT.fullmatch(asked) is not None
+
+
+def _refusal(login: Login, header: str | None, why: LoginError) -> web.Response:
+    answer = error_answer(why.status, why.message)
+    if why.status == 401:
+        for challenge in login.challenges(header, why):
+            answer.headers.add(hdrs.WWW_AUTHENTICATE, challenge)
+    return answer
+
+
+def _quotable(text: str) -> str:
+    """Return a text as a quoted value of a header may hold it."""
+    return re.sub(r"[^ !#-\[\]-~]", "'", text)
+
+
+def _token_users(worker: WorkerConfig, issuer: str, grants: Grants) -> TokenUsers:
+    try:
+        from connect.rest.access.token_users import TokenUsers
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{ISSUER} needs the package {error.name}.", key=ISSUER, fix="Run: pip install 'connect-for-kafka[oidc]'."
+        ) from error
+    return TokenUsers(worker, issuer, grants)

@@ -1,0 +1,34 @@
+"""How the worker's file gives a role: `WHO` or `WHO on PATTERN`. Pure."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+ALL: Final = "*"
+EVERYONE: Final = "*"
+GROUP: Final = "group:"
+OIDC: Final = "oidc:"
+_ON: Final = " on "
+
+
+class Grant(NamedTuple):
+    """Whom a role is given, and at which connectors."""
+
+    who: str
+    pattern: str
+
+    @classmethod
+    def parse(cls, text: str) -> Grant:
+        """Return what a text gives. ValueError: it names nobody, or no connectors."""
+        who, found, pattern = text.rpartition(_ON)
+        if not found:
+            who, pattern = text, ALL
+        who, pattern = who.strip(), pattern.strip()
+        if not who or not pattern or who in {GROUP, OIDC}:
+            raise ValueError(
+                f"{text!r} is not of the form WHO or WHO on PATTERN, where WHO is a user of rest.basic.auth.file, "
+                f"{OIDC}USER, {GROUP}NAME or {EVERYONE}, and PATTERN fits names of connectors, as orders-*"
+            )
+        if who.endswith(" on") or who.startswith("on "):
+            raise ValueError(f"{text!r} names nobody before `on`")
+        return cls(who, pattern)

@@ -1,0 +1,118 @@
+"""The worker's settings of who may do what on REST: tokens of an OpenID Connect issuer, and roles.
+
+Parsing is elsewhere; no I/O here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
+
+from connect.api.config import Config, ListOf, String, key, non_empty
+from connect.api.errors import ConfigProblem
+from connect.runtime.settings.role_grants import Grant
+
+ISSUER: Final = "rest.oidc.issuer"
+AUDIENCE: Final = "rest.oidc.audience"
+ROLES: Final = "rest.roles."
+_FORM: Final = "Users, oidc:USER, group:NAME or * for everyone who logs in, each for all connectors or `on PATTERN`"
+
+
+def _check_grants(value: tuple[str, ...]) -> tuple[str, ...]:
+    for text in value:
+        Grant.parse(text)
+    return value
+
+
+def check_issuer_url(value: str) -> str:
+    """Return the address of an issuer, or of its keys. ValueError: who is between could replace what it answers."""
+    url = urlsplit(value)
+    if not url.hostname or url.scheme not in {"http", "https"} or url.username or url.query or url.fragment:
+        raise ValueError("it is not of the form https://host/path")
+    if url.scheme == "http" and not _is_this_machine(url.hostname):
+        raise ValueError("it is not https, so that anybody on the way could give keys of their own")
+    return value
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+_issuer: Final = AfterValidator(check_issuer_url)
+_grants: Final = AfterValidator(_check_grants)
+
+
+class AccessKeys(Config):
+    """What a worker's file says of who may do what."""
+
+    rest_oidc_issuer: Annotated[String, _issuer] = key(
+        ISSUER,
+        None,
+        doc="Issuer (OpenID Connect) of the bearer tokens that REST takes, as its tokens name it; its keys are read "
+        "from there, and new ones when it has them.",
+        importance="low",
+    )
+    rest_oidc_audience: ListOf = key(
+        AUDIENCE, (), doc="Audiences, one of which a token has to be made for.", importance="low"
+    )
+    rest_oidc_user_claim: Annotated[String, non_empty] = key(
+        "rest.oidc.user.claim", "sub", doc="Claim with the user's name, as preferred_username.", importance="low"
+    )
+    rest_oidc_groups_claim: Annotated[String, non_empty] = key(
+        "rest.oidc.groups.claim",
+        "groups",
+        doc="Claim with the user's groups; dots lead into objects, as realm_access.roles.",
+        importance="low",
+    )
+    rest_roles_viewer: Annotated[ListOf, _grants] = key(
+        f"{ROLES}viewer", (), doc=f"{_FORM}: they may read.", importance="low"
+    )
+    rest_roles_operator: Annotated[ListOf, _grants] = key(
+        f"{ROLES}operator",
+        (),
+        doc=f"{_FORM}: they may pause, resume, stop and restart, and set offsets, too.",
+        importance="low",
+    )
+    rest_roles_editor: Annotated[ListOf, _grants] = key(
+        f"{ROLES}editor",
+        (),
+        doc=f"{_FORM}: they may change configurations, evaluate them and run backfills, too.",
+        importance="low",
+    )
+    rest_roles_admin: Annotated[ListOf, _grants] = key(
+        f"{ROLES}admin", (), doc=f"{_FORM}: they may do everything, loggers included.", importance="low"
+    )
+
+    def access_problems(self, *, has_users: bool) -> Iterable[ConfigProblem]:
+        """Yield what does not fit together; `has_users`: there is a file of users with passwords."""
+        given = [
+            f"{ROLES}{role}"
+            for role in ("viewer", "operator", "editor", "admin")
+            if getattr(self, f"rest_roles_{role}")
+        ]
+        if given and not has_users and not self.rest_oidc_issuer:
+            yield ConfigProblem(
+                given[0],
+                f"{', '.join(given)} give roles, but nobody can log in: set {ISSUER} or rest.basic.auth.file.",
+            )
+        if not self.rest_oidc_issuer:
+            if self.rest_oidc_audience:
+                yield ConfigProblem(AUDIENCE, f"{AUDIENCE} is set without {ISSUER}, so that no token is taken.")
+            return
+        if not self.rest_oidc_audience:
+            yield ConfigProblem(
+                AUDIENCE, f"{ISSUER} needs {AUDIENCE}: without it tokens for other services would be taken, too."
+            )
+        if not given:
+            yield ConfigProblem(
+                f"{ROLES}admin",
+                f"{ISSUER} needs roles: set {ROLES}viewer, .operator, .editor or .admin. `*` is every user of the "
+                "issuer.",
+            )

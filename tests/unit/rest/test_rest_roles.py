@@ -1,0 +1,247 @@
+"""Who may do what: each route with each role, lists that show what one may view, and how the worker's file says it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory_cluster import Cluster, MemoryOperations
+from rest_client import FILE_SOURCE, Rest, ServerMaker, refused
+from sample_plugins import worker_config
+
+from connect.api.errors import ConfigError
+from connect.cluster.model.statuses import OverdueTask
+from connect.rest.access.role import Role
+from connect.rest.app import ROUTES
+from connect.rest.openapi import openapi_route
+from connect.rest.resources import backfills
+from connect.rest.server.authentication import Login
+from connect.rest.server.routing import Route
+from connect.rest.ui import site
+from connect.runtime.task.task_id import TaskId
+
+ROOT = Path(__file__).parents[3]
+ALL_ROUTES = (*ROUTES, openapi_route(ROUTES), *site.ROUTES)
+ROW = re.compile(r"^\| `(\w+) (\S+)` \| (\w+) \|$", re.MULTILINE)
+NAMES = ["anyone", "viewer", "operator", "editor", "admin"]
+PASSWORD = "s3cret"
+DENIED = "it takes the role"
+CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> dict[str, str]:
+    """A worker's keys: `viewer` to `admin` have a role at orders-*, `other-viewer` ... at payments-*, `root` at all."""
+    file = tmp_path / "users"
+    users = ["root", "anyone", *NAMES[1:], *(f"other-{name}" for name in NAMES[1:])]
+    file.write_text("".join(f"{user}={PASSWORD}\n" for user in users))
+    roles = {f"rest.roles.{name}": f"{name} on orders-*, other-{name} on payments-*" for name in NAMES[1:]}
+    roles["rest.roles.admin"] += ", root"
+    return {"rest.basic.auth.file": str(file), **roles}
+
+
+def ask(rest: Rest, user: str, method: str, path: str, body: Any = ..., **more: Any) -> Any:
+    return rest(method, path, body, auth=(user, PASSWORD), **more)
+
+
+def test_the_documented_table_is_that_of_the_routes() -> None:
+    text = (ROOT / "docs/design/who-may-use-rest.md").read_text(encoding="utf-8")
+    documented = {(method, path): role for method, path, role in ROW.findall(text)}
+    assert documented == {(one.method, one.path): one.least_role.name.lower() for one in ALL_ROUTES}
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_route_that_changes_something_names_its_role(method: str) -> None:
+    async def answer(_: Any) -> Any:
+        raise AssertionError
+
+    with pytest.raises(ValueError, match=f"{method} /new changes something, but names no least role"):
+        Route(method, "/new", answer)
+    assert Route("GET", "/new", answer).least_role is Role.VIEWER
+
+
+def is_denied(rest: Rest, user: str, route: Route) -> bool:
+    """Ask for the route about orders-1. HEAD where it is a stream without an end."""
+    path = re.sub(r"\{(?!name)\w+\}", "0", route.path.replace("{name}", "orders-1"))
+    query = {"name": "orders-1"} if path.startswith("/ui") else {}
+    method = "HEAD" if path.startswith("/ui/live") else route.method
+    headers = {} if route.method == "GET" else {"Content-Type": route.consumes}
+    answer = ask(
+        rest, user, method, path, params=query, data=None if method in {"GET", "HEAD"} else "", headers=headers
+    )
+    assert answer.status_code != 401
+    if method == "HEAD":
+        return answer.status_code == 403
+    return answer.status_code == 403 and DENIED in answer.text
+
+
+def test_each_route_with_each_role(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    wrong = []
+    for route in ALL_ROUTES:
+        for level, user in enumerate(NAMES):
+            may = level >= route.least_role
+            if may and "/backfill" in route.path:
+                continue  # Kafka would be asked, which is not here
+            if is_denied(rest, user, route) == may:
+                wrong.append((route.method, route.path, user))
+    assert wrong == []
+    assert len(ALL_ROUTES) > 50
+
+
+def test_a_role_at_other_connectors_is_none_here(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    about = [route for route in ALL_ROUTES if route.path.startswith("/connectors/{name}") and route.least_role]
+    assert len(about) > 15
+    assert [route.path for route in about if not is_denied(rest, "other-admin", route)] == []
+    pages = [one for one in site.ROUTES if one.method == "GET" and "connector" in one.path]
+    assert [route.path for route in pages if not is_denied(rest, "other-admin", route)] == []
+
+
+def test_an_encoded_or_doubled_name_is_judged_as_it_is_used(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    for path in ("/connectors/%70ayments-1", "/connectors/payments-1/", "/connectors/payments%2D1/status"):
+        refused(ask(rest, "admin", "GET", path), 403)
+    assert ask(rest, "admin", "GET", "/ui/connector?name=payments-1&name=orders-1").status_code == 403
+    assert ask(rest, "admin", "GET", "/ui/connector?name=orders-1&name=payments-1").status_code == 404
+
+
+def test_a_body_names_the_connector_it_is_about(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    body = {"name": "payments-1", "config": CONFIG}
+    text = refused(ask(rest, "editor", "POST", "/connectors", body), 403)
+    assert text == "editor may not do this to connector payments-1: it takes the role editor."
+    refused(ask(rest, "editor", "POST", "/connectors?dry_run=true", body), 403)
+    assert ask(rest, "editor", "POST", "/connectors", body | {"name": "orders-1"}).status_code == 201
+    refused(ask(rest, "editor", "PUT", "/connectors/payments-1/config", CONFIG), 403)
+    # A masked secret of another's connector would be put in, and sent to where this one wants.
+    validate = "/connector-plugins/FileStreamSource/config/validate"
+    refused(ask(rest, "editor", "PUT", validate, CONFIG | {"name": "payments-1"}), 403)
+    assert ask(rest, "editor", "PUT", validate, CONFIG | {"name": "orders-1"}).status_code == 200
+    both = {"connectors": [{"name": "orders-1", "config": CONFIG}, {"name": "payments-1", "config": CONFIG}]}
+    assert "payments-1" in refused(ask(rest, "editor", "POST", "/poc", both), 403)
+
+
+def test_a_form_names_the_connector_it_is_about(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    for name in ("orders-1", "payments-1"):
+        assert ask(rest, "root", "PUT", f"/connectors/{name}/config", CONFIG).status_code == 201
+    token = re.search(r'name="token" value="([^"]+)"', ask(rest, "operator", "GET", "/ui/connector?name=orders-1").text)
+    assert token is not None
+    form = {"token": token[1], "do": "stop", "name": "payments-1"}
+    for path, user in (("/ui/connector", "operator"), ("/ui/edit", "editor"), ("/ui/offsets", "operator")):
+        for name in ("payments-1", " payments-1", "payments-1 "):
+            sent = ask(rest, user, "POST", path, data=form | {"name": name},
+                       headers={"Content-Type": "application/x-www-form-urlencoded"})  # fmt: skip
+            assert (sent.status_code, DENIED in sent.text) == (403, True), (path, sent.text)
+    assert ask(rest, "root", "GET", "/connectors/payments-1/status").json()["connector"]["state"] != "STOPPED"
+
+
+def test_lists_show_what_one_may_view(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    for name in ("orders-1", "payments-1"):
+        assert ask(rest, "root", "PUT", f"/connectors/{name}/config", CONFIG).status_code == 201
+    rest.operations.overdue_tasks = [OverdueTask(TaskId(name, 0), "waits", 1) for name in ("orders-1", "payments-1")]
+    paths = ["/connectors", "/connectors?expand=status&expand=info&notes=true", "/metrics", "/health", "/ui"]
+    for path in paths:
+        for user, own, foreign in (("viewer", "orders-1", "payments-1"), ("other-viewer", "payments-1", "orders-1")):
+            text = ask(rest, user, "GET", path).text
+            assert (own in text, foreign in text) == (True, False), (path, user)
+        text = ask(rest, "root", "GET", path).text
+        assert "orders-1" in text
+        assert "payments-1" in text
+
+
+def test_backfills_are_judged_by_the_connectors_of_their_specs(
+    serve: ServerMaker, guarded: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Service:
+        """Holds jobs in memory in place of Kafka."""
+
+        def backfills(self) -> list[dict[str, Any]]:
+            specs = {
+                "own": {"source": {"connector": "orders-1"}},
+                "copied": {"source": {"connector": "orders-1"}, "target": {"connector": "payments-1"}},
+                "made": {"source": {"connector": "orders-1", "config": "/etc/x.json"}},
+                "foreign": {"source": {"connector": "payments-1"}},
+            }
+            return [{"name": name, "spec": spec} for name, spec in specs.items()] + [{"name": "x", "unreadable": "?"}]
+
+        def backfill(self, name: str) -> dict[str, Any]:
+            return {"name": name}
+
+        def start(self, body: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+            return {"name": body["name"]}
+
+    monkeypatch.setattr(backfills._Service, "_service", lambda self: Service())
+    rest = serve(worker=guarded)
+    assert [job["name"] for job in ask(rest, "viewer", "GET", "/backfills").json()] == ["own"]
+    assert len(ask(rest, "root", "GET", "/backfills").json()) == 5
+    for name, status in (("own", 200), ("copied", 403), ("made", 403), ("foreign", 403), ("x", 403)):
+        assert ask(rest, "viewer", "GET", f"/backfills/{name}").status_code == status, name
+    new = {"name": "new", "source": {"connector": "orders-1"}}
+    assert ask(rest, "editor", "POST", "/backfills", new).status_code == 201
+    for other in (
+        {"source": {"connector": "payments-1"}}, {"name": "foreign"}, {"source": {}},
+        {"target": {"connector": "payments-1"}}, {"source": {"connector": "orders-1", "config": "/x"}},
+    ):  # fmt: skip
+        refused(ask(rest, "editor", "POST", "/backfills", new | other), 403)
+
+
+def test_the_leader_judges_what_a_follower_passes_on(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    cluster = Cluster()
+    leader = serve(MemoryOperations(cluster), worker=guarded)
+    # This follower lets everything through, so that the leader's word is what is seen.
+    lax = {"rest.basic.auth.file": guarded["rest.basic.auth.file"]}
+    follower = serve(MemoryOperations(cluster, leads=False), worker=lax)
+    cluster.leader_url = leader.url
+    refused(ask(follower, "viewer", "PUT", "/connectors/orders-1/config", CONFIG), 403)
+    assert ask(follower, "editor", "PUT", "/connectors/orders-1/config", CONFIG).status_code == 201
+
+
+def test_without_roles_every_user_may_do_everything(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker={"rest.basic.auth.file": guarded["rest.basic.auth.file"]})
+    assert ask(rest, "anyone", "PUT", "/connectors/x/config", CONFIG).status_code == 201
+    assert ask(rest, "anyone", "GET", "/admin/loggers").status_code == 200
+
+
+def test_health_is_open_and_says_little(serve: ServerMaker, guarded: dict[str, str]) -> None:
+    rest = serve(worker=guarded)
+    rest.operations.overdue_tasks = [OverdueTask(TaskId("orders-1", 0), "waits", 1)]
+    for user in (None, ("anyone", "wrong")):
+        assert list(rest("GET", "/health", auth=user).json()) == ["status", "message"]
+
+
+def test_a_role_for_nobody_is_noted_at_the_start(guarded: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        Login(worker_config(**guarded | {"rest.roles.viewer": "eve on x-*, group:ops, oidc:bob, *"}))
+    noted = [record.getMessage() for record in caplog.records]
+    assert [text.split()[0] for text in noted] == ["eve", "group:ops", "oidc:bob"]
+
+
+def test_all_broken_keys_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        worker_config(**{
+            "rest.roles.viewer": "on x", "rest.roles.editor": "ada on ", "rest.oidc.issuer": "http://issuer.example",
+        })  # fmt: skip
+    assert {problem.key for problem in caught.value.problems} == {
+        "rest.roles.viewer", "rest.roles.editor", "rest.oidc.issuer",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"rest.roles.viewer": "*"}, "nobody can log in"),
+        ({"rest.oidc.audience": "a"}, "without rest.oidc.issuer"),
+        ({"rest.oidc.issuer": "https://i.example", "rest.roles.admin": "oidc:a"}, "needs rest.oidc.audience"),
+        ({"rest.oidc.issuer": "https://i.example", "rest.oidc.audience": "a"}, "needs roles"),
+        ({"rest.oidc.issuer": "https://u:p@i.example", "rest.oidc.audience": "a"}, "https://host/path"),
+    ],
+)
+def test_keys_that_do_not_fit_together(keys: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        worker_config(**keys)
