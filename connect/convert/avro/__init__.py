@@ -1,1 +1,2 @@
-"""Avro: schemas of the Avro 1.11 specification, their Connect counterparts, and binary encoding over columns."""
+"""Provides Avro: schemas of the Avro 1.11 specification, their Connect counterparts, and binary encoding over columns.
+"""

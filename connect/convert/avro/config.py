@@ -1,4 +1,4 @@
-"""The settings of the Avro converter. Source: io.confluent.connect.avro.AvroDataConfig 8.3."""
+"""Declares the settings of the Avro converter. Source: io.confluent.connect.avro.AvroDataConfig 8.3."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.convert.registry.config import SCHEMAS, RegistryConfig
 
 
 class AvroConfig(RegistryConfig):
-    """io.confluent.connect.avro.AvroConverterConfig."""
+    """Declares the keys of io.confluent.connect.avro.AvroConverterConfig."""
 
     enhanced: Boolean = key(
         "enhanced.avro.schema.support", False, group=SCHEMAS,
@@ -41,7 +41,7 @@ class AvroConfig(RegistryConfig):
 
     @property
     def settings(self) -> AvroSettings:
-        """What changes the mapping of schemas."""
+        """Return the settings that change how schemas are mapped."""
         return AvroSettings(
             enhanced=self.enhanced, meta_data=self.meta_data, scrub_invalid_names=self.scrub_invalid_names,
             allow_optional_map_keys=self.allow_optional_map_keys,

@@ -10,7 +10,7 @@ from connect.convert.avro.model import MISSING, AvroType
 
 
 def default_bytes(avro: AvroType, value: Any, path: str) -> bytes:
-    """The encoding of a JSON default. SchemaError when it does not fit its type."""
+    """Return the encoding of a default value given as JSON. SchemaError when it does not fit its type."""
     try:
         return _bytes(avro, value)
     except (struct.error, TypeError, ValueError, AttributeError, KeyError, IndexError) as error:

@@ -1,4 +1,4 @@
-"""io.confluent.connect.avro.AvroConverter over columns."""
+"""Builds io.confluent.connect.avro.AvroConverter over columns."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from connect.convert.vectors.cursor import Cursor
 
 
 def avro(config: AvroConfig, *, is_key: bool = False) -> RegistryConverter:
-    """The converter of these settings. It asks the registry only when it first needs a schema."""
+    """Return the converter for these settings. It asks the registry only when it first needs a schema."""
     return RegistryConverter(config, AvroFormat(config.settings), is_key=is_key, cache_size=config.cache_size)
 
 
 def avro_header(config: AvroConfig, *, is_key: bool = False) -> ColumnHeaderConverter:
-    """The header converter of these settings."""
+    """Return the header converter for these settings."""
     return ColumnHeaderConverter(avro(config, is_key=is_key))
 
 

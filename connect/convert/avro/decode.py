@@ -21,7 +21,7 @@ from connect.convert.plain.columns import NotColumnarError, decimals_of
 from connect.convert.vectors.cursor import Cursor, Mask, Positions, ordered_by_row, spread, text_of
 
 Decoder = Callable[[Cursor], pa.Array]
-"""The next value of every row. Rows that do not hold one are noted in the cursor's failures."""
+"""Reads the next value of every row. Rows that do not hold one are noted in the cursor's failures."""
 
 _LIMITS: Final = {Type.INT8: 2**7, Type.INT16: 2**15, Type.INT32: 2**31}
 _DAY_MS: Final = 86_400_000

@@ -46,7 +46,7 @@ def default_to_json(schema: Schema, value: Any) -> Any:
 
 
 def default_from_json(schema: Schema, node: Any) -> Any:
-    """The default of this JSON in Python form. SchemaError when it does not fit the schema."""
+    """Return in Python form the default that this JSON holds. SchemaError when it does not fit the schema."""
     if node is None:
         return None
     try:
@@ -87,7 +87,7 @@ def _optional_from_json(schema: Schema, node: Any) -> Any:
 
 
 def moment_to_number(name: str, value: Any) -> int:
-    """Days or milliseconds of a Date, Time or Timestamp."""
+    """Return a Date as its days since 1970, a Time or Timestamp as its milliseconds."""
     if name == s.DATE:
         days: int = value.toordinal() - _EPOCH_DAY
         return days
@@ -98,7 +98,7 @@ def moment_to_number(name: str, value: Any) -> int:
 
 
 def number_to_moment(name: str, number: int) -> Any:
-    """The Date, Time or Timestamp of days or milliseconds."""
+    """Return the Date for a number of days, or the Time or Timestamp for a number of milliseconds."""
     if name == s.DATE:
         return dt.date.fromordinal(_EPOCH_DAY + number)
     moment = _EPOCH + number * _MILLISECOND

@@ -1,4 +1,4 @@
-"""Arrow columns to Avro's binary encoding, one record per row. Built once per pair of schemas."""
+"""Encodes Arrow columns as Avro's binary format, one record per row. An encoder is built once per pair of schemas."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from connect.convert.plain.columns import unscaled_of
 from connect.convert.vectors import pieces as p
 
 Encoder = Callable[[pa.Array], p.Parts]
-"""An array of `arrow_type(schema)` to the parts of every row. SchemaError for a value that does not fit."""
+"""Encodes an array of `arrow_type(schema)` to the parts of every row. SchemaError for a value that does not fit."""
 
 _TAKES: Final = {
     Type.INT8: ("int", "long", "float", "double"), Type.INT16: ("int", "long", "float", "double"),
@@ -32,11 +32,14 @@ _TAKES: Final = {
     Type.FLOAT64: ("double",), Type.BOOLEAN: ("boolean",), Type.STRING: ("string", "enum"),
     Type.BYTES: ("bytes", "fixed"),
 }  # fmt: skip
-"""The Avro types that hold every value of a Connect type."""
+"""Holds for each Connect type the Avro types that take all its values."""
 
 
 def encoder(schema: Schema, avro: AvroType, settings: AvroSettings) -> Encoder:
-    """Writes arrays without nulls at the top. SchemaError, with the field's path, when the types do not go together."""
+    """Return an encoder of arrays without nulls at the top.
+
+    SchemaError, with the field's path, when the two types do not go together.
+    """
     return _Plan(settings).encoder(schema.as_optional(False) if avro.kind != "union" else schema, avro, "")
 
 
@@ -222,7 +225,7 @@ def _with_default(encode: Encoder, schema: Schema) -> Encoder:
 
 
 def _filled(array: pa.Array, schema: Schema) -> pa.Array:
-    """The default in the place of every null."""
+    """Return the array with the schema's default in the place of every null."""
     if not array.null_count:
         return array
     both = pa.concat_arrays([array, pa.array([schema.default], array.type)])
@@ -299,7 +302,7 @@ def _blocks(lists: pa.Array, parts: p.Parts) -> p.Parts:
 
 
 def _arrays(parts: p.Parts, length: int) -> p.Parts:
-    """The parts, with at least one array among them."""
+    """Return the parts, with at least one array among them."""
     return parts if any(isinstance(x, pa.Array) for x in parts) else [_all_constant(parts, length)]
 
 

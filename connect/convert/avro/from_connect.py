@@ -21,23 +21,25 @@ _LOGICAL = {s.DATE: "date", s.TIME: "time-millis", s.TIMESTAMP: "timestamp-milli
 
 
 def avro_of(schema: Schema, settings: AvroSettings) -> AvroType:
-    """The Avro type. SchemaError when a name is not valid in Avro, or two types would share one."""
+    """Return the Avro type of a Connect schema. SchemaError when a name is not valid in Avro, or two types would share
+    one.
+    """
     return _Builder(settings).build(schema)
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether a struct stands for an Avro union: one field per branch, of which one has a value."""
+    """Tell if a struct stands for an Avro union: it has one field per branch, of which one has a value."""
     return schema.type is Type.STRUCT and (schema.name == n.UNION or n.GENERALIZED_UNION in schema.parameters)
 
 
 def is_string_map(schema: Schema, settings: AvroSettings) -> bool:
-    """Whether a map becomes an Avro map; others become arrays of entries."""
+    """Tell if a map becomes an Avro map; other maps become arrays of entries."""
     assert schema.keys is not None
     return schema.keys.type is Type.STRING and (not schema.keys.optional or settings.allow_optional_map_keys)
 
 
 class _Builder:
-    """One schema's worth of names."""
+    """Builds the Avro type of one schema and remembers the names that it has given."""
 
     def __init__(self, settings: AvroSettings) -> None:
         self._settings = settings

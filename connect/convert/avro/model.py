@@ -1,4 +1,4 @@
-"""An Avro schema as a tree, and its JSON text. Source: the Avro 1.11 specification. Pure."""
+"""Represents an Avro schema as a tree, and writes its JSON text. Source: the Avro 1.11 specification. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MISSING: Final = object()
 
 @dataclass(slots=True)
 class AvroField:
-    """A member of a record."""
+    """A field that an Avro record declares."""
 
     name: str
     type: AvroType
@@ -30,9 +30,10 @@ class AvroField:
 
 @dataclass(eq=False, slots=True)
 class AvroType:
-    """A type. `kind` is one of the primitives, record, enum, array, map, fixed or union; `name` is the full name.
+    """A type that an Avro schema declares. `kind` is a primitive, record, enum, array, map, fixed or union.
 
-    `items` are an array's items or a map's values, `branches` those of a union. `default` is that of an enum.
+    `name` is the full name, `items` the type of an array's items or a map's values, `branches` are the types of a
+    union. `default` is the default symbol of an enum.
     """
 
     kind: str
@@ -54,12 +55,12 @@ class AvroType:
 
     @property
     def short_name(self) -> str:
-        """The name without its namespace."""
+        """Return the name without its namespace."""
         return self.name.rpartition(".")[2]
 
     @property
     def member(self) -> AvroType:
-        """The items of an array or the values of a map."""
+        """Return the type of an array's items or of a map's values."""
         assert self.items is not None
         return self.items
 
@@ -68,9 +69,10 @@ Names = MutableMapping[str, AvroType]
 
 
 def parse_avro(text: str, names: Names | None = None) -> AvroType:
-    """The type of a schema's JSON. `names` holds the named types it may refer to, and gets those it defines.
+    """Return the type that a schema's JSON describes.
 
-    SchemaError when it is no Avro schema.
+    `names` holds the named types it may refer to, and gets those it defines. SchemaError when the text is no Avro
+    schema.
     """
     try:
         return _parse(json.loads(text), "", {} if names is None else names)

@@ -1,4 +1,7 @@
-"""The words that Confluent's Avro converter writes into schemas. Source: io.confluent.connect.avro.AvroData 8.3."""
+"""Holds the words that Confluent's Avro converter writes into schemas.
+
+Source: io.confluent.connect.avro.AvroData 8.3.
+"""
 
 from __future__ import annotations
 
@@ -37,5 +40,5 @@ def scrubbed(name: str) -> str:
 
 
 def scrubbed_full(name: str) -> str:
-    """The same for every part of a dotted name."""
+    """Return a dotted name with every part of it scrubbed."""
     return ".".join(map(scrubbed, name.split(".")))

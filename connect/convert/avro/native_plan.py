@@ -1,6 +1,7 @@
-"""Which records native code writes and reads as Avro, and how: those of numbers, texts, bytes and records, null or not.
+"""Tells which records native code writes and reads as Avro, and how: numbers, texts, bytes and records, null or not.
 
-The bytes are those of `encode`, the columns those of `decode`, which do all else and name what does not fit. Pure.
+The bytes are those of `encode`, the columns those of `decode`; these two do everything else and name what does not fit.
+Pure.
 """
 
 from __future__ import annotations

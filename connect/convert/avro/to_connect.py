@@ -28,14 +28,14 @@ def connect_of(avro: AvroType, settings: AvroSettings, *, version: int | None = 
 
 
 def is_map_entry(avro: AvroType) -> bool:
-    """Whether a record is the entry of a map whose keys are not text."""
+    """Tell if a record is the entry of a map whose keys are not text."""
     if avro.kind != "record":
         return False
     return avro.name == n.MAP_ENTRY_NAME or avro.properties.get(n.INTERNAL_TYPE) == n.MAP_ENTRY
 
 
 def nullable_branch(avro: AvroType) -> AvroType | None:
-    """The other branch of a union of two with null; None for any other type."""
+    """Return the other branch of a union that has two branches, one of them null; None for any other type."""
     others = [branch for branch in avro.branches if branch.kind != "null"]
     return others[0] if avro.kind == "union" and len(avro.branches) == 2 and len(others) == 1 else None
 

@@ -31,20 +31,21 @@ from connect.convert.plain.rows import each
 
 
 def json(config: JsonConfig, *, is_key: bool) -> JsonConverter:
-    """The converter of these settings."""
+    """Return the converter for these settings."""
     return JsonConverter(config, is_key=is_key)
 
 
 def json_header(config: JsonConfig, *, is_key: bool = False) -> ColumnHeaderConverter:
-    """The header converter of these settings."""
+    """Return the header converter for these settings."""
     return ColumnHeaderConverter(json(config, is_key=is_key))
 
 
 class JsonConverter:
-    """JSON bytes. Owned by one task thread.
+    """Converts columns to JSON bytes and back. Owned by one task thread.
 
     A null row is a tombstone and becomes null bytes whatever its schema, where Java writes the four bytes `null`, an
-    envelope with a null payload or the schema's default: a Column has one null. `encode_row` does as Java.
+    envelope with a null payload or the schema's default: a Column has one kind of null. `encode_row` does as Java.
+
     A key has Java's bytes, as partitions and compaction go by them; so has a value with a schema, unless it holds
     decimals as numbers.
     """
@@ -62,7 +63,7 @@ class JsonConverter:
         self._fixed = _fixed_schema(config, self._reading)
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - a registry converter needs it
-        """One JSON text per row, null for a null row."""
+        """Return one JSON text per row, null for a null row."""
         prefix = self._cache.prefix_of(column.schema) if self._enveloped else b""
         texts = self._encode_columns(column, prefix)
         if texts is not None:
@@ -78,7 +79,7 @@ class JsonConverter:
         return self._cache.prefix_of(schema) + payload + CLOSE if self._enveloped else payload
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:  # noqa: ARG002 - of the protocol
-        """Runs of rows of one schema."""
+        """Return one column for each run of rows that share a schema."""
         if not self._enveloped or self._fixed is not None:
             return [self._decode_payloads(data, self._fixed)]
         columns = []
@@ -180,7 +181,7 @@ def _fixed_schema(config: JsonConfig, reading: Reading) -> Schema | None:
 
 
 def _columns_of(rows: Sequence[tuple[Schema | None, Any] | None]) -> list[Column]:
-    """Consecutive rows of equal schema as columns; null rows join the column before them, or the first one."""
+    """Return consecutive rows of equal schema as columns; null rows join the column before them, or the first one."""
     first = next((row for row in rows if row is not None), None)
     schema = None if first is None else first[0]
     columns: list[Column] = []

@@ -1,8 +1,8 @@
-"""JSON texts of one schema, one per row, to an Arrow column without a Python object per row.
+"""Reads JSON texts of one schema, one per row, into an Arrow column without a Python object per row.
 
 Arrow's JSON reader does the work that the native code leaves: it rejects wrong types, numbers out of range and a field
-given twice. What it takes but Connect does not is checked here. NotColumnarError means "not proven exact": the row
-path then decides.
+given twice. What it takes but Connect does not is checked here. NotColumnarError means "not proven exact": the row path
+then decides.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Decimals(Enum):
 
 
 def decode_columns(data: pa.BinaryArray, schema: Schema, reading: Reading) -> pa.Array:
-    """The rows as an array of `arrow_type(schema)`; null bytes give a null row."""
+    """Return the rows as an array of `arrow_type(schema)`; null bytes give a null row."""
     try:
         return _decode(data, schema, reading, Decimals.BASE64)
     except NotColumnarError:
@@ -115,7 +115,7 @@ def _check_depth(data: pa.BinaryArray) -> None:
 
 
 def _depth(text: bytes) -> int:
-    """An upper bound: brackets inside strings count too."""
+    """Return an upper bound of how deep a JSON text is nested: brackets inside strings count too."""
     brackets = text.translate(None, _NO_BRACKETS)
     return max(accumulate(1 if byte in _OPENERS else -1 for byte in brackets))
 

@@ -28,13 +28,15 @@ _ESCAPED: Final = r'["\\\x00-\x1f\x{10000}-\x{10ffff}]'
 
 
 def encode_columns(array: pa.Array, schema: Schema, writing: Writing) -> pa.BinaryArray:
-    """The JSON of every row, null for a null row. NotColumnarError: the row path must write this batch."""
+    """Return the JSON of every row, null for a null row. NotColumnarError: the row path must write this batch."""
     texts = _text(array, schema, writing).cast(pa.binary())
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.binary())) if array.null_count else texts
 
 
 def may_differ_from_java(schema: Schema | None) -> bool:
-    """Whether Java may have written other bytes for the same JSON: decimals as numbers, values without a schema."""
+    """Tell if Java may have written other bytes for the same JSON, as it may for decimals as numbers and schemaless
+    values.
+    """
     return schema is None or _has_decimals(schema)
 
 

@@ -37,7 +37,7 @@ class Prefix:
 
 
 class EnvelopeCache:
-    """The prefixes seen, the latest `size` of each direction. Owned by one task thread."""
+    """Keeps the envelope prefixes last used, up to `size` in each direction. Owned by one task thread."""
 
     def __init__(self, size: int, reading: Reading, writing: Writing) -> None:
         self._size = max(size, 1)
@@ -47,7 +47,7 @@ class EnvelopeCache:
         self._read: OrderedDict[bytes, Prefix] = OrderedDict()
 
     def prefix_of(self, schema: Schema | None) -> bytes:
-        """The bytes before the payload of a value of this schema."""
+        """Return the bytes that come before the payload of a value of this schema."""
         if schema is None:
             return OPEN + b"null" + MIDDLE
         text = self._written.get(schema)
@@ -59,7 +59,9 @@ class EnvelopeCache:
         return text
 
     def find(self, row: bytes) -> Prefix | None:
-        """The prefix of a row in the form that Java writes; None for another form. SchemaError: a bad schema."""
+        """Return the prefix of a row in the form that Java writes; None for another form. SchemaError: the schema is
+        wrong.
+        """
         for known in reversed(self._read.values()):
             if row.startswith(known.text):
                 return known
@@ -88,7 +90,7 @@ def _split(row: bytes) -> tuple[Node, bytes] | None:
 
 
 def open_envelope(node: Node) -> tuple[Node, Node]:
-    """Schema and payload of a parsed envelope in any form. SchemaError when it is none."""
+    """Return schema and payload of a parsed envelope in any form. SchemaError when the JSON is no envelope."""
     if not isinstance(node, dict) or node.keys() != {"schema", "payload"}:
         raise SchemaError(NOT_AN_ENVELOPE, key="schemas.enable")
     return node["schema"], node["payload"]

@@ -1,7 +1,7 @@
-"""Schemaless JSON texts, one per row, to an Arrow column of inferred type.
+"""Reads schemaless JSON texts, one per row, into an Arrow column of inferred type.
 
-Types: int64, float64, bool, string, list, struct; a text that looks like a time stays a text, a field that is null in
-every row is a string. Fields of the row stand in the order of the first row, those it lacks after them.
+The types are int64, float64, bool, string, list and struct; a text that looks like a time stays a text, a field that is
+null in every row is a string. The fields stand in the order of the first row, those it lacks after them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class _Batch:
 
 
 class ReadRows(NamedTuple):
-    """A column of JSON rows. is_whole: see `Column`; is_compact: their texts are known to have no space in them."""
+    """A column that was read from JSON rows. is_whole: see `Column`; is_compact: their texts are known to have no space
+    in them.
+    """
 
     array: pa.Array
     is_whole: bool
@@ -51,7 +53,7 @@ class SchemalessReader:
         self._texts: Any | None = None
 
     def read(self, data: pa.BinaryArray) -> ReadRows:
-        """The rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path."""
+        """Return the rows as a column; null bytes and JSON null give a null row. NotColumnarError: use the row path."""
         if is_sparse(data):
             raise NotColumnarError("most rows have keys of their own")
         inferred = native.infer_json(data)
@@ -141,7 +143,7 @@ def _tidy_struct(array: pa.StructArray, texts: Any | None, batch: _Batch) -> pa.
 
 
 def _occurs(name: str, data: pa.BinaryArray) -> bool:
-    """Whether a name that an earlier batch had may be in this one."""
+    """Tell if a name that an earlier batch had may be in this one."""
     plain = name.isascii() and json_string(name) == f'"{name}"'
     return not plain or bool(pc.any(pc.match_substring(data, name.encode())).as_py())
 

@@ -1,4 +1,4 @@
-"""What Jackson's lenient `JsonNode` getters make of a JSON value, for `converter.coercion=java`. Pure.
+"""Does what Jackson's lenient `JsonNode` getters do with a JSON value, for `converter.coercion=java`. Pure.
 
 Numbers come as int or Decimal, as Kafka's JsonDeserializer reads them.
 """
@@ -31,7 +31,7 @@ def long_value(node: Node) -> int:
 
 
 def wrap(number: int, bits: int) -> int:
-    """The number that the low bits stand for in two's complement."""
+    """Return the number that the low `bits` bits stand for in two's complement."""
     half = 1 << (bits - 1)
     return (number + half) % (2 * half) - half
 
@@ -97,6 +97,6 @@ def without_space(text: str) -> str:
 
 
 def to_float32(number: float) -> float:
-    """The nearest 32-bit float. OverflowError when there is none."""
+    """Return the nearest 32-bit float. OverflowError when there is none."""
     single: float = struct.unpack("<f", struct.pack("<f", number))[0]
     return single

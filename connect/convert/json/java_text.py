@@ -1,4 +1,4 @@
-"""Decimals as Connect's bytes, and JSON strings as Jackson writes them. Pure."""
+"""Turns decimals into Connect's bytes, and JSON strings into the text that Jackson writes. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPECIAL = re.compile(r'[\x00-\x1f"\\\ud800-\udfff\U00010000-\U0010ffff]')
 
 
 def unscaled_bytes(value: Decimal, scale: int) -> bytes:
-    """Connect's bytes of a decimal: its unscaled value as minimal big-endian two's complement.
+    """Return Connect's bytes of a decimal: its unscaled value as minimal big-endian two's complement.
 
     ValueError when the value needs more fraction digits than the scale has.
     """
@@ -23,7 +23,7 @@ def unscaled_bytes(value: Decimal, scale: int) -> bytes:
 
 
 def unscaled_value(value: Decimal, scale: int) -> int:
-    """The value times 10**scale. ValueError when that is no integer."""
+    """Return the value times 10**scale. ValueError when that is no integer."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "NaN and infinities are no Connect decimals"
     number = int("".join(map(str, digits)) or "0")
@@ -44,7 +44,7 @@ def unscaled_value(value: Decimal, scale: int) -> int:
 
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:
-    """The decimal `unscaled` times 10**-scale, with all its digits whatever the current context."""
+    """Return the decimal `unscaled` times 10**-scale, with all its digits whatever the current context."""
     digits = tuple(map(int, str(abs(unscaled))))
     return Decimal((int(unscaled < 0), digits, -scale))
 

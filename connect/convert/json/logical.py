@@ -1,4 +1,4 @@
-"""The JSON of bytes and of Connect's logical types to Python values, row by row. Pure."""
+"""Reads the JSON of bytes and of Connect's logical types as Python values, row by row. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mismatch(kind: str, node: Node, path: str) -> SchemaError:
 
 
 def node_type(node: Node) -> str:
-    """Jackson's name of a JSON type."""
+    """Return Jackson's name of a JSON value's type."""
     match node:
         case None:
             return "NULL"

@@ -1,4 +1,4 @@
-"""Which Arrow columns the native JSON writer may take: those of the very types and nulls that the schema says."""
+"""Tells which Arrow columns the native JSON writer may take: those with exactly the types and nulls of their schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from connect.convert.json.write import Writing
 def encode_native(
     array: pa.Array, schema: Schema, writing: Writing, *, prefix: bytes, suffix: bytes
 ) -> pa.BinaryArray | None:
-    """The JSON of every row between `prefix` and `suffix`, null for a null row. None: not proven to be Java's bytes."""
+    """Return the JSON of every row between `prefix` and `suffix`, null for a null row.
+
+    None when the result is not proven to be Java's bytes.
+    """
     if native.module() is None or not _fits(array, schema, writing):
         return None
     return native.encode_json(array, prefix=prefix, suffix=suffix)

@@ -1,7 +1,7 @@
-"""Parsed JSON to Connect values in Python form, row by row. Pure.
+"""Reads parsed JSON as Connect values in Python form, row by row. Pure.
 
-Strict: a value that does not fit its schema is a SchemaError. Java: it becomes what JsonConverter of Kafka 4.1 makes
-of it (Jackson's lenient `JsonNode` getters: "abc" read as an int32 is 0, 300 read as an int8 is 44).
+Strict: a value that does not fit its schema is a SchemaError. Java: it becomes what JsonConverter of Kafka 4.1 makes of
+it (Jackson's lenient `JsonNode` getters: "abc" read as an int32 is 0, 300 read as an int8 is 44).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Reading:
 
 
 def read_value(schema: Schema | None, node: Node, reading: Reading) -> Any:
-    """One value. SchemaError names the field that does not fit."""
+    """Return one value read from its JSON. SchemaError names the field that does not fit."""
     return reader(schema, reading)(node)
 
 

@@ -39,7 +39,7 @@ class RecursiveTexts:
         self._level = 0
 
     def __call__(self, cursor: Cursor) -> pa.StringArray:
-        """The next value of every row; rows that go too deep fail."""
+        """Return the next value of every row; rows that are nested too deeply fail."""
         if not len(cursor):
             return pa.array([], pa.utf8())
         if self._level == MAX_LEVELS:
@@ -72,7 +72,7 @@ def texts_of(array: pa.Array, schema: Schema) -> pa.StringArray:
 
 
 def node_text(node: object, path: str) -> str:
-    """Parsed JSON as its text. SchemaError when it is nested too deeply."""
+    """Return parsed JSON as its text. SchemaError when it is nested too deeply."""
     try:
         return _text(node)
     except RecursionError:

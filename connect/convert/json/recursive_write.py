@@ -90,7 +90,7 @@ def _node(text: bytes) -> Node:
 
 
 def _holds(whole: Any, part: Any) -> bool:
-    """Whether all of one JSON value is in the other; a null needs no place."""
+    """Tell if one JSON value holds all of another; a null may be left out."""
     if isinstance(part, dict) and isinstance(whole, dict):
         return all(value is None or (name in whole and _holds(whole[name], value)) for name, value in part.items())
     if isinstance(part, list) and isinstance(whole, list):

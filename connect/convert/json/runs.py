@@ -18,7 +18,7 @@ _OTHER = -1
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rows start..stop-1. `prefix` None: rows of another form than Java writes, or all null."""
+    """A run that covers rows start..stop-1. `prefix` None: rows of another form than Java writes, or all null."""
 
     start: int
     stop: int

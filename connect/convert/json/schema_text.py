@@ -1,4 +1,4 @@
-"""A Connect schema as JsonConverter's JSON and back: the `schema` half of the envelope. Pure.
+"""Writes a Connect schema as JsonConverter's JSON, the `schema` half of the envelope, and reads it back. Pure.
 
 Source: JsonConverter.asJsonSchema and asConnectSchema of Kafka 4.1; member order is part of the format.
 """
@@ -20,7 +20,7 @@ _TYPES = {name: t for t, name in _NAMES.items()}
 
 
 def schema_text(schema: Schema | None, writing: Writing) -> str:
-    """The JSON of a schema, exactly as Java writes it; `null` for none."""
+    """Return the JSON of a schema exactly as Java writes it; `null` for no schema."""
     return "null" if schema is None else "{" + ",".join(_members(schema, writing)) + "}"
 
 
@@ -53,7 +53,7 @@ def _field_text(field: Field, writing: Writing) -> str:
 
 
 def parse_schema(node: Node, reading: Reading, path: str = "") -> Schema | None:
-    """The schema of its parsed JSON. SchemaError says what is wrong with it and where."""
+    """Return the schema that parsed JSON describes. SchemaError says what is wrong with it and where."""
     if node is None:
         return None
     type_name = node.get("type") if isinstance(node, dict) else None

@@ -21,9 +21,9 @@ _NESTED: Final = (dict, list)
 
 
 def is_sparse(data: pa.BinaryArray) -> bool:
-    """Whether keys that few rows have would make more than `CELLS_MAX` cells.
+    """Tell if keys that few rows have would make more than `CELLS_MAX` cells.
 
-    Sixteen rows tell those that all have the same keys. Only where they differ more rows are looked at.
+    Sixteen rows are enough where all rows have the same keys. Only where the keys differ are more rows looked at.
     """
     if len(data) * (data.nbytes // _LEAST_KEY_BYTES) <= CELLS_MAX:
         return False

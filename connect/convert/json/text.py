@@ -1,4 +1,4 @@
-"""JSON text to Python values with nothing lost: exact integers, `Decimal` where asked. Pure.
+"""Reads JSON text as Python values with nothing lost: exact integers, `Decimal` where asked. Pure.
 
 `read_exact` and `read_fast` take RFC 8259 texts; `read_lenient` takes what Jackson takes as Kafka's JsonDeserializer
 sets it up: leading zeros, anything after the first value, lone surrogates, UTF-16 and UTF-32.
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 Node = Any
-"""None, bool, int, float or Decimal, str, list, dict: a JSON value."""
+"""A JSON value, which is None, bool, int, float or Decimal, str, list or dict."""
 
 MAX_DEPTH = 1000
 MAX_DIGITS = 1000
@@ -143,7 +143,7 @@ class _Parser:
         self._number = number
 
     def value(self) -> Node:
-        """The value at the current place."""
+        """Return the value at the current place."""
         stack: list[tuple[Node, str | None]] = []
         container: Node = None
         key: str | None = None

@@ -42,7 +42,7 @@ class Writing:
 
 
 def write_value(schema: Schema | None, value: object, writing: Writing) -> str:
-    """The JSON text of one value. SchemaError names the field that does not fit."""
+    """Return the JSON text of one value. SchemaError names the field that does not fit."""
     return writer(schema, writing)(value)
 
 

@@ -1,4 +1,7 @@
-"""The settings of the JSON Schema converter. Source: io.confluent.connect.json.JsonSchemaConverterConfig 8.3."""
+"""Declares the settings of the JSON Schema converter.
+
+Source: io.confluent.connect.json.JsonSchemaConverterConfig 8.3.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from connect.convert.registry.config import SCHEMAS, RegistryConfig
 
 
 class JsonSchemaConfig(RegistryConfig):
-    """io.confluent.connect.json.JsonSchemaConverterConfig."""
+    """Declares the keys of io.confluent.connect.json.JsonSchemaConverterConfig."""
 
     additional_properties: Boolean = key(
         "object.additional.properties", True, group=SCHEMAS,
@@ -43,7 +46,7 @@ class JsonSchemaConfig(RegistryConfig):
 
     @property
     def settings(self) -> JsonSchemaSettings:
-        """What changes the mapping of schemas."""
+        """Return the settings that change how schemas are mapped."""
         return JsonSchemaSettings(
             numeric_decimals=self.decimal_format.upper() == "NUMERIC",
             additional_properties=self.additional_properties,

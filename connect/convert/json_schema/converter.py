@@ -1,4 +1,4 @@
-"""io.confluent.connect.json.JsonSchemaConverter over columns."""
+"""Builds io.confluent.connect.json.JsonSchemaConverter over columns."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ JSON = "JSON"
 
 
 def json_schema(config: JsonSchemaConfig, *, is_key: bool = False) -> RegistryConverter:
-    """The converter of these settings. It asks the registry only when it first needs a schema."""
+    """Return the converter for these settings. It asks the registry only when it first needs a schema."""
     return RegistryConverter(
         config, JsonSchemaFormat(config, is_key=is_key), is_key=is_key, cache_size=config.cache_size
     )
 
 
 def json_schema_header(config: JsonSchemaConfig, *, is_key: bool = False) -> ColumnHeaderConverter:
-    """The header converter of these settings."""
+    """Return the header converter for these settings."""
     return ColumnHeaderConverter(json_schema(config, is_key=is_key))
 
 

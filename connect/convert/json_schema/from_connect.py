@@ -17,7 +17,7 @@ _NUMBERS = {
 
 
 def json_schema_of(schema: Schema, settings: n.JsonSchemaSettings) -> dict[str, Any]:
-    """The schema as JSON. SchemaError when a default does not fit."""
+    """Return the JSON Schema of a Connect schema. SchemaError when a default does not fit."""
     return _node(schema, settings, None)
 
 

@@ -1,4 +1,7 @@
-"""The words that Confluent's JSON Schema converter writes. Source: io.confluent.connect.json.JsonSchemaData 8.3."""
+"""Holds the words that Confluent's JSON Schema converter writes.
+
+Source: io.confluent.connect.json.JsonSchemaData 8.3.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,19 @@ class JsonSchemaSettings:
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether a struct stands for `oneOf`: one field per member, of which one has a value."""
+    """Tell if a struct stands for `oneOf`: it has one field per member, of which one has a value."""
     named = schema.name is not None and schema.name.startswith(ONE_OF)
     return schema.type is Type.STRUCT and (named or GENERALIZED_UNION in schema.parameters)
 
 
 def is_object_map(schema: Schema) -> bool:
-    """Whether a map is a JSON object; others are arrays of objects with `key` and `value`."""
+    """Tell if a map is written as a JSON object; other maps are arrays of objects with `key` and `value`."""
     return schema.keys is not None and schema.keys.type is Type.STRING and not schema.keys.optional
 
 
 def is_plain(schema: Schema) -> bool:
-    """Whether the JSON of its values is that of Kafka's JsonConverter: no union, no map with other keys than text."""
+    """Tell if Kafka's JsonConverter writes the same JSON: the schema has no union and no map with keys other than text.
+    """
     inner = [f.schema for f in schema.fields] + [part for part in (schema.keys, schema.items) if part is not None]
     odd = is_union(schema) or (schema.type is Type.MAP and not is_object_map(schema))
     return not odd and all(map(is_plain, inner))

@@ -121,7 +121,7 @@ class _Reader:
                                version=version)  # fmt: skip
 
     def _merged(self, node: Mapping[str, Any]) -> dict[str, Any]:
-        """The members of `allOf` as one schema; properties add up."""
+        """Return the members of `allOf` merged to one schema; their properties are added up."""
         merged: dict[str, Any] = {k: v for k, v in node.items() if k != "allOf"}
         for member in node["allOf"]:
             part = self._target(member["$ref"]) if isinstance(member, Mapping) and "$ref" in member else member
@@ -196,7 +196,7 @@ def _number(connect: object, otherwise: Schema, path: str) -> Schema:
 
 
 def _kind(node: Mapping[str, Any]) -> str | None:
-    """The type, or what the other words say of it."""
+    """Return the type of a JSON Schema, or else the type that its other words imply; None when they imply none."""
     kind = node.get("type")
     if isinstance(kind, str):
         return kind

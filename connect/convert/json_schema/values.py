@@ -24,7 +24,7 @@ from connect.convert.vectors.pieces import Parts
 
 
 def value_encoder(schema: Schema, writing: Writing, *, is_key: bool) -> Callable[[pa.Array], Parts]:
-    """JSON texts of a column without nulls. SchemaError when a value does not fit."""
+    """Return a function that writes a column without nulls as JSON texts. SchemaError when a value does not fit."""
     plain = n.is_plain(schema) and not (is_key and may_differ_from_java(schema))
     write = _writer(schema, writing, "")
 
@@ -40,7 +40,10 @@ def value_encoder(schema: Schema, writing: Writing, *, is_key: bool) -> Callable
 
 
 def value_decoder(schema: Schema, reading: Reading) -> Callable[[pa.BinaryArray], pa.Array]:
-    """The column of JSON texts without nulls. RejectedRowsError names those that do not fit."""
+    """Return a function that reads JSON texts without nulls as a column.
+
+    RejectedRowsError names the texts that do not fit.
+    """
     plain = n.is_plain(schema)
     read = reader(schema, reading)
 
@@ -107,7 +110,7 @@ def _only_member(value: Mapping[str, Any], members: list[tuple[str, Writer]], sc
 
 
 def _as_connect(schema: Schema, node: Any, path: str) -> Any:
-    """The node in the form of Kafka's JsonConverter: a union as its struct, a map's entries as pairs."""
+    """Return the node in the form of Kafka's JsonConverter: a union as its struct, a map's entries as pairs."""
     if node is None or n.is_plain(schema):
         return node
     match schema.type:

@@ -1,4 +1,4 @@
-"""Shared by the columnar JSON paths: rebuilding nested Arrow arrays, and decimals as Connect's bytes."""
+"""Rebuilds nested Arrow arrays, and writes decimals as Connect's bytes. Shared by the columnar JSON paths."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class NotColumnarError(Exception):
 
 
 def struct_of(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Field]) -> pa.StructArray:
-    """A struct array with the nulls of `array` over other children."""
+    """Return a struct array with the nulls of `array` over other children."""
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 
 
 def list_of(array: pa.Array, values: pa.Array, item: pa.Field) -> pa.ListArray:
-    """A list array with the nulls and lengths of `array` over other values, those of `array.flatten()`."""
+    """Return a list array with the nulls and lengths of `array` over other values, those of `array.flatten()`."""
     ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
     mask = array.is_null() if array.null_count else None
@@ -37,7 +37,7 @@ def list_of(array: pa.Array, values: pa.Array, item: pa.Field) -> pa.ListArray:
 
 
 def base64_of(array: pa.Array) -> pa.StringArray:
-    """The base64 text of every byte string."""
+    """Return the base64 text of every byte string."""
     texts = (None if value is None else b2a_base64(value, newline=False) for value in array.to_pylist())
     return pa.array(texts, pa.binary()).cast(pa.string())
 
@@ -53,7 +53,7 @@ def _sextets() -> np.ndarray:
 
 
 def bytes_of(array: pa.Array) -> pa.BinaryArray:
-    """The bytes of every base64 text, all rows at once. NotColumnarError: one is no base64."""
+    """Return the bytes of every base64 text, all rows at once. NotColumnarError when a text is no base64."""
     import numpy as np
 
     if not pa.types.is_string(array.type):
@@ -84,7 +84,7 @@ def bytes_of(array: pa.Array) -> pa.BinaryArray:
 
 
 def unscaled_of(array: pa.Array) -> pa.Array:
-    """The unscaled values of decimals as minimal big-endian two's complement bytes."""
+    """Return the unscaled values of decimals as minimal big-endian two's complement bytes."""
     width = array.type.byte_width
     whole = pa.Array.from_buffers(
         pa.binary(width), len(array), [array.buffers()[0], array.buffers()[1]], offset=array.offset
@@ -96,7 +96,7 @@ def unscaled_of(array: pa.Array) -> pa.Array:
 
 
 def decimals_of(unscaled: pa.Array, target: Any) -> pa.Array:
-    """Decimals from big-endian two's complement bytes of any length. NotColumnarError when one is too long."""
+    """Return decimals from big-endian two's complement bytes of any length. NotColumnarError when one is too long."""
     width = target.byte_width
     lengths = pc.binary_length(unscaled)
     if pc.min_max(lengths)["min"].as_py() == 0 or (pc.max(lengths).as_py() or 0) > width:

@@ -9,7 +9,7 @@ from connect.api.errors import RejectedRowsError, SchemaError
 
 
 def each(rows: Iterable[Any], convert: Callable[[Any], Any]) -> list[Any]:
-    """Every row converted, None kept. RejectedRowsError names the rows that `convert` cannot take."""
+    """Return every row converted, None kept. RejectedRowsError names the rows that `convert` cannot take."""
     converted: list[Any] = []
     rejected: dict[int, Exception] = {}
     for index, row in enumerate(rows):

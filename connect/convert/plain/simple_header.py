@@ -8,15 +8,18 @@ from connect.convert.plain.config import NoConfig
 
 
 def simple_header(config: NoConfig, *, is_key: bool = False) -> SimpleHeaderConverter:  # noqa: ARG001 - no settings
-    """The SimpleHeaderConverter."""
+    """Return the SimpleHeaderConverter."""
     return SimpleHeaderConverter()
 
 
 class SimpleHeaderConverter:
-    """Text. An array or map without a common element type is read schemaless, as Connect's schema has no such type."""
+    """Converts header values to text and back.
+
+    An array or map without a common element type is read schemaless, as Connect's schema has no such type.
+    """
 
     def encode(self, topic: str, header: Header) -> bytes | None:  # noqa: ARG002 - of the protocol
-        """The text in UTF-8; None for a null value."""
+        """Return the value's text in UTF-8; None for a null value."""
         if header.value is None:
             return None
         return text_of(header.value, header.schema).encode("utf-8", "replace")

@@ -1,1 +1,1 @@
-"""Protobuf with a schema registry: proto2 and proto3 schemas, and the wire format over columns."""
+"""Provides Protobuf with a schema registry: proto2 and proto3 schemas, and the wire format over columns."""

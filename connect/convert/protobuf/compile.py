@@ -12,10 +12,10 @@ from connect.convert.protobuf.protoc import OWN_NAME, check_name, descriptor_set
 
 
 def compile_proto(text: str, imports: Sequence[tuple[str, str]] = ()) -> ProtoSchema:
-    """The messages of a schema. `imports`: name and text of the files that it imports.
+    """Return the messages of a schema. `imports` has name and text of the files that it imports.
 
-    A text may be source, or a FileDescriptorProto in base64, as the registry's `format=serialized` gives.
-    SchemaError with protoc's words when it is neither. RetriableError: protoc has no temporary files to work with.
+    A text may be source, or a FileDescriptorProto in base64, as the registry's `format=serialized` gives. SchemaError
+    with protoc's words when it is neither. RetriableError: protoc has no temporary files to work with.
     """
     try:
         from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet

@@ -1,4 +1,4 @@
-"""The settings of the Protobuf converter. Source: io.confluent.connect.protobuf.ProtobufDataConfig 8.3."""
+"""Declares the settings of the Protobuf converter. Source: io.confluent.connect.protobuf.ProtobufDataConfig 8.3."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.convert.registry.config import SCHEMAS, RegistryConfig, only
 
 
 class ProtobufConfig(RegistryConfig):
-    """io.confluent.connect.protobuf.ProtobufConverterConfig."""
+    """Declares the keys of io.confluent.connect.protobuf.ProtobufConverterConfig."""
 
     enhanced: Boolean = key(
         "enhanced.protobuf.schema.support", False, group=SCHEMAS, doc="Keep the package in the names of schemas.",
@@ -59,7 +59,7 @@ class ProtobufConfig(RegistryConfig):
 
     @property
     def settings(self) -> ProtobufSettings:
-        """What changes the mapping of schemas."""
+        """Return the settings that change how schemas are mapped."""
         return ProtobufSettings(
             enhanced=self.enhanced, scrub_invalid_names=self.scrub_invalid_names, int_for_enums=self.int_for_enums,
             optional_for_nullables=self.optional_for_nullables, optional_for_proto2=self.optional_for_proto2,

@@ -1,4 +1,4 @@
-"""io.confluent.connect.protobuf.ProtobufConverter over columns."""
+"""Builds io.confluent.connect.protobuf.ProtobufConverter over columns."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _COMPILED_KEPT: Final = 100
 
 
 def protobuf(config: ProtobufConfig, *, is_key: bool = False) -> RegistryConverter:
-    """The converter of these settings. It asks the registry only when it first needs a schema."""
+    """Return the converter for these settings. It asks the registry only when it first needs a schema."""
     return RegistryConverter(config, ProtobufFormat(config.settings), is_key=is_key, cache_size=config.cache_size)
 
 
 def protobuf_header(config: ProtobufConfig, *, is_key: bool = False) -> ColumnHeaderConverter:
-    """The header converter of these settings."""
+    """Return the header converter for these settings."""
     return ColumnHeaderConverter(protobuf(config, is_key=is_key))
 
 
@@ -109,7 +109,7 @@ def _reading_of(message: ProtoMessage, settings: ProtobufSettings, version: int 
 
 
 def _split(data: pa.BinaryArray, of: Callable[[Indexes], Reading]) -> Sequence[tuple[int, int, Reading]]:
-    """Consecutive rows of one message type; null rows join the ones before them, or the first ones."""
+    """Return runs of consecutive rows of one message type; null rows join the ones before them, or the first ones."""
     rows = np.nonzero(data.is_valid().to_numpy(zero_copy_only=False))[0]
     cursor = Cursor.over(data.drop_null(), SIZE)
     kinds, indexes = _read_indexes(cursor)

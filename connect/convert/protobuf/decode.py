@@ -67,7 +67,10 @@ class _Found:
 def _read_fields(
     cursor: Cursor, plans: Mapping[int, _Plan], found: Mapping[int, _Found], chosen: Mapping[str, Positions]
 ) -> None:
-    """All fields of all rows. The lowest key is read first, in every row that has it: rows that lack a field wait."""
+    """Read all fields of all rows.
+
+    The lowest key is read first, in every row that has it: rows that lack a field wait.
+    """
     keys = np.zeros(len(cursor), np.int64)
     unread = np.arange(len(cursor))
     while True:
@@ -135,7 +138,7 @@ class _Plan:
             inner.rejoin(one, more)
 
     def finished(self, found: _Found, cursor: Cursor) -> pa.Array:
-        """The column of the field."""
+        """Return the column of the field."""
         size = len(cursor)
         if self.field.repeated:
             return self._lists(found, size)
@@ -182,7 +185,7 @@ def _columns(
     schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings, made: Mapping[int, pa.Array],
     chosen: Mapping[str, Positions],
 ) -> list[pa.Array]:  # fmt: skip
-    """The columns in the order of the schema; of the members of a oneof the one read last counts."""
+    """Return the columns in the order of the schema; of the members of a oneof the one read last counts."""
     by_name = {}
     for proto in message.fields:
         column = made[proto.number]
@@ -342,7 +345,7 @@ def _entry(schema: Schema, proto: ProtoField, settings: n.ProtobufSettings) -> D
 
 
 def _delimited(read: Decoder) -> Decoder:
-    """A value with its length before it."""
+    """Return a decoder of values that have their length before them."""
 
     def decode(part: Cursor) -> pa.Array:
         starts = part.skip(_lengths(part))

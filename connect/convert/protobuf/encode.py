@@ -1,4 +1,7 @@
-"""Arrow columns to Protobuf's wire format, one message per row. Built once per pair of schemas."""
+"""Encodes Arrow columns as Protobuf's wire format, one message per row.
+
+An encoder is built once per pair of schemas.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ from connect.convert.vectors import pieces as p
 from connect.convert.vectors.wire import TakesKind, key_of, scalar_pieces, sized, zero_mask
 
 Encoder = Callable[[pa.Array], pa.BinaryArray]
-"""Structs without nulls to the bytes of their messages. SchemaError for a value that Protobuf has no place for."""
+"""Encodes structs without nulls to the bytes of their messages.
+
+SchemaError for a value that Protobuf has no place for.
+"""
 FieldEncoder = Callable[[pa.Array], p.Parts]
 """A column, nulls included, to the parts of its field; nothing where there is no value."""
 
@@ -45,7 +51,10 @@ _NULL_FIX: Final = "Set optional.for.nullables=true, or converter.coercion=java 
 
 
 def encoder(schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings) -> Encoder:
-    """Writes structs as a message. SchemaError, with the field's path, when they do not go together."""
+    """Return a function that writes structs as a message.
+
+    SchemaError, with the field's path, when schema and message do not go together.
+    """
     return _Plan(settings).message(schema, message, "")
 
 
@@ -153,7 +162,7 @@ class _Plan:
         return encode
 
     def _value(self, schema: Schema, field: ProtoField, path: str) -> FieldEncoder:
-        """The parts of values without nulls, after the key."""
+        """Return a function that gives the parts of values without nulls, which come after the key."""
         if field.kind == "message":
             return _sized(self._message_value(schema, field, path))
         if field.kind not in _TAKES.get(schema.type, ()) or schema.name in n.LOGICAL:

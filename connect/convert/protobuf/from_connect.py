@@ -25,7 +25,10 @@ Scope = tuple[dict[str, list[str]], dict[str, Schema]]
 
 
 def proto_text(schema: Schema, settings: n.ProtobufSettings) -> str:
-    """The text. SchemaError names the field that Protobuf has no place for: lists of lists, keys that are numbers."""
+    """Return the .proto text of a schema.
+
+    SchemaError names the field that Protobuf has no place for: lists of lists, keys that are numbers.
+    """
     return _Writer(settings).file(schema)
 
 
@@ -206,7 +209,7 @@ class _Writer:
 
 
 def is_scalar_message(schema: Schema) -> bool:
-    """Whether a struct is no message of its own."""
+    """Tell if a struct is no message of its own."""
     return n.is_union(schema)
 
 

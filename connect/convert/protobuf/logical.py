@@ -1,4 +1,4 @@
-"""Decimals, dates, times and timestamps as the columns of their messages, and back. Pure."""
+"""Converts decimals, dates, times and timestamps to the columns of their messages, and back. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MIN_SECONDS: Final = -62_135_596_800
 
 
 def decimal_columns(array: pa.Array) -> list[pa.Array]:
-    """Unscaled bytes, number of digits, and scale of decimals without nulls."""
+    """Return unscaled bytes, number of digits, and scale of decimals without nulls."""
     whole = pa.decimal256(76, 0) if pa.types.is_decimal256(array.type) else pa.decimal128(38, 0)
     texts = pa.Array.from_buffers(whole, len(array), [None, array.buffers()[1]], offset=array.offset).cast(pa.utf8())
     digits = pc.utf8_length(pc.utf8_ltrim(pc.utf8_ltrim(texts, "-"), "0"))
@@ -32,19 +32,19 @@ def decimal_columns(array: pa.Array) -> list[pa.Array]:
 
 
 def date_columns(array: pa.Array) -> list[pa.Array]:
-    """Year, month and day of dates without nulls."""
+    """Return year, month and day of dates without nulls."""
     return [part.cast(pa.int32()) for part in (pc.year(array), pc.month(array), pc.day(array))]
 
 
 def time_columns(array: pa.Array) -> list[pa.Array]:
-    """Hours, minutes, seconds and nanoseconds of times without nulls."""
+    """Return hours, minutes, seconds and nanoseconds of times without nulls."""
     ms = int64_of(array)
     parts = ms // _HOUR_MS, ms // _MINUTE_MS % 60, ms // _SECOND_MS % 60, ms % _SECOND_MS * _MS_NANOS
     return [pa.array(part.astype(np.int32)) for part in parts]
 
 
 def timestamp_columns(array: pa.Array) -> list[pa.Array]:
-    """Seconds since 1970 and nanoseconds of timestamps without nulls."""
+    """Return seconds since 1970 and nanoseconds of timestamps without nulls."""
     ms = int64_of(array)
     return [pa.array(ms // _SECOND_MS), pa.array((ms % _SECOND_MS * _MS_NANOS).astype(np.int32))]
 
@@ -115,7 +115,10 @@ def _check_whole(nanos: Numbers, cursor: Cursor) -> None:
 
 
 def _days(year: Numbers, month: Numbers, day: Numbers) -> Numbers:
-    """Days since 1970 of a date in the Gregorian calendar; the year starts in March, so that leap days come last."""
+    """Return the days since 1970 of a date in the Gregorian calendar.
+
+    The year starts in March here, so that leap days come last.
+    """
     shifted = np.where(month <= 2, year - 1, year)
     era = shifted // 400
     of_era = shifted - era * 400

@@ -1,4 +1,4 @@
-"""A Protobuf schema as a tree of messages, made of its compiled descriptor. Pure."""
+"""Represents a Protobuf schema as a tree of messages, made from its compiled descriptor. Pure."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ _META: Final = 1088
 
 @dataclass(eq=False, slots=True)
 class ProtoEnum:
-    """An enum: its full name, and the number of every symbol."""
+    """An enum that a schema declares: its full name, and the number of every symbol."""
 
     name: str
     symbols: Mapping[str, int]
 
     @property
     def short_name(self) -> str:
-        """The name without package and outer messages."""
+        """Return the name without package and outer messages."""
         return self.name.rpartition(".")[2]
 
 
 @dataclass(eq=False, slots=True)
 class ProtoField:
-    """A field. `kind` is the type's name in .proto files; `oneof` that of the oneof it is in (not a synthetic one).
+    """A field that a message declares. `kind` is the type's name in .proto files.
 
-    `presence`: whether a value that is the default can be told from none. `optional`: it has the word `optional`.
+    `oneof` is the name of the oneof that the field is in (not a synthetic one). `presence`: a value that is the default
+    can be told from none. `optional`: the field has the word `optional`.
     """
 
     name: str
@@ -66,16 +67,16 @@ class ProtoMessage:
 
     @property
     def short_name(self) -> str:
-        """The name without package and outer messages."""
+        """Return the name without package and outer messages."""
         return self.name.rpartition(".")[2]
 
     def entry(self) -> tuple[ProtoField, ProtoField]:
-        """Key and value of a map's entry."""
+        """Return the key field and the value field of a map's entry."""
         return self.fields[0], self.fields[1]
 
 
 class ProtoSchema:
-    """The messages of a file, first those at the top, each followed by the ones inside it."""
+    """Holds the messages of a file: those at the top, each followed by the ones inside it."""
 
     def __init__(self, files: Sequence[FileDescriptorProto]) -> None:
         """`files`: all that are imported, and the schema's own last."""
@@ -100,11 +101,11 @@ class ProtoSchema:
         return self._own[0]
 
     def at(self, indexes: Sequence[int]) -> ProtoMessage | None:
-        """The message at this place in the file."""
+        """Return the message at this place in the file; None when there is none."""
         return next((m for m in self._own if m.indexes == tuple(indexes)), None)
 
     def named(self, name: str) -> ProtoMessage | None:
-        """The message of this full or last name."""
+        """Return the message with this full name, or else with its last part; None when there is none."""
         exact = [m for m in self._own if m.name == name]
         return next(iter(exact or [m for m in self._own if m.short_name == name.rpartition(".")[2]]), None)
 
@@ -149,7 +150,7 @@ class ProtoSchema:
 
 
 def _parameters(options: bytes) -> dict[str, str]:
-    """The map `params` of the option confluent.field_meta."""
+    """Return the map `params` of the option confluent.field_meta."""
     found = {}
     for meta in _submessages(options, _META):
         for entry in _submessages(meta, 2):
@@ -159,7 +160,7 @@ def _parameters(options: bytes) -> dict[str, str]:
 
 
 def _submessages(data: bytes, wanted: int) -> Iterator[bytes]:
-    """The contents of every length-delimited field of this number."""
+    """Yield the contents of every length-delimited field with this number."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)

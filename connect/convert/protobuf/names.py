@@ -1,4 +1,4 @@
-"""The words of Confluent's Protobuf converter. Source: io.confluent.connect.protobuf.ProtobufData 8.3."""
+"""Holds the words of Confluent's Protobuf converter. Source: io.confluent.connect.protobuf.ProtobufData 8.3."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ class ProtobufSettings:
 
 
 def is_union(schema: Schema) -> bool:
-    """Whether a struct stands for a oneof."""
+    """Tell if a struct stands for a oneof."""
     named = schema.name is not None and schema.name.startswith(UNION_PREFIX)
     return schema.type is Type.STRUCT and (named or GENERALIZED_UNION in schema.parameters)

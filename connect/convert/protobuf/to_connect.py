@@ -20,12 +20,12 @@ _KINDS = {
 
 
 def connect_of(message: ProtoMessage, settings: n.ProtobufSettings, *, version: int | None = None) -> Schema:
-    """The Connect schema. Where a message holds itself it has `schema.recursive`."""
+    """Return the Connect schema of a message. Where a message holds itself it has `schema.recursive`."""
     return replace(_Reader(settings).message(message), version=version)
 
 
 def is_map(field: ProtoField) -> bool:
-    """Whether a field is a map, be it written out as a list of entries."""
+    """Tell if a field is a map, even one that is written out as a list of entries."""
     message = field.message
     if not field.repeated or message is None:
         return False

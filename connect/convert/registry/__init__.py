@@ -1,1 +1,1 @@
-"""A Confluent-compatible schema registry: its client, subjects, and the frame that its schema ids travel in."""
+"""Talks to a Confluent-compatible schema registry: client, subjects, and the frame that carries a schema's id."""

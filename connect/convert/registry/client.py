@@ -1,4 +1,4 @@
-"""What is asked of a schema registry, and its refusals as our errors. Source: Confluent's REST API, v1."""
+"""Asks a schema registry, and turns its refusals into Connect's errors. Source: Confluent's REST API, v1."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Registered:
 
     @property
     def as_body(self) -> dict[str, Any]:
-        """The members of a request."""
+        """Return the members of a request's JSON body."""
         body: dict[str, Any] = {"schema": self.text}
         if self.kind != AVRO:
             body["schemaType"] = self.kind
@@ -45,7 +45,7 @@ class Registered:
 
 
 class RegistryClient:
-    """One registry. Owned by one task thread."""
+    """Asks one schema registry. Owned by one task thread."""
 
     def __init__(self, transport: Transport, *, normalize: bool = False) -> None:
         self._transport = transport
@@ -80,7 +80,7 @@ class RegistryClient:
             raise self._refused(subject, schema, error) from error
 
     def latest(self, subject: str) -> Registered:
-        """The newest version of the subject. SchemaError when there is no such subject."""
+        """Return the newest version of the subject. SchemaError when there is no such subject."""
         try:
             return _registered(self._transport.call("GET", f"/subjects/{_quoted(subject)}/versions/latest"))
         except RegistryError as error:
@@ -92,7 +92,7 @@ class RegistryClient:
             raise self._failed(f"the latest version of {subject}", error) from error
 
     def by_id(self, schema_id: int) -> Registered:
-        """The schema of this id. SchemaError when the registry does not know it."""
+        """Return the schema with this id. SchemaError when the registry does not know it."""
         try:
             answer = self._transport.call("GET", f"/schemas/ids/{schema_id}")
         except RegistryError as error:
@@ -105,7 +105,7 @@ class RegistryClient:
         return _registered({**answer, "id": schema_id})
 
     def by_version(self, reference: Reference) -> Registered:
-        """The schema that a reference names. SchemaError when it is gone."""
+        """Return the schema that a reference names. SchemaError when it is gone."""
         try:
             path = f"/subjects/{_quoted(reference.subject)}/versions/{reference.version}"
             return _registered(self._transport.call("GET", path))
@@ -115,7 +115,7 @@ class RegistryClient:
             ) from error
 
     def version_of(self, schema_id: int, subject: str) -> int | None:
-        """Which version of the subject the id is; None when it is none of its."""
+        """Return the version that the schema has in the subject; None when the subject does not have it."""
         try:
             answer = self._transport.call("GET", f"/schemas/ids/{schema_id}/versions")
         except RegistryError as error:

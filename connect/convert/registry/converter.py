@@ -1,4 +1,6 @@
-"""A converter over a schema registry, whatever the format: which schema, the frame, tombstones, bad rows."""
+"""Converts over a schema registry, whatever the format: it chooses the schema and handles frame, tombstones and bad
+rows.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from connect.convert.vectors.pieces import Parts, constant, joined
 
 References = Sequence[tuple[str, Registered]]
 Encode = Callable[[pa.Array], Parts]
-"""Rows without nulls to the parts that follow the frame. SchemaError when a value does not fit."""
+"""Encodes rows without nulls to the parts that follow the frame. SchemaError when a value does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,16 @@ class Reading:
 
 
 class Format(Protocol):
-    """Avro, Protobuf or JSON Schema."""
+    """A format that the registry knows: Avro, Protobuf or JSON Schema."""
 
     def own_schema(self, schema: Schema) -> OwnSchema:
-        """What to register for a Connect schema. SchemaError when the format cannot hold it."""
+        """Return the schema to register for a Connect schema. SchemaError when the format cannot hold it."""
 
     def encoder(self, schema: Schema, registered: Registered, references: References) -> Encode:
-        """Writes columns of a Connect schema with a registered one. SchemaError when they do not go together."""
+        """Return a function that writes columns of a Connect schema with a registered one.
+
+        SchemaError when the two schemas do not go together.
+        """
 
     def reading(self, registered: Registered, references: References, version: int | None) -> Reading:
         """Reads what was written with a registered schema. SchemaError when Connect has no type for it."""
@@ -69,7 +74,7 @@ class WholeEncode:
         self.whole = whole
 
     def __call__(self, array: pa.Array) -> Parts:
-        """The parts of every row."""
+        """Return the parts of every row."""
         return self._parts(array)
 
 
@@ -80,7 +85,7 @@ class _Writing:
     fresh_until: float | None
 
     def framed(self, array: pa.Array) -> pa.BinaryArray:
-        """Rows without nulls, each behind its frame."""
+        """Return rows without nulls, each behind its frame."""
         if isinstance(self.encode, WholeEncode):
             made = self.encode.whole(array, self.frame.as_py())
             if made is not None:
@@ -103,7 +108,7 @@ class RegistryConverter:
         self._readings: Recent[tuple[str, int], Reading] = Recent(cache_size)
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:
-        """One framed value per row, null for a null row."""
+        """Return one framed value per row, null for a null row."""
         if column.schema is None:
             return self._without_schema(column)
         array = column.arrow()
@@ -120,7 +125,7 @@ class RegistryConverter:
         return spread(encoded, np.nonzero(valid.to_numpy(zero_copy_only=False))[0], len(array))
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:
-        """Runs of rows of one schema id."""
+        """Return one column for each run of rows that share a schema id."""
         columns: list[Column] = []
         rejected: dict[int, Exception] = {}
         for run in runs_by_id(data):

@@ -1,4 +1,4 @@
-"""Whether rows of one Connect schema can be read with another one. Pure."""
+"""Tells if rows of one Connect schema can be read with another one. Pure."""
 
 from __future__ import annotations
 

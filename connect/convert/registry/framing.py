@@ -1,4 +1,7 @@
-"""The frame of Confluent's serializers: a zero, the schema id in four bytes (big-endian), then the value. Pure."""
+"""Reads the frame of Confluent's serializers: a zero, the schema id in four bytes (big-endian), then the value.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def frame(schema_id: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class IdRun:
-    """Rows start..stop-1, all of one schema; None: rows without bytes alone."""
+    """A run that covers rows start..stop-1 of one schema; `schema_id` None: no row has bytes."""
 
     start: int
     stop: int
@@ -32,7 +35,7 @@ class IdRun:
 
 
 def runs_by_id(data: pa.BinaryArray) -> Sequence[IdRun]:
-    """Consecutive rows of equal schema id; null rows join the run before them, or the first one.
+    """Return runs of consecutive rows of equal schema id; null rows join the run before them, or the first one.
 
     RejectedRowsError names rows that have no frame.
     """

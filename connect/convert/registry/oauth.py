@@ -1,4 +1,4 @@
-"""Tokens of an OAuth issuer for requests to a schema registry: OAuth 2.0's client credentials (RFC 6749, 4.4).
+"""Gets tokens from an OAuth issuer for requests to a schema registry, by client credentials (RFC 6749, 4.4).
 
 Source of the settings: io.confluent.kafka.schemaregistry.client.SchemaRegistryClientConfig 8.3.
 """
@@ -54,7 +54,7 @@ class OAuthTokens:
         return self._token
 
     def forget(self) -> None:
-        """The registry refused the token: ask for another one."""
+        """Forget the token, as the registry refused it; the next request asks for another one."""
         self._token = ""
 
     def _asked(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which schema rows are written with, and what the schema of an id is; each is asked for once."""
+"""Finds the schema that rows are written with, and the schema that an id names; each is asked for once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Recent(Generic[K, V]):
 
 
 class Schemas:
-    """One converter's schemas. Owned by one task thread."""
+    """Finds the schemas of one converter. Owned by one task thread."""
 
     def __init__(self, config: RegistryConfig, client: RegistryClient, *, is_key: bool) -> None:
         self._config = config
@@ -54,7 +54,7 @@ class Schemas:
 
     @property
     def changes_by_itself(self) -> bool:
-        """Whether what is written may change without a change of the rows."""
+        """Tell if the schema that is written may change without a change of the rows."""
         config = self._config
         return not config.auto_register and config.use_schema_id < 0 and config.use_latest and config.latest_ttl_s >= 0
 
@@ -76,7 +76,7 @@ class Schemas:
         return replace(own, schema_id=client.lookup(subject, own))
 
     def for_reading(self, schema_id: int) -> Registered:
-        """The schema of an id."""
+        """Return the schema that an id names."""
         return self._client.by_id(schema_id)
 
     def version(self, schema_id: int, topic: str, record_name: str | None) -> int | None:

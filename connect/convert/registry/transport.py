@@ -1,4 +1,6 @@
-"""HTTP to a schema registry: which address, as whom, with which certificates, how often. Knows nothing of schemas."""
+"""Sends HTTP to a schema registry: decides the address, credentials, certificates and retries. Knows nothing of
+schemas.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,11 @@ _NOT_FOUND: Final = frozenset({40401, 40402, 40403})
 """Error codes of Confluent's registry for no such subject, version or schema; any other 404 is of something else."""
 _PREFIX: Final = "schema.registry."
 _JKS: Final = frozenset({b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"})
-"""How key stores of Java's own types begin, JKS and JCEKS."""
+"""Holds the bytes that key stores of Java's own types, JKS and JCEKS, begin with."""
 
 
 class RegistryError(ConnectError):
-    """The registry refused a request: its HTTP status, its `error_code` and its own words."""
+    """The registry refused a request; holds its HTTP status, its `error_code` and its own words."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
@@ -122,7 +124,9 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _is_verdict(answer: urllib3.BaseHTTPResponse) -> bool:
-    """A 500 with an error code of the registry's own about the request, not about its state."""
+    """Tell if this is a 500 whose error code of the registry's own is about the request, not about the registry's
+    state.
+    """
     return answer.status == 500 and 40000 <= _error_body(answer)[0] < 50000
 
 

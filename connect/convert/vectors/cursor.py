@@ -1,4 +1,4 @@
-"""A place in each of many byte strings, moved on in all of them at once. Pure.
+"""Reads many byte strings at once, one value of each per step. Pure.
 
 Rows that do not hold what is read are noted in `failures` and go on with zeros, so that the others are not disturbed;
 the caller reads the good rows again without them, or rejects them.
@@ -36,7 +36,7 @@ if sys.byteorder != "little":
 
 
 class Cursor:
-    """The next byte to read of each row. Owned by one task thread."""
+    """Stands at the next byte to read of each row. Owned by one task thread."""
 
     __slots__ = ("_raw", "_words", "at", "end", "failures", "rows")
 
@@ -76,7 +76,7 @@ class Cursor:
         self.at[places] = part.at
 
     def within(self, start: Positions, end: Positions) -> Cursor:
-        """A cursor over a stretch of each row."""
+        """Return a cursor over a stretch of each row."""
         return Cursor(self._raw, start, end, self.rows, self.failures)
 
     def fail(self, bad: Mask, reason: str) -> None:
@@ -92,7 +92,7 @@ class Cursor:
             self.fail(left, "data is left over after the value")
 
     def varints(self) -> Unsigned:
-        """The next base-128 number of each row (at most 64 bits)."""
+        """Read the next base-128 number of each row (at most 64 bits)."""
         words = self._words[self.at]
         stops = ~words & _CONTINUED
         lowest = stops & (~stops + _ONE)
@@ -109,19 +109,19 @@ class Cursor:
         return numbers
 
     def signed_varints(self) -> Positions:
-        """The next zigzag number of each row."""
+        """Read the next zigzag number of each row."""
         folded = self.varints()
         return (folded >> _ONE).view(np.int64) ^ -(folded & _ONE).view(np.int64)
 
     def bytes(self) -> npt.NDArray[np.uint8]:
-        """The next byte of each row."""
+        """Read the next byte of each row."""
         values = self._raw[self.at]
         self.at = self.at + 1
         self._check_end(values)
         return values
 
     def fixed(self, width: int, target: pa.DataType) -> pa.Array:
-        """The next number of fixed width (4 or 8 bytes, little-endian) of each row."""
+        """Read the next number of fixed width (4 or 8 bytes, little-endian) of each row."""
         words = self._words[self.at]
         self.at = self.at + width
         self._check_end(words)
@@ -129,7 +129,7 @@ class Cursor:
         return pa.Array.from_buffers(target, len(self), [None, pa.py_buffer(narrowed)])
 
     def take_bytes(self, lengths: Positions) -> pa.BinaryArray:
-        """The next `lengths` bytes of each row, as an array."""
+        """Read the next `lengths` bytes of each row, as an array."""
         starts = self.skip(lengths)
         # Rows follow each other in the buffer, so values and the gaps between them are one array of strings.
         bounds = np.empty(2 * len(self) + 1, np.int64)
@@ -211,7 +211,7 @@ def ordered_by_row(pieces: list[pa.Array], places: list[Positions], target: pa.D
 
 
 def spread(values: pa.Array, places: Positions, size: int) -> pa.Array:
-    """The values at these rows of `size`, null at the others."""
+    """Return an array of `size` rows that has the values at these places and null at the others."""
     if len(places) == size:
         return values
     indices = np.zeros(size, np.int64)

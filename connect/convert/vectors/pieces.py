@@ -25,11 +25,11 @@ _SPREADS: Final = tuple(
         (0x007F007F007F007F, 0x3F803F803F803F80, 1),
     )
 )
-"""Steps that make room for the eighth bit of every group of seven; the reverse of `Cursor.varints`."""
+"""Holds the steps that make room for the eighth bit of every group of seven; the reverse of `Cursor.varints`."""
 
 
 def joined(parts: Parts) -> pa.BinaryArray:
-    """One byte string per row. At least one part must be an array."""
+    """Return one byte string per row. At least one part must be an array."""
     arrays = [part for part in parts if isinstance(part, pa.Array)]
     if len(parts) == 1 and arrays:
         return arrays[0]
@@ -37,12 +37,12 @@ def joined(parts: Parts) -> pa.BinaryArray:
 
 
 def constant(data: bytes, length: int) -> pa.BinaryArray:
-    """The same bytes in every row."""
+    """Return an array that has the same bytes in every row."""
     return pa.repeat(pa.scalar(data, pa.binary()), length)
 
 
 def varints(numbers: Unsigned) -> pa.BinaryArray:
-    """Every number in base 128, least significant group first (LEB128)."""
+    """Return every number in base 128, least significant group first (LEB128)."""
     count = len(numbers)
     largest = int(numbers.max()) if count else 0
     width = max(1, (largest.bit_length() + 6) // 7)
@@ -88,7 +88,7 @@ def zigzag(numbers: npt.NDArray[np.int64]) -> Unsigned:
 
 
 def signed_varints(array: pa.Array) -> pa.BinaryArray:
-    """The zigzag varints of an integer array without nulls."""
+    """Return the zigzag varints of an integer array without nulls."""
     return varints(zigzag(int64_of(array)))
 
 
@@ -101,7 +101,7 @@ def int64_of(array: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def lengths_of(array: pa.Array) -> npt.NDArray[np.int64]:
-    """The bytes of every string; 0 for a null."""
+    """Return the length of every string in bytes; 0 for a null."""
     return int64_of(pc.fill_null(pc.binary_length(array), 0))
 
 
@@ -111,7 +111,7 @@ def little_endian(array: pa.Array) -> pa.BinaryArray:
 
 
 def as_binary(array: pa.Array) -> pa.BinaryArray:
-    """Text as its UTF-8 bytes."""
+    """Return text as its UTF-8 bytes; binary arrays stay as they are."""
     return array if pa.types.is_binary(array.type) else array.cast(pa.binary())
 
 
@@ -130,7 +130,7 @@ def concatenated_per_list(lists: pa.Array, pieces: pa.BinaryArray) -> pa.BinaryA
 
 
 def list_lengths(lists: pa.Array) -> npt.NDArray[np.int64]:
-    """The number of items of every list or map without nulls."""
+    """Return the number of items of every list or map without nulls."""
     if pa.types.is_map(lists.type):
         offsets = lists.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         lengths: npt.NDArray[np.int64] = offsets[1:] - offsets[:-1]

@@ -41,12 +41,15 @@ def key_of(field: NumberedKind, *, packed: bool = False) -> bytes:
 
 
 def sized(content: pa.BinaryArray) -> p.Parts:
-    """The parts of a value with its length before it."""
+    """Return the parts of a value with its length before it."""
     return [p.varints(p.lengths_of(content).astype(np.uint64)), p.as_binary(content)]
 
 
 def scalar_pieces(kind: str, path: str) -> Callable[[pa.Array], p.Parts]:
-    """The parts of values without nulls. SchemaError for a number that has no place in the type."""
+    """Return a function that gives the parts of values without nulls.
+
+    SchemaError for a number that has no place in the type.
+    """
     match kind:
         case "string" | "bytes":
             return sized
@@ -69,7 +72,7 @@ def scalar_pieces(kind: str, path: str) -> Callable[[pa.Array], p.Parts]:
 
 
 def zero_mask(array: pa.Array) -> pa.BooleanArray:
-    """Which values are the type's default, which proto3 leaves out; -0.0 is none."""
+    """Tell which values are the type's default, which proto3 leaves out; -0.0 is not a default."""
     kind = array.type
     if pa.types.is_boolean(kind):
         return pc.invert(array)
