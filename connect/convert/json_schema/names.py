@@ -42,8 +42,7 @@ def is_object_map(schema: Schema) -> bool:
 
 
 def is_plain(schema: Schema) -> bool:
-    """Tell if Kafka's JsonConverter writes the same JSON: the schema has no union and no map with keys other than text.
-    """
+    """Tell if Kafka's JsonConverter writes the same JSON: no union is in the schema, and every map has text as keys."""
     inner = [f.schema for f in schema.fields] + [part for part in (schema.keys, schema.items) if part is not None]
     odd = is_union(schema) or (schema.type is Type.MAP and not is_object_map(schema))
     return not odd and all(map(is_plain, inner))
