@@ -19,7 +19,8 @@ from connect.api.optional.findings import Finding
 from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
-from connectors.bigquery.cost.asking import table_costs
+from connectors.bigquery.cost.asking import costs_of_existing, table_costs
+from connectors.bigquery.cost.sentences import sentences
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.modes.mode import Landing
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
@@ -51,12 +52,16 @@ class BigQuerySinkConnector:
         assert isinstance(config, BigQuerySinkConfig)
         self._config = config
 
-    def check(self, deadline: Deadline) -> None:
-        """Look at the dataset, the right to run jobs, and the tables. ConfigError names what to change."""
+    def check(self, deadline: Deadline) -> Sequence[str]:
+        """Look at the dataset, the right to run jobs, and the tables, and say what a day of each mode costs.
+
+        ConfigError names what to change.
+        """
         warehouse = open_warehouse(self._config)
         try:
             with warehouse.within(deadline):
                 check(self._config, warehouse)
+                return list(sentences(costs_of_existing(self._config, warehouse, time.time())))
         finally:
             warehouse.close()
 

@@ -33,6 +33,18 @@ def table_costs(
     return [_cost(asked, config.table_names.table(topic)) for topic in config.named_topics]
 
 
+def costs_of_existing(config: BigQuerySinkConfig, warehouse: Warehouse, now_s: float) -> Sequence[TableCost]:
+    """Return the costs of the tables that have rows already, by list prices; none where no keys tell rows apart.
+
+    With transforms a record's table may be another than its topic's, so nothing is told.
+    """
+    if not config.mode.is_keyed or config.originals.get("transforms", "").strip():
+        return []
+    asked = _Asked(config, warehouse, CostQuestion(), Prices(), now_s)
+    found = (_cost(asked, config.table_names.table(topic)) for topic in config.named_topics)
+    return [cost for cost in found if cost.modes]
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """Holds what every table is asked and priced by."""

@@ -8,7 +8,11 @@ import pytest
 from bigquery_dataset import Dataset
 from click.testing import CliRunner
 
+from connect.api.allowed_paths import EVERYWHERE
 from connect.cli import main
+from connect.lib.deadline import Deadline
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkConnector
 
 pytestmark = pytest.mark.integration
 
@@ -69,3 +73,17 @@ def test_a_table_that_may_not_be_read_is_told_and_ends_nothing(proxy, plan):
     assert proxy.met
     assert "cannot be looked at" in done.output
     assert "BigQuery Data Editor" in done.output
+
+
+def test_validation_notes_what_a_day_costs_for_a_table_with_rows(dataset):
+    def notes(**settings):
+        config = BigQuerySinkConfig.parse({**EVERYWHERE, **dataset.settings(topics="orders", **settings)})
+        return BigQuerySinkConnector(config).check(Deadline.after(60))
+
+    assert notes() == []
+    dataset.query(f"CREATE TABLE `{dataset.name}`.orders (id INT64, at DATE) PARTITION BY at")
+    dataset.query(f"INSERT INTO `{dataset.name}`.orders VALUES (1, DATE '2026-01-01'), (2, DATE '2026-01-02')")
+    (note,) = notes()
+    for part in ("2 rows", "2 partitions", "assumed", "merge, keep=first", "merge, window of 1d", "USD", "fits: "):
+        assert part in note
+    assert notes(dedup__fields="") == []
