@@ -1,4 +1,7 @@
-"""Explode: one row to one row per element of an array. On Arrow a gather; order, keys, headers and places are kept."""
+"""Explodes each row to one row per element of an array, on Arrow by a gather.
+
+Order, keys, headers and places are kept.
+"""
 
 from __future__ import annotations
 
@@ -157,10 +160,10 @@ def _transform(side: Side, config: ExplodeConfig) -> _Explode:
 
 
 def key(config: ExplodeConfig) -> _Explode:
-    """Explode$Key."""
+    """Return the transform Explode$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: ExplodeConfig) -> _Explode:
-    """Explode$Value."""
+    """Return the transform Explode$Value."""
     return _transform(Side.VALUE, config)

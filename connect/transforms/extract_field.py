@@ -116,7 +116,7 @@ class _ExtractField:
 
 
 def extract(column: Column, text: str, version: str, *, default: bool) -> Column:
-    """The column at a path of another one. SchemaError: there is none."""
+    """Return the column at a path inside of another one. SchemaError when there is none."""
     found = _ExtractField(Side.VALUE, text, parse_path(text, version), default)
     (made,) = found.apply(Batch("", column))
     return made.values
@@ -127,10 +127,10 @@ def _transform(side: Side, config: ExtractFieldConfig) -> _ExtractField:
 
 
 def key(config: ExtractFieldConfig) -> _ExtractField:
-    """ExtractField$Key."""
+    """Return the transform ExtractField$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: ExtractFieldConfig) -> _ExtractField:
-    """ExtractField$Value."""
+    """Return the transform ExtractField$Value."""
     return _transform(Side.VALUE, config)

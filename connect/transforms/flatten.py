@@ -49,7 +49,9 @@ class _Flatten:
         return f"{prefix}{self._delimiter}{name}" if prefix else name
 
     def _leaves(self, schema: Schema, prefix: str, *, optional: bool, default: object) -> Iterator[Field]:
-        """The fields without fields of their own; they inherit what their parents allow and default to."""
+        """Yield the fields that have no fields of their own; they inherit from their parents if they are optional, and
+        defaults.
+        """
         for field in schema.fields:
             name = self._name(prefix, field.name)
             inherited = default.get(field.name) if isinstance(default, Mapping) else None

@@ -88,10 +88,10 @@ class _HeaderFrom:
 
 
 def key(config: HeaderFromConfig) -> _HeaderFrom:
-    """HeaderFrom$Key."""
+    """Return the transform HeaderFrom$Key."""
     return _HeaderFrom(Side.KEY, config)
 
 
 def value(config: HeaderFromConfig) -> _HeaderFrom:
-    """HeaderFrom$Value."""
+    """Return the transform HeaderFrom$Value."""
     return _HeaderFrom(Side.VALUE, config)

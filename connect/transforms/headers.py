@@ -1,4 +1,4 @@
-"""InsertHeader and DropHeaders. Headers are Python objects in every batch, so these go row by row."""
+"""Provides InsertHeader and DropHeaders. Headers are Python objects in every batch, so these go row by row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class InsertHeader:
         self._header = Header(config.header, literal.value, literal.schema)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The batch with the header."""
+        """Return the batch with the header added to every row."""
         headers = batch.headers if batch.headers is not None else [()] * len(batch)
         return [replace(batch, headers=[(*row, self._header) for row in headers])]
 
@@ -29,7 +29,7 @@ class DropHeaders:
         self._names = frozenset(config.headers)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The batch without the headers."""
+        """Return the batch without the headers of these names."""
         if batch.headers is None:
             return [batch]
         return [replace(batch, headers=[[h for h in row if h.key not in self._names] for row in batch.headers])]

@@ -47,10 +47,10 @@ class _HoistField:
 
 
 def key(config: HoistFieldConfig) -> _HoistField:
-    """HoistField$Key."""
+    """Return the transform HoistField$Key."""
     return _HoistField(Side.KEY, config.field)
 
 
 def value(config: HoistFieldConfig) -> _HoistField:
-    """HoistField$Value."""
+    """Return the transform HoistField$Value."""
     return _HoistField(Side.VALUE, config.field)

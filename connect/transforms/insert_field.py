@@ -1,4 +1,4 @@
-"""InsertField: topic, partition, offset, timestamp and a fixed text as fields."""
+"""Inserts topic, partition, offset, timestamp and a fixed text as fields (InsertField)."""
 
 from __future__ import annotations
 
@@ -146,10 +146,10 @@ def _transform(side: Side, config: InsertFieldConfig) -> FieldsTransform | Neste
 
 
 def key(config: InsertFieldConfig) -> FieldsTransform | Nested:
-    """InsertField$Key."""
+    """Return the transform InsertField$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: InsertFieldConfig) -> FieldsTransform | Nested:
-    """InsertField$Value."""
+    """Return the transform InsertField$Value."""
     return _transform(Side.VALUE, config)

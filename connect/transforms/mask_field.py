@@ -1,4 +1,4 @@
-"""MaskField: fields become the empty value of their type, or a given replacement. Nulls stay null."""
+"""Replaces fields by the empty value of their type or by a given replacement (MaskField). Nulls stay null."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _MaskField:
 
 
 def empty_value(value: Any, schema: Schema | None) -> Any:
-    """The empty value of a type. SchemaError: it has none."""
+    """Return the empty value of a value's type. SchemaError when the type has none."""
     is_struct = schema is not None and schema.type is Type.STRUCT
     if isinstance(value, list | tuple):
         return []
@@ -153,10 +153,10 @@ def _transform(side: Side, config: MaskFieldConfig) -> FieldsTransform | Nested:
 
 
 def key(config: MaskFieldConfig) -> FieldsTransform | Nested:
-    """MaskField$Key."""
+    """Return the transform MaskField$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: MaskFieldConfig) -> FieldsTransform | Nested:
-    """MaskField$Value."""
+    """Return the transform MaskField$Value."""
     return _transform(Side.VALUE, config)

@@ -46,7 +46,7 @@ _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """Every transform and predicate under Java's class names, and ours."""
+    """Return every transform and predicate: Java's under Java's class names, and those that Java lacks."""
     plugins: list[Plugin] = []
     for name, module, config, doc in _SIDED:
         sides = ("Key", "Value")

@@ -31,7 +31,7 @@ class TopicNameMatches:
         self._pattern = compile_pattern(config.pattern)
 
     def test(self, batch: Batch) -> pa.BooleanArray:
-        """The same answer for every row."""
+        """Return the same answer for every row: true if the whole topic name matches the pattern."""
         import pyarrow as pa
 
         return pa.repeat(pa.scalar(self._pattern.fullmatch(batch.topic) is not None), len(batch))
@@ -44,7 +44,7 @@ class HasHeaderKey:
         self._name = config.name
 
     def test(self, batch: Batch) -> pa.BooleanArray:
-        """Whether each row has the header."""
+        """Return for each row if it has the header."""
         import pyarrow as pa
 
         if batch.headers is None:
@@ -59,7 +59,7 @@ class RecordIsTombstone:
         """The predicate has no settings."""
 
     def test(self, batch: Batch) -> pa.BooleanArray:
-        """Whether each row is a tombstone."""
+        """Return for each row if it is a tombstone."""
         import pyarrow as pa
 
         if batch.values.is_arrow:

@@ -28,7 +28,7 @@ _FIX: Final = "Name its members in fields, or use action=null."
 
 
 class _Redact:
-    """Owned by one task thread."""
+    """Redacts the fields whose names match. Owned by one task thread."""
 
     def __init__(self, side: Side, config: RedactConfig) -> None:
         self._side = side
@@ -134,7 +134,7 @@ class _Redact:
         return redacted.take(encoded.indices)
 
     def _masked(self, column: pa.Array, schema: Schema, made: Schema) -> pa.Array:
-        """All values of one type become the same."""
+        """Return the column with one and the same masked value in place of every value; nulls stay."""
         import pyarrow.compute as pc
 
         present = pc.indices_nonzero(column.is_valid())
@@ -208,10 +208,10 @@ def _offsets(array: pa.ListArray) -> pa.Array:
 
 
 def key(config: RedactConfig) -> _Redact:
-    """Redact$Key."""
+    """Return the transform Redact$Key."""
     return _Redact(Side.KEY, config)
 
 
 def value(config: RedactConfig) -> _Redact:
-    """Redact$Value."""
+    """Return the transform Redact$Value."""
     return _Redact(Side.VALUE, config)

@@ -99,10 +99,10 @@ def _transform(side: Side, config: ReplaceFieldConfig) -> FieldsTransform | Nest
 
 
 def key(config: ReplaceFieldConfig) -> FieldsTransform | Nested:
-    """ReplaceField$Key."""
+    """Return the transform ReplaceField$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: ReplaceFieldConfig) -> FieldsTransform | Nested:
-    """ReplaceField$Value."""
+    """Return the transform ReplaceField$Value."""
     return _transform(Side.VALUE, config)

@@ -1,4 +1,4 @@
-"""RegexRouter and TimestampRouter: new topic names; rows of several topics become several batches."""
+"""Gives batches new topic names (RegexRouter, TimestampRouter); rows of several topics become several batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RegexRouter:
         self._replacement = config.replacement
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The batch under its new topic."""
+        """Return the batch under its new topic."""
         # As Java: the whole topic must match, then the first place that matches is replaced, which may be a part of it.
         match = self._pattern.search(batch.topic) if self._pattern.fullmatch(batch.topic) else None
         if match is None:
@@ -38,14 +38,14 @@ class RegexRouter:
 
 
 class TimestampRouter:
-    """One batch per topic, in the order in which the topics first appear."""
+    """Makes one batch per topic, in the order in which the topics first appear."""
 
     def __init__(self, config: TimestampRouterConfig) -> None:
         self._format = DateFormat(config.timestamp_format, datetime.now(UTC).year)
         self._topic = config.topic_format
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The rows under the topics of their timestamps."""
+        """Return the rows under the topics of their timestamps."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -67,7 +67,7 @@ class TimestampRouter:
 
 
 def _floored(times: pa.Int64Array, step_ms: int) -> pa.Array:
-    """The start of each moment's step: few distinct values to write, whatever the number of rows."""
+    """Return the start of each moment's step: few distinct values to write, whatever the number of rows."""
     import pyarrow.compute as pc
 
     if step_ms == 1:

@@ -66,10 +66,10 @@ class _SetSchemaMetadata:
 
 
 def key(config: SetSchemaMetadataConfig) -> _SetSchemaMetadata:
-    """SetSchemaMetadata$Key."""
+    """Return the transform SetSchemaMetadata$Key."""
     return _SetSchemaMetadata(Side.KEY, config)
 
 
 def value(config: SetSchemaMetadataConfig) -> _SetSchemaMetadata:
-    """SetSchemaMetadata$Value."""
+    """Return the transform SetSchemaMetadata$Value."""
     return _SetSchemaMetadata(Side.VALUE, config)

@@ -37,7 +37,7 @@ class _Added:
 
 
 class Unwrap:
-    """Owned by one task thread."""
+    """Replaces Debezium change events by the rows after the change. Owned by one task thread."""
 
     def __init__(self, config: UnwrapConfig) -> None:
         self._deletes = config.deletes
@@ -188,7 +188,9 @@ def _ops(column: Column) -> list[str | None]:
 
 
 def _added(names: Sequence[str], prefix: str) -> list[_Added]:
-    """`op` -> __op, `table` -> __table, `source.table` -> __source_table, `source.table:t` -> __t."""
+    """Return the fields to add: `op` becomes __op, `table` __table, `source.table` __source_table, `source.table:t`
+    __t.
+    """
     made = []
     for text in names:
         path, _, name = text.partition(":")

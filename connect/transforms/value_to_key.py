@@ -1,4 +1,4 @@
-"""ValueToKey: fields of the value become the key."""
+"""Makes fields of the value the key (ValueToKey)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ValueToKey:
         self._default = config.replace_null
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The batch with its new keys."""
+        """Return the batch with its new keys."""
         if self._paths:
             return [replace(batch, keys=self._at_paths(batch.values))]
         (picked,) = self._keys.apply(batch)

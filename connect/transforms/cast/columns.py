@@ -1,6 +1,6 @@
-"""A column cast to another type with the results of `cast_value`, by Arrow's kernels wherever those agree with Java.
+"""Casts a column to another type with the results of `cast_value`, by Arrow's kernels wherever those agree with Java.
 
-Where none does (floats as text, base64, decimals) the column's values go through `cast_value` one by one.
+Where no kernel does (floats as text, base64, decimals) the column's values go through `cast_value` one by one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLAIN_REAL = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
 
 
 def cast_column(column: pa.Array, schema: Schema, target: Type) -> pa.Array:
-    """The column as another type. RejectedRowsError names the rows that cannot be."""
+    """Return the column cast to another type. RejectedRowsError names the rows that cannot be cast."""
     import pyarrow as pa
 
     kind = arrow_type(Schema(target))

@@ -45,7 +45,7 @@ def check_source(value: Any, schema: Schema | None) -> None:
 
 
 def unsupported(source: Type) -> SchemaError:
-    """What is said of values of a type that cannot be cast."""
+    """Return the error for values of a type that cannot be cast."""
     return SchemaError(
         f"Cast transformation does not support casting from {source.upper()}; supported types are {java_types(SOURCES)}"
     )
@@ -68,7 +68,7 @@ def cast_value(value: Any, schema: Schema | None, target: Type) -> Any:
 
 
 def epoch_ms(value: dt.date | dt.time) -> int:
-    """Milliseconds since the epoch: of a date its midnight, of a time that time on the first day."""
+    """Return milliseconds since the epoch: for a date its midnight, for a time that time on the first day."""
     if isinstance(value, dt.time):
         value = dt.datetime.combine(_EPOCH.date(), value, dt.UTC)
     elif not isinstance(value, dt.datetime):

@@ -1,4 +1,4 @@
-"""PythonFunction: a function of the user's, on each value or on the columns of a batch. Errors are the row's."""
+"""Calls a function of the user's on each value or on the columns of a batch. An error that it raises is the row's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FunctionFailedError(SchemaError):
 
 
 class _PerRow:
-    """Owned by one task thread."""
+    """Calls the user's function with each value. Owned by one task thread."""
 
     def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
         self._side = side
@@ -59,7 +59,7 @@ class _PerRow:
         return [self._side.put(batch if len(kept) == len(batch) else batch.take(kept), changed)]
 
     def _called(self, rows: Iterable[Any]) -> tuple[list[int], list[Any], dict[int, Exception]]:
-        """The rows that stay, what they became, and those for which the function raised."""
+        """Return the indexes of the rows that stay, what they became, and the rows for which the function raised."""
         kept: list[int] = []
         values: list[Any] = []
         rejected: dict[int, Exception] = {}
@@ -122,7 +122,7 @@ class _PerRow:
 
 
 class _PerBatch:
-    """Owned by one task thread."""
+    """Calls the user's function with the columns of each batch. Owned by one task thread."""
 
     def __init__(self, side: Side, config: PythonFunctionConfig) -> None:
         self._side = side
@@ -196,7 +196,7 @@ class _PerBatch:
 
 
 def _checked(column: Column) -> Column:
-    """The column, whose rows fit its schema; else a SchemaError."""
+    """Return the column if its rows fit its schema; raise SchemaError if not."""
     column.arrow()
     return column
 
@@ -250,10 +250,10 @@ def _transform(side: Side, config: PythonFunctionConfig) -> _PerRow | _PerBatch:
 
 
 def key(config: PythonFunctionConfig) -> _PerRow | _PerBatch:
-    """PythonFunction$Key."""
+    """Return the transform PythonFunction$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: PythonFunctionConfig) -> _PerRow | _PerBatch:
-    """PythonFunction$Value."""
+    """Return the transform PythonFunction$Value."""
     return _transform(Side.VALUE, config)

@@ -1,4 +1,4 @@
-"""Sql: filter and compute with DuckDB's SQL over the columns of a batch. Rows keep their order, keys and headers.
+"""Filters and computes with DuckDB's SQL over the columns of a batch. Rows keep their order, keys and headers.
 
 DuckDB and not polars: it has maps, exact decimal arithmetic and the whole of SQL; it may read no file and no network.
 """
@@ -181,10 +181,10 @@ def _plain(kind: pa.DataType, zone: str | None = "UTC") -> pa.DataType:
 
 
 def key(config: SqlConfig) -> _Sql:
-    """Sql$Key."""
+    """Return the transform Sql$Key."""
     return _Sql(Side.KEY, config)
 
 
 def value(config: SqlConfig) -> _Sql:
-    """Sql$Value."""
+    """Return the transform Sql$Value."""
     return _Sql(Side.VALUE, config)

@@ -22,7 +22,7 @@ def java_types(types: Iterable[Type]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CastSpec:
-    """The type of the whole, or the types by field."""
+    """Holds the type to cast the whole key or value to, or the types by field."""
 
     whole: Type | None
     fields: Mapping[str, Type] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class CastSpec:
 
 
 def cast_problems(spec: Sequence[str]) -> Iterable[ConfigProblem]:
-    """What is wrong with a spec, in Kafka's words."""
+    """Return what is wrong with a spec, in Kafka's words."""
     message = _problem(spec)
     return () if message is None else (ConfigProblem("spec", message),)
 

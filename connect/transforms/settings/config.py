@@ -29,11 +29,11 @@ TIME_TARGETS = ("string", "unix", "Date", "Time", "Timestamp")
 
 
 class NoConfig(Config):
-    """The declaration of a plug-in without settings."""
+    """Declares a plug-in without settings."""
 
 
 class CastConfig(Config):
-    """Settings of Cast."""
+    """Declares the settings of Cast."""
 
     spec: ListOf = setting(
         "spec",
@@ -51,7 +51,7 @@ class CastConfig(Config):
 
     @property
     def casts(self) -> CastSpec:
-        """The types by field, or the one type of the whole."""
+        """Return the types by field, or the one type that the whole key or value is cast to."""
         return CastSpec.parse(self.spec)
 
     @property
@@ -61,7 +61,7 @@ class CastConfig(Config):
 
 
 class DropHeadersConfig(Validated):
-    """Settings of DropHeaders."""
+    """Declares the settings of DropHeaders."""
 
     of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"headers": EMPTY_LIST})
 
@@ -73,7 +73,7 @@ class DropHeadersConfig(Validated):
 
 
 class ExtractFieldConfig(Config):
-    """Settings of ExtractField."""
+    """Declares the settings of ExtractField."""
 
     field: String = setting("field", doc="The field that becomes the whole key or value.")
     replace_null: Boolean = replace_null_setting()
@@ -85,13 +85,13 @@ class ExtractFieldConfig(Config):
 
 
 class FlattenConfig(Config):
-    """Settings of Flatten."""
+    """Declares the settings of Flatten."""
 
     delimiter: String = setting("delimiter", ".", doc="What stands between the names of a field and its parents.")
 
 
 class HeaderFromConfig(Validated):
-    """Settings of HeaderFrom."""
+    """Declares the settings of HeaderFrom."""
 
     of_null: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"fields": EMPTY_LIST, "headers": EMPTY_LIST, "operation": "String must be one of: move, copy"}
@@ -119,13 +119,15 @@ class HeaderFromConfig(Validated):
 
 
 class HoistFieldConfig(Config):
-    """Settings of HoistField."""
+    """Declares the settings of HoistField."""
 
     field: String = setting("field", doc="The name of the one field that will hold the key or value.")
 
 
 class InsertFieldConfig(Config):
-    """Settings of InsertField. A name may end in ! for a required or ? for an optional field (the default)."""
+    """Declares the settings of InsertField. A name may end in ! for a required or ? for an optional field (the
+    default).
+    """
 
     topic_field: String | None = setting("topic.field", None, doc="Field for the topic's name.")
     partition_field: String | None = setting("partition.field", None, doc="Field for the Kafka partition.")
@@ -149,7 +151,7 @@ class InsertFieldConfig(Config):
 
 
 class InsertHeaderConfig(Validated):
-    """Settings of InsertHeader."""
+    """Declares the settings of InsertHeader."""
 
     of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"header": NULL, "value.literal": NULL})
 
@@ -160,7 +162,7 @@ class InsertHeaderConfig(Validated):
 
 
 class MaskFieldConfig(Validated):
-    """Settings of MaskField."""
+    """Declares the settings of MaskField."""
 
     of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"fields": EMPTY_LIST})
 
@@ -188,7 +190,7 @@ class MaskFieldConfig(Validated):
 
 
 class RegexRouterConfig(Config):
-    """Settings of RegexRouter."""
+    """Declares the settings of RegexRouter."""
 
     regex: String = setting(
         "regex", doc="A Java regular expression that the whole topic name must match.", importance="high"
@@ -204,7 +206,7 @@ class RegexRouterConfig(Config):
 
 
 class ReplaceFieldConfig(Config):
-    """Settings of ReplaceField."""
+    """Declares the settings of ReplaceField."""
 
     exclude: ListOf = setting("exclude", (), doc="Fields to remove; wins over include.")
     include: ListOf = setting("include", (), doc="Fields to keep; none given: all.")
@@ -231,7 +233,7 @@ class ReplaceFieldConfig(Config):
 
 
 class SetSchemaMetadataConfig(Config):
-    """Settings of SetSchemaMetadata."""
+    """Declares the settings of SetSchemaMetadata."""
 
     schema_name: String | None = setting("schema.name", None, doc="The schema's new name.", importance="high")
     schema_version: Int | None = setting("schema.version", None, doc="The schema's new version.", importance="high")
@@ -244,7 +246,7 @@ class SetSchemaMetadataConfig(Config):
 
 
 class TimestampConverterConfig(Config):
-    """Settings of TimestampConverter."""
+    """Declares the settings of TimestampConverter."""
 
     field: String = setting("field", "", doc="The field to convert; empty: the whole key or value.", importance="high")
     target_type: Annotated[String, one_of(*TIME_TARGETS)] = setting(
@@ -278,7 +280,7 @@ class TimestampConverterConfig(Config):
 
 
 class TimestampRouterConfig(Config):
-    """Settings of TimestampRouter."""
+    """Declares the settings of TimestampRouter."""
 
     topic_format: String = setting(
         "topic.format",
@@ -298,7 +300,7 @@ class TimestampRouterConfig(Config):
 
 
 class ValueToKeyConfig(Validated):
-    """Settings of ValueToKey."""
+    """Declares the settings of ValueToKey."""
 
     of_null: ClassVar[Mapping[str, str]] = MappingProxyType({"fields": EMPTY_LIST})
 
@@ -318,7 +320,7 @@ class ValueToKeyConfig(Validated):
 
 
 class TopicNameMatchesConfig(Config):
-    """Settings of TopicNameMatches."""
+    """Declares the settings of TopicNameMatches."""
 
     pattern: Annotated[String, non_empty] = setting(
         "pattern", doc="A Java regular expression that the whole topic name must match."
@@ -331,6 +333,6 @@ class TopicNameMatchesConfig(Config):
 
 
 class HasHeaderKeyConfig(Config):
-    """Settings of HasHeaderKey."""
+    """Declares the settings of HasHeaderKey."""
 
     name: Annotated[String, non_empty] = setting("name", doc="The header's name.")

@@ -21,7 +21,7 @@ _FUNCTION: Final = re.compile(r"[\w.]+:[\w.]+")
 
 
 class ExplodeConfig(Config):
-    """Settings of Explode."""
+    """Declares the settings of Explode."""
 
     field: Annotated[String, non_empty] = setting(
         "field",
@@ -48,7 +48,7 @@ class ExplodeConfig(Config):
 
 
 class SqlConfig(Config):
-    """Settings of Sql."""
+    """Declares the settings of Sql."""
 
     select: Annotated[String, non_empty] = setting(
         "select", "*", importance="high",
@@ -66,7 +66,7 @@ class SqlConfig(Config):
 
 
 class ThrottleConfig(Config):
-    """Settings of Throttle."""
+    """Declares the settings of Throttle."""
 
     rows_per_second: Annotated[Double, at_least(0.001)] = setting(
         "rows.per.second", doc="The most rows a second of a task.", importance="high"
@@ -74,7 +74,7 @@ class ThrottleConfig(Config):
 
 
 class RedactConfig(Config):
-    """Settings of Redact."""
+    """Declares the settings of Redact."""
 
     fields: Annotated[ListOf, non_empty] = setting(
         "fields", importance="high",
@@ -101,7 +101,7 @@ class RedactConfig(Config):
 
 
 class PythonFunctionConfig(Config):
-    """Settings of PythonFunction."""
+    """Declares the settings of PythonFunction."""
 
     function: Annotated[String, non_empty] = setting(
         "function",

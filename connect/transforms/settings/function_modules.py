@@ -1,6 +1,7 @@
-"""Which Python functions a worker allows: those of the modules that its own file lists. Pure, but for the last import.
+"""Decides which Python functions a worker allows: those of the modules that its own file lists.
 
-A function is code, and whoever may change a connector may name one: `os:system` would be a shell.
+A function is code, and whoever may change a connector may name one: `os:system` would be a shell. Pure, but for the
+last import.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ KEY: Final = "python.function.modules"
 
 
 def is_allowed(module: str, allowed: Sequence[str]) -> bool:
-    """Whether a module is listed, or, if it is none of Python's own, lies in a package that is."""
+    """Tell if a module is listed, or, where it is not one of Python's own, lies in a package that is listed."""
     if _is_pythons(module):
         return module in allowed
     return any(module == name or module.startswith(f"{name}.") for name in allowed)

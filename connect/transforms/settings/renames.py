@@ -24,5 +24,5 @@ def names_of(pair: str) -> list[str]:
 
 
 def rename_message(pairs: Sequence[str], pair: str) -> str:
-    """Kafka's words; Cast uses them too, `renames` included."""
+    """Return Kafka's words for an invalid pair; Cast uses them too, `renames` included."""
     return f"Invalid value [{', '.join(pairs)}] for configuration renames: Invalid rename mapping: {pair}"

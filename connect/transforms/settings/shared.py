@@ -15,7 +15,7 @@ setting = partial(key, width="none")
 
 
 def replace_null_setting() -> Any:
-    """`replace.null.with.default`."""
+    """Return the setting `replace.null.with.default`."""
     doc = "Read the default of a field's schema in place of a null."
     return setting("replace.null.with.default", True, doc=doc, importance="medium")
 
@@ -27,7 +27,7 @@ def syntax_version_setting(*, ours: bool = False) -> Any:
 
 
 def paths_problems(version: str, key: str, texts: Iterable[str]) -> Iterable[ConfigProblem]:
-    """What is wrong with dotted paths in one setting."""
+    """Yield what is wrong with the dotted paths in one setting."""
     for text in texts:
         yield from (ConfigProblem(key, problem.message) for problem in path_problems(text, version))
 

@@ -1,4 +1,4 @@
-"""Field names and dotted paths (KIP-821): `a.b`, backticks around names that hold dots. Pure."""
+"""Parses field names and dotted paths (KIP-821): `a.b`, backticks around names that hold dots. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TICK, _DOT, _ESCAPE = "`", ".", "\\"
 
 
 def path_problems(text: str, version: str) -> Iterable[ConfigProblem]:
-    """What is wrong with a path."""
+    """Return what is wrong with a path."""
     try:
         parse_path(text, version)
     except ConfigError as error:

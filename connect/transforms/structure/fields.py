@@ -26,15 +26,15 @@ class FieldsKernel(Protocol):
         """The struct schema that comes out for one that goes in."""
 
     def columns(self, array: pa.StructArray, schema: Schema, made: Schema, batch: Batch, /) -> Sequence[pa.Array]:
-        """The columns of the new schema. RejectedRowsError names rows that cannot be made."""
+        """Return the columns of the new schema. RejectedRowsError names rows that cannot be made."""
 
     def struct_row(
         self, row: Mapping[str, Any], schema: Schema, made: Schema, batch: Batch, i: int, /
     ) -> dict[str, Any]:
-        """Row i of the new schema. ConnectError when it cannot be made."""
+        """Return row i in the new schema. ConnectError when it cannot be made."""
 
     def map_row(self, row: Mapping[Any, Any], batch: Batch, i: int, /) -> dict[Any, Any]:
-        """Row i without a schema."""
+        """Return row i, which has no schema, rebuilt."""
 
 
 @runtime_checkable
@@ -72,7 +72,7 @@ class FieldsTransform:
         """The schema that comes out for one that goes in."""
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """One batch with the rebuilt rows."""
+        """Return one batch with the rebuilt rows."""
         column = self._side.of(batch)
         nulls = null_rows(column)
         if nulls and not self._nulls:
@@ -152,7 +152,10 @@ def not_a_row(row: Any, schema: Schema | None, purpose: str) -> SchemaError:
 
 
 def each_column(schema: Schema, make: Callable[[Field], pa.Array]) -> list[pa.Array]:
-    """One column per field. RejectedRowsError names every bad row once, for the first of its fields that is bad."""
+    """Return one column per field.
+
+    RejectedRowsError names every bad row once, for the first of its fields that is bad.
+    """
     columns: list[pa.Array] = []
     rejected: dict[int, Exception] = {}
     for field in schema.fields:
@@ -166,7 +169,7 @@ def each_column(schema: Schema, make: Callable[[Field], pa.Array]) -> list[pa.Ar
 
 
 def map_rows(column: Column, schema: Schema | None, change: Callable[[Any, int], Any]) -> Column:
-    """A column of the changed rows; nulls stay. RejectedRowsError names every row that could not be changed."""
+    """Return a column of the changed rows; nulls stay. RejectedRowsError names every row that could not be changed."""
     rows: list[Any] = []
     rejected: dict[int, Exception] = {}
     for i, row in enumerate(column.rows()):

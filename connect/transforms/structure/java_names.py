@@ -34,5 +34,5 @@ def class_name(value: Any, schema: Schema | None) -> str:
 
 
 def schema_text(schema: Schema) -> str:
-    """`Schema.toString`."""
+    """Return the schema as Java's `Schema.toString` writes it."""
     return f"Schema{{{schema.name}:{schema.type.upper()}}}" if schema.name else f"Schema{{{schema.type.upper()}}}"

@@ -126,7 +126,7 @@ def _under(column: Column, schema: Schema | None) -> Column:
 
 
 def _scattered(array: pa.Array, places: list[int], length: int) -> pa.Array:
-    """The array's rows at their places, null elsewhere."""
+    """Return an array of this length with the given rows at their places, null elsewhere."""
     import pyarrow as pa
 
     at: list[Any] = [None] * length

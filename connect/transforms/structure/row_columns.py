@@ -22,7 +22,7 @@ _NESTED: Final = frozenset({Type.ARRAY, Type.MAP, Type.STRUCT})
 
 @dataclass(frozen=True, slots=True)
 class StructColumns:
-    """A batch's columns with their values in the Python form."""
+    """Holds a batch's columns, with their values in Python form."""
 
     schema: Schema
     arrays: Sequence[pa.Array]
@@ -41,7 +41,7 @@ class StructColumns:
         return cls(schema, arrays, [rows_from_arrow(array) for array in arrays])
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows, each as a new dict."""
+        """Return the rows, each as a new dict."""
         return iter(struct_rows([field.name for field in self.schema.fields], self.values))
 
     def changed(self, rows: Sequence[Any], kept: Sequence[int], schema: Schema) -> Column:

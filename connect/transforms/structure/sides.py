@@ -1,4 +1,4 @@
-"""The side of a record that a transform changes: its key or its value. Pure."""
+"""Tells which side of a record a transform changes: its key or its value. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from connect.api.records import Batch, Column
 
 
 class Side(Enum):
-    """Key or value."""
+    """Names the side of a record that is changed: key or value."""
 
     KEY = "Key"
     VALUE = "Value"
@@ -21,7 +21,7 @@ class Side(Enum):
         return batch.keys if batch.keys is not None else Column.nulls(len(batch))
 
     def put(self, batch: Batch, column: Column) -> Batch:
-        """The batch with another column on this side."""
+        """Return the batch with another column on this side."""
         return replace(batch, values=column) if self is Side.VALUE else replace(batch, keys=column)
 
 

@@ -19,12 +19,16 @@ T = TypeVar("T")
 
 
 def rebuilt(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """A struct of the same name, version, doc and parameters with other fields; required and without a default."""
+    """Return a struct with other fields, with the same name, version, doc and parameters; required and without a
+    default.
+    """
     return replace(schema, fields=unique(fields), optional=False, default=None)
 
 
 def unique(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Fields of one struct. SchemaError in the words of Java's SchemaBuilder."""
+    """Return the fields of one struct. SchemaError, in the words of Java's SchemaBuilder, for an empty or a repeated
+    name.
+    """
     found: dict[str, Field] = {}
     for field in fields:
         if not field.name:
@@ -36,13 +40,13 @@ def unique(fields: Iterable[Field]) -> tuple[Field, ...]:
 
 
 def value_of(row: Mapping[str, Any], field: Field, *, default: bool) -> Any:
-    """A field's value; with `default`, the default of its schema in place of a null."""
+    """Return a field's value; with `default`, the default of its schema in place of a null."""
     value = row.get(field.name)
     return field.schema.default if value is None and default else value
 
 
 def column_of(array: pa.StructArray, schema: Schema, field: Field, *, default: bool) -> pa.Array:
-    """A field's column, its nulls replaced by the schema's default when `default`."""
+    """Return a field's column, its nulls replaced by the schema's default when `default`."""
     column = array.field(schema.field_index[field.name])
     return with_default(column, field.schema) if default else column
 
@@ -73,7 +77,7 @@ def struct_array(columns: Sequence[pa.Array], schema: Schema, like: pa.Array) ->
 
 
 def members(array: pa.StructArray) -> dict[str, pa.Array]:
-    """The columns of a struct array by name."""
+    """Return the columns of a struct array by name."""
     return {array.type.field(i).name: array.field(i) for i in range(array.type.num_fields)}
 
 
@@ -100,7 +104,7 @@ def masked_by(column: pa.Array, parent: pa.Array) -> pa.Array:
 
 
 def constant(value: Any, schema: Schema, length: int) -> pa.Array:
-    """The same value in every row."""
+    """Return an array that has the same value in every row."""
     import pyarrow as pa
 
     return pa.repeat(pa.scalar(value, arrow_type(schema)), length)

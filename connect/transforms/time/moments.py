@@ -1,4 +1,4 @@
-"""A moment in one form read and written in another, by way of milliseconds since the epoch. Pure."""
+"""Reads a moment in one form and gives it in another, by way of milliseconds since the epoch. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LOGICAL = {s.DATE: Form.DATE, s.TIME: Form.TIME, s.TIMESTAMP: Form.TIMESTAMP}
 
 
 def target_schema(form: Form, *, optional: bool) -> Schema:
-    """The schema of a form."""
+    """Return the schema that moments in a form have."""
     return _SCHEMAS[form].as_optional(optional)
 
 
@@ -62,20 +62,20 @@ class Moments:
         self.precision = precision
 
     def convert(self, value: Any, schema: Schema | None) -> Any:
-        """The moment in the target form. SchemaError when the value is none."""
+        """Return the moment in the target form. SchemaError when the value is no moment."""
         if value is None:
             return None
         source = form_of(schema) if schema is not None else _inferred(value)
         return self.written(self.read(value, source), schemaless=schema is None)
 
     def read(self, value: Any, source: Form) -> int:
-        """Milliseconds since the epoch."""
+        """Return the moment as milliseconds since the epoch."""
         if source is Form.STRING:
             return self._parsed(value)
         return self.unix_to_ms(value) if source is Form.UNIX else epoch_ms(value)
 
     def written(self, ms: int, *, schemaless: bool = False) -> Any:
-        """The target form of a moment."""
+        """Return the moment in the target form."""
         match self.target:
             case Form.STRING:
                 assert self.format is not None

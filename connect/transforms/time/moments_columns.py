@@ -1,4 +1,4 @@
-"""A column of moments in another form with the results of `Moments.convert`.
+"""Converts a column of moments to another form with the results of `Moments.convert`.
 
 Numbers and dates go by Arrow's kernels; texts are read and written once per distinct value.
 """
@@ -23,7 +23,7 @@ _END_MS = 253_402_300_800_000
 
 
 def convert_column(column: pa.Array, schema: Schema, moments: Moments) -> pa.Array:
-    """The moments in the target form. RejectedRowsError names rows that are none."""
+    """Return the moments in the target form. RejectedRowsError names rows that are no moments."""
     import pyarrow as pa
 
     source = form_of(schema)

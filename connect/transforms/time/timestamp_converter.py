@@ -1,4 +1,4 @@
-"""TimestampConverter: one form of a moment to another - text, unix time, Date, Time, Timestamp."""
+"""Converts moments between the forms text, unix time, Date, Time and Timestamp (TimestampConverter)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _OneField:
 
 
 class _TimestampConverter:
-    """The whole key or value, or one field of it."""
+    """Converts the whole key or value, or one field of it."""
 
     def __init__(self, side: Side, config: TimestampConverterConfig) -> None:
         self._side = side
@@ -126,10 +126,10 @@ def _transform(side: Side, config: TimestampConverterConfig) -> _TimestampConver
 
 
 def key(config: TimestampConverterConfig) -> _TimestampConverter | Nested:
-    """TimestampConverter$Key."""
+    """Return the transform TimestampConverter$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: TimestampConverterConfig) -> _TimestampConverter | Nested:
-    """TimestampConverter$Value."""
+    """Return the transform TimestampConverter$Value."""
     return _transform(Side.VALUE, config)
