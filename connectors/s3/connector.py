@@ -1,4 +1,4 @@
-"""The S3 sink's connector by what rows become: files that it names itself, or a table's."""
+"""Choose the S3 sink's connector by what rows become: files that it names itself, or a table's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from connectors.s3.sink.sink import S3SinkConnector
 
 
 def connector(config: ConnectorConfig) -> Connector:
-    """The connector of a configuration. Connects to nothing."""
+    """Return the connector of a configuration. It connects to nothing."""
     assert isinstance(config, S3SinkConfig)
     return IcebergSinkConnector(config) if config.is_iceberg else S3SinkConnector(config)

@@ -1,4 +1,4 @@
-"""The declaration of the S3 sink. Cheap to import: neither Arrow nor the S3 client is loaded."""
+"""Declare the S3 sink. Cheap to import: neither Arrow nor the S3 client is loaded."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ AIVEN_SINK = Plugin(
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """The S3 sink by the names and settings of Confluent's and of Aiven's."""
+    """Return the S3 sink by the names and settings of Confluent's and of Aiven's."""
     return [SINK, AIVEN_SINK]

@@ -1,4 +1,4 @@
-"""The settings of Aiven's S3 sink, and the settings of this sink that they stand for. Values only.
+"""Declare the settings of Aiven's S3 sink, and the settings of this sink that they stand for. Values only.
 
 Source of names and defaults: S3SinkConfig and the fragments of commons in Aiven's cloud-storage-connectors.
 """
@@ -58,7 +58,7 @@ def _check_template(value: str) -> str:
 
 
 class AivenS3SinkConfig(ConnectorConfig):
-    """Aiven's keys."""
+    """The settings of Aiven's sink, which are declared under Aiven's keys."""
 
     bucket: Annotated[String, non_empty] = key(
         "aws.s3.bucket.name", harmless="a name in the store", doc="The bucket.", importance="high", group="S3"
@@ -131,17 +131,17 @@ class AivenS3SinkConfig(ConnectorConfig):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """As `Config.parse`; a key by its former name counts where its present one is not given."""
+        """Parse as `Config.parse` does; a key by its former name counts where its present one is not given."""
         former = {_FORMER_NAMES[name]: value for name, value in properties.items() if name in _FORMER_NAMES}
         return super().parse({**former, **properties})
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterable[tuple[str, str | None]]:  # type: ignore[override]
-        """Keys that are neither declared, nor former names, nor without effect."""
+        """Return the keys that are neither declared, nor former names, nor without effect."""
         return super().unknown_keys(n for n in properties if n not in WITHOUT_EFFECT and n not in _FORMER_NAMES)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys."""
+        """Yield what is wrong between keys."""
         if not self.envelope and len(self.fields) != 1:
             yield ConfigProblem(
                 "format.output.envelope", "format.output.envelope=false needs one format.output.fields."
@@ -150,7 +150,7 @@ class AivenS3SinkConfig(ConnectorConfig):
             yield ConfigProblem("aws.sts.role.arn", "aws.sts.role.arn and aws.sts.role.session.name go together.")
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Where a record can be written twice."""
+        """Yield the settings with which a record can be written twice."""
         if self.parsed_template.reads_time and self.timestamp_source.lower() == "wallclock":
             yield ConfigProblem(
                 "file.name.timestamp.source",
@@ -160,7 +160,7 @@ class AivenS3SinkConfig(ConnectorConfig):
 
     @property
     def parsed_template(self) -> Template:
-        """The names of objects, endings included."""
+        """Return the template of the names of objects, endings included."""
         if self.template:
             return Template.of(self.template)
         ending = self.format_spec.aiven_ending + Compression(self.compression.lower()).extension
@@ -173,7 +173,7 @@ class AivenS3SinkConfig(ConnectorConfig):
         return aiven_formats()[self.output_type.lower()]
 
     def settings(self) -> S3SinkConfig:
-        """The settings of this sink that do the same, as far as it has such."""
+        """Return the settings of this sink that do the same, as far as it has such."""
         role = {
             "s3.credentials.provider.class": _ROLE, "s3.credentials.provider.sts.role.arn": self.role_arn,
             "s3.credentials.provider.sts.role.session.name": self.role_session_name,

@@ -1,4 +1,4 @@
-"""What a task of Aiven's sink works by: its names and forms, and the rest as this sink has it."""
+"""What a task of Aiven's sink works by: its names and forms are Aiven's, all else is as this sink has it."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class AivenPlan:
 
     @property
     def bucket(self) -> BucketConfig:
-        """How the bucket is reached."""
+        """Return the settings by which the bucket is reached."""
         return self._settings
 
     @property
     def probe_prefix(self) -> str:
-        """Names have no common folder that is surely there."""
+        """Return nothing, as names have no common folder that is surely there."""
         return ""
 
     @property
     def open_bytes_max(self) -> int | None:
-        """As of the other sink."""
+        """Return the limit of bytes in open files that this sink's own settings give."""
         return self._base.open_bytes_max
 
     @property
     def schedule(self) -> Schedule:
-        """Each commit ends all files."""
+        """Return the schedule by which each commit ends all files."""
         return Schedule(None, None, self._settings.timezone or "UTC", each_flush=True)
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
-        """What decides how a batch is written, and where."""
+        """Return the intake that decides how a batch is written, and where."""
         config = self._config
         base, template = self._base.intake(now_ms, avro), config.parsed_template
         is_base64, compression = config.value_encoding.lower() == "base64", Compression(config.compression.lower())
@@ -61,9 +61,9 @@ class AivenPlan:
         )
 
     def rotation(self, topic_id: str | None) -> Rotation:
-        """By file.max.records alone."""
+        """Return the rotation that ends files by file.max.records alone."""
         return self._base.rotation(topic_id)
 
     def weaknesses(self) -> Iterator[ConfigProblem]:
-        """Where a record can be written twice."""
+        """Yield the settings with which a record can be written twice."""
         yield from self._config.notes()

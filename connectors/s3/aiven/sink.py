@@ -1,4 +1,4 @@
-"""The connector by Aiven's class name."""
+"""Provide the connector that Aiven's class name stands for."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class AivenS3SinkConnector:
         check_bucket(AivenPlan(self._config), deadline)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """The rights that lack, with the policy that gives them."""
+        """Yield the rights that lack, with the policy that gives them."""
         return missing_rights(AivenPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The same configuration for each task."""
+        """Return the same configuration for each task."""
         return [dict(self._config.originals) for _ in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> S3SinkTask:
-        """A task, not yet open."""
+        """Return a task that is not open yet."""
         return S3SinkTask(AivenPlan(AivenS3SinkConfig.parse(config)))

@@ -31,13 +31,13 @@ _HOUR_MS: Final = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed template: literal texts and variables with their parameter's value, in order."""
+    """A parsed template, which has literal texts and variables with their parameter's value, in order."""
 
     parts: tuple[tuple[str, str, str], ...]
 
     @classmethod
     def of(cls, text: str) -> Template:
-        """ValueError names what is not known, or what is missing."""
+        """Parse a template. ValueError names what is not known, or what is missing."""
         parts: list[tuple[str, str, str]] = []
         at = 0
         for found in _VARIABLE.finditer(text):
@@ -50,17 +50,17 @@ class Template:
 
     @property
     def reads_time(self) -> bool:
-        """Paths depend on a time."""
+        """Return True if paths depend on a time."""
         return any(name in {"timestamp", "utc_date", "local_date"} for name, _, _ in self.parts)
 
     @property
     def offset_digits(self) -> int:
-        """The least number of digits of a start offset."""
+        """Return the least number of digits of a start offset."""
         (value,) = (value for name, _, value in self.parts if name == "start_offset")
         return _OFFSET_DIGITS if value == "true" else 0
 
     def pattern(self, topic: str, partition: int, prefix: str) -> str:
-        """The pattern of paths that begin with a prefix, as `PathFormat` reads it."""
+        """Return the pattern of paths that begin with a prefix, as `PathFormat` reads it."""
         made, literal = "", prefix
         for name, text, value in self.parts:
             letters = _UNITS[value] if name == "timestamp" else _DATE if name.endswith("_date") else ""
@@ -111,7 +111,7 @@ class TemplatePartitioner:
     timezone: str
 
     def paths(self, batch: Batch) -> Paths:
-        """One path, or one per hour."""
+        """Return one path, or one per hour if the template reads the time."""
         assert batch.consumed is not None
         path = PathFormat(self.template.pattern(batch.topic, batch.consumed.topic_partition.partition, self.prefix))
         if not self.template.reads_time:
@@ -124,11 +124,11 @@ class TemplateLayout(Layout):
     """Keys by a template: a path is the key, with a mark where its start offset is."""
 
     def chain(self, place: Place, partition: TopicPartition) -> Chain:  # noqa: ARG002 - the path tells it
-        """The keys of the objects of a place."""
+        """Return the keys that the objects of a place have."""
         stem, _, extension = place.path.partition(_OFFSET)
         return Chain(stem, self.pad_width, extension)
 
     def key(self, place: Place, partition: TopicPartition, start_offset: int, extension: str | None = None) -> str:
-        """As the template says; `extension` is part of it."""
+        """Return the key that the template says; `extension` is part of it."""
         del extension
         return self.chain(place, partition).key(start_offset)

@@ -19,7 +19,7 @@ from connectors.s3.paths.layout import Place
 
 
 class Together:
-    """Counts the rules over all open files together. It is owned by the task thread."""
+    """A rotation that counts the rules over all open files together. The task thread owns it."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -32,7 +32,7 @@ class Together:
     ends_by_poll = True
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:
-        """The number of the file of each row; when one is full, all end."""
+        """Return the number of the file of each row; when one file is full, all end."""
         facts, start = part.facts, 0
         offsets = part.consumed.offsets.to_numpy()
         numbers = np.empty(facts.length, np.int64)
@@ -59,7 +59,7 @@ class Together:
         return numbers
 
     def settle(self, files: OpenFiles) -> None:
-        """All of a poll was assigned: files may end behind its last row."""
+        """End the files behind the last row of a poll, all of which was assigned, if they are full."""
         if self._is_full:
             self._end(files)
 
@@ -68,7 +68,7 @@ class Together:
         self._end(open_files)
 
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
-        """The next offset to commit: where all files ended, and no object reaches further.
+        """Return the next offset to commit: where all files ended, and no object reaches further.
 
         `least_open`: the first row that is in no object yet; None: there is none. `reach`: how far objects do.
         """

@@ -18,7 +18,7 @@ from connectors.s3.paths.layout import Place
 
 
 class EachPath:
-    """Counts the rules for each file by itself. It is owned by the task thread."""
+    """A rotation that counts the rules for each file by itself. The task thread owns it."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -31,7 +31,7 @@ class EachPath:
         return self._rules.max_paths is not None
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> Ints:  # noqa: ARG002
-        """The number of the file of each row; files that are full end."""
+        """Return the number of the file of each row; files that are full end."""
         work = _Part(part, files, at_ms)
         if self._may_end_by_time(work):
             self._walk_all(work)
@@ -41,7 +41,7 @@ class EachPath:
         return work.numbers
 
     def settle(self, files: OpenFiles) -> None:
-        """All of a poll was assigned: files may end behind its last row."""
+        """End files behind the last row of a poll, all of which was assigned."""
         most = self._rules.rows * len(files)
         files.end([file for file in files.by_place.values() if file.is_full])
         if self._rules.ends_slow_files:
@@ -72,7 +72,7 @@ class EachPath:
         return last >= self._next_end_ms
 
     def _count_all(self, work: _Part) -> None:
-        """Whole groups of rows at once; those that fill their file are walked over."""
+        """Count whole groups of rows at once, and walk over those that fill their file."""
         numbers = []
         walked = []
         for group, (first, last, rows) in enumerate(work.ends()):
@@ -104,7 +104,7 @@ class EachPath:
         self._next_end_ms = min((base + interval_ms for base in bases), default=None)
 
     def _walk(self, work: _Part, group: int) -> None:
-        """File by file through the rows of a place."""
+        """Go file by file through the rows of a place."""
         rows, place = work.rows(group), work.places[group]
         at = 0
         while at < len(rows):
@@ -123,7 +123,7 @@ class EachPath:
             at = stop
 
     def _end(self, work: _Part, file: OpenFile, rows: Ints, at: int) -> int:
-        """The row of the place before which the file ends; more than there are: it goes on."""
+        """Return the row of the place before which the file ends; more than there are: it goes on."""
         end = at + max(self._rules.rows - file.rows, 0)
         if self._rules.size_bytes is not None:
             assert work.size_of_rows is not None
@@ -140,7 +140,7 @@ class EachPath:
 
 
 class _Part:
-    """Groups the rows of a part by their place."""
+    """The rows of a part, which are grouped by their place."""
 
     def __init__(self, part: Admitted, files: OpenFiles, at_ms: int) -> None:
         facts = part.facts
@@ -171,11 +171,11 @@ class _Part:
         return self._order[self._starts[group] : self._stops[group]]
 
     def size_bytes(self, group: int) -> int:
-        """Bytes of the rows of a group; 0 where sizes do not matter."""
+        """Return the bytes of the rows of a group; 0 where sizes do not matter."""
         return 0 if self.size_of_rows is None else self.sizes(self.rows(group))
 
     def sizes(self, rows: Ints) -> int:
-        """Bytes of rows; 0 where sizes do not matter."""
+        """Return the bytes of rows; 0 where sizes do not matter."""
         return 0 if self.size_of_rows is None else int(self.size_of_rows[rows].sum())
 
     def file(self, place: Place, first_offset: int, group: int, at: int) -> OpenFile:
@@ -186,12 +186,12 @@ class _Part:
         return file
 
     def date(self, file: OpenFile, row: int) -> None:
-        """A file's time is that of its first row."""
+        """Give a file without rows the time of this row, its first one."""
         if file.rows == 0 and self.times is not None:
             file.base_ms = int(self.times[row])
 
     def behind_record(self, rows: Ints, stop: int, file: OpenFile, at: int) -> int:
-        """Where the last record before row `stop` of a place has all its rows behind it.
+        """Return the first row of a place behind the last record before row `stop`.
 
         A transform may make several rows of a record, which share its offset: an object holds all of them or none, as
         where the next one starts is an offset.

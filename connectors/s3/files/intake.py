@@ -1,6 +1,6 @@
-"""A batch made ready to be taken: encoded columns, paths, times and sizes of the rows to write, and the rows refused.
+"""Make a batch ready to be taken: encoded columns, paths, times and sizes of the rows to write, and the rows refused.
 
-Changes nothing, so whatever it raises leaves the sink as it was.
+It changes nothing, so whatever it raises leaves the sink as it was.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Admitted:
     timestamps_ms: pa.Int64Array
 
     def halves(self) -> tuple[Admitted, Admitted]:
-        """Its rows in two parts of schemaless rows, each with no more schema than it needs."""
+        """Return two parts of its schemaless rows, each with no more schema than it needs."""
         middle = self.facts.length // 2
         return self._part(0, middle), self._part(middle, self.facts.length)
 
@@ -68,7 +68,7 @@ class Admitted:
 
 
 def joined_rows(parts: Sequence[Admitted]) -> Admitted:
-    """What rotation asks of parts of one topic, as if they had come as one; their rows stay apart."""
+    """Return what rotation asks of parts of one topic, as if they had come as one; their rows stay apart."""
     import pyarrow as pa
 
     if len(parts) == 1:
@@ -118,7 +118,7 @@ class Intake:
     shape: Shape = field(default_factory=Shape)
 
     def admit(self, batch: Batch, current: Schema | None = None) -> Admission:
-        """The rows of a sink batch that are written, and those that no file can hold.
+        """Return the rows of a sink batch that are written, and those that no file can hold.
 
         `current`: the schema that values of this topic were written in before.
 
@@ -133,7 +133,7 @@ class Intake:
         return Admission(found.parts or [_no_rows(batch)], dict(sorted(found.bad.items())), schema)
 
     def _admit(self, batch: Batch, first: int, found: _Found) -> None:
-        """Bisect a batch down to the rows that fail by themselves.
+        """Take a batch, and bisect it down to the rows that fail by themselves.
 
         `first` is where it begins in the batch that was put.
         """
@@ -212,7 +212,7 @@ class Intake:
 
 
 def _no_rows(batch: Batch) -> Admitted:
-    """What moves the position and writes nothing."""
+    """Return a part that moves the position and writes nothing."""
     import pyarrow as pa
 
     assert batch.consumed is not None

@@ -73,7 +73,7 @@ class Facts:
         return self.names[0 if self.codes is None else self.codes[row].as_py()]
 
     def size_bytes(self, start: int, stop: int) -> int:
-        """Bytes of rows start..stop-1; 0 when sizes do not matter."""
+        """Return the bytes of rows start..stop-1; 0 when sizes do not matter."""
         if self.sizes_end is None or stop == start:
             return 0
         return self.sizes_end[stop - 1] - (self.sizes_end[start - 1] if start else 0)
@@ -105,7 +105,7 @@ def joined_facts(parts: Sequence[Facts]) -> Facts:
 
 @dataclass(slots=True)
 class Group:
-    """Counts the rows since the last rotation of a topic partition, over all its open files."""
+    """The rows since the last rotation of a topic partition, which are counted over all its open files."""
 
     rows: int = 0
     size_bytes: int = 0
@@ -124,7 +124,7 @@ class Group:
 
 
 def group_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int) -> int | None:
-    """The row before which the group must end, `start` itself included when it holds rows; None: it goes on."""
+    """Return the row before which the group must end, `start` itself included when it holds rows; None: it goes on."""
     ends = [start + max(rules.rows - group.rows, 0)]
     ends.extend(_size_end(rules, group, facts, start))
     ends.extend(_interval_end(rules, group, facts, start))
@@ -135,7 +135,7 @@ def group_end(rules: Rules, group: Group, topic: str, facts: Facts, start: int) 
 
 
 def is_full(rules: Rules, group: Group, facts: Facts) -> bool:
-    """Files must end although no single row says where, because the rows of a poll came interleaved."""
+    """Tell if files must end although no single row says where, because the rows of a poll came interleaved."""
     import pyarrow.compute as pc
 
     if group.rows >= rules.rows or (rules.size_bytes is not None and group.size_bytes >= rules.size_bytes):
@@ -207,19 +207,19 @@ class Rotation(Protocol):
         """Tell if the number of files open behind each poll matters, so that polls are not held together."""
 
     def assign(self, part: Admitted, files: OpenFiles, at_ms: int, *, is_consecutive: bool) -> NDArray[np.int64]:
-        """The number of the file of each row of a part, which has some; files that are full end.
+        """Return the number of the file of each row of a part, which has some; files that are full end.
 
         `is_consecutive`: no row of the same poll that is still to come has a lower offset.
         """
 
     def settle(self, files: OpenFiles) -> None:
-        """All of a poll was assigned: files may end behind its last row."""
+        """End files behind the last row of a poll, all of which was assigned."""
 
     def end(self, files: Collection[OpenFile], open_files: OpenFiles) -> None:
         """End these files, at least one, for another reason than rows; others too where they end together."""
 
     def durable(self, least_open: int | None, position: int | None, reach: int) -> int | None:
-        """The next offset to commit; None while nothing is known.
+        """Return the next offset to commit; None while nothing is known.
 
         `least_open`: the first row that is in no object yet; None: there is none. `position`: the next offset to read.
         `reach`: how far objects reach.

@@ -1,4 +1,4 @@
-"""Records into Avro's object container files, of one schema each. No names, no S3."""
+"""Write records into Avro's object container files, each of one schema. The module knows no file names and no S3."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ class AvroSchema:
     text: str
 
     def equals(self, other: AvroSchema) -> bool:
-        """Files hold records of one schema."""
+        """Return True if both schemas have the same text: a file holds records of one schema only."""
         return self.text == other.text
 
     def merged(self, new: AvroSchema) -> AvroSchema:
-        """None holds the rows of two."""
+        """Raise SchemaError, as no Avro file holds rows of two schemas."""
         raise SchemaError("The schema changed." if new.text else "The schema is gone.")
 
 
 @dataclass(slots=True)
 class AvroFormat:
-    """Records of one schema per file. `values`: how those of a schema are written."""
+    """The format that writes records of one schema per file.
+
+    `values` returns how the values of a schema are written.
+    """
 
     codec: str
     values: Callable[[Schema], AvroValues]
@@ -48,16 +51,16 @@ class AvroFormat:
 
     @property
     def extension(self) -> str:
-        """Confluent's: the codec is no part of it."""
+        """Return Confluent's extension, of which the codec is no part."""
         return ".avro"
 
     @property
     def content_type(self) -> str:
-        """The media type that Avro's files go by."""
+        """Return the media type that is used for Avro files."""
         return "application/avro"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """One encoded record per row. Values without a schema are refused."""
+        """Return one encoded record per row. Values without a schema are refused with RejectedRowsError."""
         import pyarrow as pa
 
         array = batch.values.arrow()
@@ -77,16 +80,16 @@ class AvroFormat:
         return Prepared(rows, valid, AvroSchema(writer.schema_text))
 
     def encoder(self) -> AvroEncoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
         return AvroEncoder(self.codec)
 
     def objects(self, body: AvroBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 def refuse_schemaless(topic: str, array: pa.Array) -> None:
-    """RejectedRowsError for the values that are there."""
+    """Raise RejectedRowsError for the rows that have a value."""
     import pyarrow.compute as pc
 
     rows = pc.indices_nonzero(array.is_valid()).to_pylist()
@@ -99,7 +102,7 @@ def refuse_schemaless(topic: str, array: pa.Array) -> None:
 
 
 class AvroEncoder:
-    """One open file in memory. Owned by the task thread."""
+    """An encoder that holds one open file in memory. The task thread owns it."""
 
     def __init__(self, codec: str) -> None:
         self._codec = codec
@@ -111,7 +114,7 @@ class AvroEncoder:
 
     @property
     def size_bytes(self) -> int:
-        """Encoded bytes, and those of the block that is being filled."""
+        """Return the bytes encoded so far, including those of the block that is being filled."""
         return len(self._data) + len(self._block)
 
     def write(self, rows: pa.Array, schema: Any) -> None:
@@ -137,11 +140,11 @@ class AvroEncoder:
                 self._end_block()
 
     def can_become(self, schema: Any) -> bool:
-        """A file has one schema, which never widens."""
+        """Return True if the file has no schema yet or has this one: the schema of a file never widens."""
         return bool(self._schema is None or self._schema.equals(schema))
 
     def end(self) -> AvroBody:
-        """End the last block."""
+        """End the last block and return the ended file."""
         import pyarrow as pa
 
         self._end_block()
@@ -156,7 +159,7 @@ class AvroEncoder:
 
 @dataclass(frozen=True, slots=True)
 class AvroBody:
-    """An ended file. lengths: bytes of each record."""
+    """An ended file that knows the bytes of each record: `lengths`."""
 
     data: pa.Buffer
     lengths: np.ndarray[Any, np.dtype[np.int64]]
@@ -165,18 +168,18 @@ class AvroBody:
 
     @property
     def size_bytes(self) -> int:
-        """The file's."""
+        """Return the size of the file in bytes."""
         return int(self.data.size)
 
     def without_first(self, rows: int) -> AvroBody:
-        """The records behind the first ones, in blocks anew."""
+        """Return the file without its first rows; its blocks are cut anew."""
         encoder = AvroEncoder(self.codec)
         for array, schema in self.pieces():
             encoder.write(array.slice(rows), schema)
         return encoder.end()
 
     def pieces(self) -> Iterator[tuple[Any, AvroSchema]]:
-        """All records at once."""
+        """Yield all records in one array, with their schema."""
         import pyarrow as pa
 
         ends = np.concatenate(([0], np.cumsum(self.lengths))).astype(np.int64)
@@ -204,5 +207,5 @@ class AvroMerger:
         return True
 
     def end(self) -> bytearray:
-        """The file."""
+        """Return the bytes of the merged file."""
         return self._data

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from connectors.s3.formats.compression import unpacked_snappy_block
 
 _RAW_DEFLATE: Final = -15
-"""zlib's window bits for deflate without a header."""
+"""zlib writes deflate without a header when it gets these window bits."""
 
 
 class Codec(NamedTuple):
@@ -61,4 +61,4 @@ CODECS: Final[Mapping[str, Codec]] = {
     "xz": Codec(lzma.compress, lzma.decompress),
     "zstandard": Codec(_pack_zstd, _unpack_zstd),
 }
-"""By the names of avro.codec."""
+"""The keys are the values of avro.codec."""

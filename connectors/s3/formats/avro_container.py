@@ -14,19 +14,19 @@ _MARKER_BYTES: Final = 16
 
 
 def header(schema_text: str, codec: str) -> bytes:
-    """What a file begins with."""
+    """Return the bytes that a file of this schema and codec begins with."""
     members = {"avro.schema": schema_text.encode(), "avro.codec": codec.encode()}
     texts = b"".join(_long(len(k)) + k.encode() + _long(len(v)) + v for k, v in members.items())
     return _MAGIC + _long(len(members)) + texts + _long(0) + _marker(schema_text, codec)
 
 
 def block(rows: int, packed: bytes, schema_text: str, codec: str) -> bytes:
-    """A block of a file that begins with the header of this schema and codec."""
+    """Return a block of a file that begins with the header of this schema and codec."""
     return _long(rows) + _long(len(packed)) + packed + _marker(schema_text, codec)
 
 
 def header_size(data: memoryview) -> int:
-    """Where the first block of a file begins, whose header `header` made."""
+    """Return the position of the first block in a file whose header `header` made."""
     members, at = _read_long(data, len(_MAGIC))
     for _ in range(2 * members):
         size, at = _read_long(data, at)
@@ -35,7 +35,7 @@ def header_size(data: memoryview) -> int:
 
 
 def packed_blocks(data: memoryview) -> Iterator[memoryview]:
-    """The packed records of each block of a file."""
+    """Yield the packed records of each block of a file."""
     at = header_size(data)
     while at < len(data):
         _, at = _read_long(data, at)
@@ -45,12 +45,14 @@ def packed_blocks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _marker(schema_text: str, codec: str) -> bytes:
-    """What stands between blocks: made of what the file is, so that equal rows give equal bytes."""
+    """Return the marker that stands between blocks. It is made of schema and codec, so that equal rows give equal
+    bytes.
+    """
     return hashlib.blake2b(f"{codec}\n{schema_text}".encode(), digest_size=_MARKER_BYTES).digest()
 
 
 def _long(number: int) -> bytes:
-    """A whole number from 0 in Avro's form."""
+    """Encode a whole number, 0 or greater, as Avro's long."""
     folded, made = number << 1, bytearray()
     while folded > 0x7F:
         made.append(folded & 0x7F | 0x80)
@@ -60,7 +62,7 @@ def _long(number: int) -> bytes:
 
 
 def _read_long(data: memoryview, at: int) -> tuple[int, int]:
-    """A whole number from 0, and where it ends."""
+    """Return a whole number, 0 or greater, and the position behind it."""
     folded = shift = 0
     while True:
         byte = data[at]

@@ -42,7 +42,7 @@ class AsGiven:
     widens: bool = False
 
     def target(self, given: Schema | None, current: Schema | None) -> Schema | None:  # noqa: ARG002 - no matter
-        """The rows' own schema."""
+        """Return the schema that the rows have."""
         return given
 
 
@@ -78,11 +78,11 @@ COMPATIBILITIES: Final[dict[str, Compatibility]] = {
     "FULL": ByVersion("FULL", lambda given, current: given > current),
     "FORWARD": ByVersion("FORWARD", lambda given, current: given < current),
 }
-"""By the values of schema.compatibility."""
+"""The keys are the values of schema.compatibility."""
 
 
 def projected(column: Column, target: Schema) -> Column:
-    """The values in another schema. SchemaError names the field that does not fit."""
+    """Return the values in another schema. SchemaError names the field that does not fit."""
     if column.schema is None or column.schema == target:
         return column
     return Column.from_arrow(_projected(column.arrow(), column.schema, target, ""), target)

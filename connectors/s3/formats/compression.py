@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _GZIP: Final = 31
-"""zlib's window bits for a gzip header and trailer; the header bears no time, so equal rows give equal bytes."""
+"""zlib writes a gzip header and trailer when it gets these window bits.
+
+The header has no time, so equal rows give equal bytes.
+"""
 _GZIP_BYTES: Final = 268_000
 """What deflate holds at its default window and level of memory (zlib.h)."""
 _ZSTD_BYTES: Final = 1_300_000
@@ -21,7 +24,7 @@ _CONTENT_TYPES: Final = {
     "none": "", "gzip": "application/gzip", "zstd": "application/zstd", "snappy": "application/x-snappy",
 }  # fmt: skip
 _SNAPPY_HEAD: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
-"""Magic, version and oldest compatible version of snappy-java's SnappyOutputStream."""
+"""The stream of snappy-java's SnappyOutputStream begins with this: magic, version and oldest compatible version."""
 _SNAPPY_BLOCK: Final = 32 * 1024
 
 
@@ -30,39 +33,43 @@ class Packer(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Memory held."""
+        """Return the bytes of memory that the packer holds."""
 
     def pack(self, text: Any) -> Any:
-        """What may be written of the file by now, of the text so far."""
+        """Take more text, and return what can be written to the file by now."""
 
     def end(self) -> bytes:
-        """The rest of the file."""
+        """Return the rest of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """kind: none, gzip, zstd or snappy (the stream of snappy-java). level: zlib's, -1 its default; zstd has its own."""
+    """How text files are compressed.
+
+    `kind` is none, gzip, zstd or snappy (the stream of snappy-java). `level` is zlib's, -1 means its default; zstd has
+    its own.
+    """
 
     kind: str = "none"
     level: int = -1
 
     @property
     def is_on(self) -> bool:
-        """Files are compressed."""
+        """Return True if files are compressed."""
         return self.kind != "none"
 
     @property
     def extension(self) -> str:
-        """What it adds to a file name."""
+        """Return what the compression adds to a file name."""
         return _EXTENSIONS[self.kind]
 
     @property
     def content_type(self) -> str:
-        """The media type of compressed files; empty: the format has its own."""
+        """Return the media type of compressed files; empty if the format's own is used."""
         return _CONTENT_TYPES[self.kind]
 
     def packer(self) -> Packer:
-        """For a new file."""
+        """Return a packer for a new file."""
         match self.kind:
             case "gzip":
                 return _Gzip(self.level)
@@ -73,7 +80,7 @@ class Compression:
         return _Plain()
 
     def unpacked(self, data: pa.Buffer) -> bytes:
-        """The text of a file."""
+        """Return the text of a file."""
         import pyarrow as pa
 
         if self.kind == "none":
@@ -163,7 +170,7 @@ def _unpacked_snappy(data: bytes) -> bytes:
 
 
 def unpacked_snappy_block(data: bytes) -> bytes:
-    """The content of one block, whose head is its size as a varint."""
+    """Return the content of one block, whose head is its size as a varint."""
     import pyarrow as pa
 
     size, shift, at = 0, 0, 0

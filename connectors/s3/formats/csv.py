@@ -1,6 +1,7 @@
-"""CSV files: a line of column names, then a line per record (RFC 4180). No file names, no offsets, no S3.
+"""Write CSV files: a line of column names, then a line per record (RFC 4180).
 
-A null is nothing, an empty text is "". Times are ISO 8601, bytes base64, nested values JSON.
+The module knows no file names, no offsets and no S3. A null becomes an empty cell, an empty text becomes "". Times are
+ISO 8601, bytes are base64, nested values are JSON.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ _NEEDS_QUOTES: Final = '[",\n\r]|^$|^ | $'
 
 @dataclass(frozen=True, slots=True)
 class CsvFormat:
-    """The settings. Structs become columns, any other value one column `value`."""
+    """The format that writes structs as columns, and any other value as one column `value`."""
 
     compression: Compression
 
     @property
     def extension(self) -> str:
-        """.csv, and what the compression adds."""
+        """Return .csv and what the compression adds."""
         return f".csv{self.compression.extension}"
 
     @property
     def content_type(self) -> str:
-        """CSV's registered type."""
+        """Return the compression's media type, or else the registered type of CSV."""
         return self.compression.content_type or "text/csv"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """Each column as text, quoted where it has to be."""
+        """Return each column as text, quoted where it has to be."""
         import pyarrow as pa
 
         array = batch.values.arrow()
@@ -51,16 +52,19 @@ class CsvFormat:
         return Prepared(rows, valid, schema, is_inferred=is_inferred, is_sparse=is_inferred)
 
     def encoder(self) -> CsvEncoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
         return CsvEncoder(self.compression)
 
     def objects(self, body: CsvBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 class CsvEncoder:
-    """One open file, kept as cells until its end: a new column changes its first line. Owned by the task thread."""
+    """An encoder that keeps one open file as cells until its end, as a new column changes the first line.
+
+    The task thread owns it.
+    """
 
     def __init__(self, compression: Compression) -> None:
         self._compression = compression
@@ -70,7 +74,7 @@ class CsvEncoder:
 
     @property
     def size_bytes(self) -> int:
-        """The cells' bytes."""
+        """Return the bytes that the cells take."""
         return self._size_bytes
 
     def write(self, rows: pa.RecordBatch, schema: pa.Schema) -> None:
@@ -80,17 +84,17 @@ class CsvEncoder:
         self._size_bytes += rows.nbytes
 
     def can_become(self, schema: pa.Schema) -> bool:  # noqa: ARG002 - text stays text
-        """Always: a cell of a new column is null in older rows."""
+        """Return True always: a cell of a new column is null in older rows."""
         return True
 
     def end(self) -> CsvBody:
-        """Make lines of the cells."""
+        """Write the cells as lines, and return the ended file."""
         return CsvBody.of(joined(self._parts, typed(self._schema)), self._compression)
 
 
 @dataclass(frozen=True, slots=True)
 class CsvBody:
-    """An ended file, with its cells."""
+    """An ended file that keeps its cells."""
 
     data: pa.Buffer
     cells: pa.RecordBatch
@@ -98,7 +102,7 @@ class CsvBody:
 
     @classmethod
     def of(cls, cells: pa.RecordBatch, compression: Compression) -> CsvBody:
-        """The file of these cells."""
+        """Return the file that holds these cells."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -112,20 +116,20 @@ class CsvBody:
 
     @property
     def size_bytes(self) -> int:
-        """The file's."""
+        """Return the size of the file in bytes."""
         return int(self.data.size)
 
     def pieces(self) -> Iterator[tuple[pa.RecordBatch, pa.Schema]]:
-        """The cells."""
+        """Yield all cells in one record batch, with their schema."""
         yield self.cells, self.cells.schema
 
     def without_first(self, rows: int) -> CsvBody:
-        """The rows behind the first ones."""
+        """Return the file without its first rows."""
         return CsvBody.of(self.cells.slice(rows), self.compression)
 
 
 class CsvMerger:
-    """Files with one first line. See `Merger`."""
+    """A merger of files that have the same first line. See `Merger`."""
 
     def __init__(self, compression: Compression) -> None:
         self._compression = compression
@@ -146,13 +150,13 @@ class CsvMerger:
         return True
 
     def end(self) -> bytearray:
-        """The file."""
+        """Return the bytes of the merged file."""
         self._data += self._packer.end()
         return self._data
 
 
 def _first_line_end(text: bytes) -> int:
-    """Behind the names of the columns, which may have line breaks in quotes."""
+    """Return the position behind the line of column names, which may have line breaks in quotes."""
     end = text.index(b"\n") + 1
     while text.count(b'"', 0, end) % 2:
         end = text.index(b"\n", end) + 1

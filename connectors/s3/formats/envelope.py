@@ -1,7 +1,8 @@
-"""format.output.fields of Aiven's sinks: a file's record as made of parts of Kafka's record. No names, no S3.
+"""Write what format.output.fields of Aiven's sinks asks for: records made of parts of Kafka's record.
 
-Forms after io.aiven.kafka.connect.common.output: in CSV a key is base64, headers are base64 texts name:value with a
-semicolon behind each, a value is base64 or as it is; in JSON they are JSON, and a timestamp is ISO 8601.
+The module knows no file names and no S3. The forms follow io.aiven.kafka.connect.common.output: in CSV a key is base64,
+headers are base64 texts name:value with a semicolon between them, a value is base64 or as it is; in JSON they are JSON,
+and a timestamp is ISO 8601.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _HEADER: Final = s.struct({"key": s.STRING, "value": s.STRING.as_optional()})
 
 @dataclass(frozen=True, slots=True)
 class JsonEnvelope:
-    """JSON of some fields of a record: one object per record, or its only field. `frame`: lines or an array."""
+    """The format that writes some fields of a record as JSON: one object per record, or its only field.
+
+    `frame` says if the file is made of lines or is an array.
+    """
 
     fields: Sequence[str]
     has_envelope: bool
@@ -38,17 +42,17 @@ class JsonEnvelope:
 
     @property
     def extension(self) -> str:
-        """The name's template has it."""
+        """Return nothing, as the template of the file name has the extension."""
         return ""
 
     @property
     def content_type(self) -> str:
-        """Of lines or of JSON."""
+        """Return the compression's media type, or else that of JSON or of its lines."""
         own = "application/json" if self.frame == ARRAY else "application/x-ndjson"
         return self.compression.content_type or own
 
     def prepare(self, batch: Batch) -> Prepared:
-        """One text per record."""
+        """Return one text per record."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -63,17 +67,17 @@ class JsonEnvelope:
         return Prepared(rows, None)
 
     def encoder(self) -> TextEncoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
         return TextEncoder(self.frame, self.compression)
 
     def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 @dataclass(frozen=True, slots=True)
 class PlainFields:
-    """Fields with a comma between them, a line per record."""
+    """The format that writes a line per record, with commas between its fields."""
 
     fields: Sequence[str]
     value_is_base64: bool
@@ -81,16 +85,16 @@ class PlainFields:
 
     @property
     def extension(self) -> str:
-        """The name's template has it."""
+        """Return nothing, as the template of the file name has the extension."""
         return ""
 
     @property
     def content_type(self) -> str:
-        """CSV's registered type."""
+        """Return the compression's media type, or else the registered type of CSV."""
         return self.compression.content_type or "text/csv"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """One line per record. A value that is neither bytes nor text is refused."""
+        """Return one line per record. A value that is neither bytes nor text is refused."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -115,17 +119,17 @@ class PlainFields:
         return _JSON[field](batch)
 
     def encoder(self) -> TextEncoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
         return TextEncoder(LINES, self.compression)
 
     def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 @dataclass(frozen=True, slots=True)
 class StructEnvelope:
-    """Avro or Parquet of some fields of a record: a struct of them, or its only field."""
+    """The format that writes some fields of a record as Avro or Parquet: a struct of them, or its only field."""
 
     inner: Format
     fields: Sequence[str]
@@ -133,16 +137,16 @@ class StructEnvelope:
 
     @property
     def extension(self) -> str:
-        """The name's template has it."""
+        """Return nothing, as the template of the file name has the extension."""
         return ""
 
     @property
     def content_type(self) -> str:
-        """That of the format."""
+        """Return the media type of the inner format."""
         return self.inner.content_type
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The struct as the format writes it."""
+        """Return the struct, or the only field, as the inner format writes it."""
         columns = {field: _COLUMNS[field](batch) for field in self.fields}
         column = self._struct(columns) if self.has_envelope else columns[self.fields[0]]
         return self.inner.prepare(replace(batch, values=column, keys=None, headers=None))
@@ -161,11 +165,11 @@ class StructEnvelope:
         return Column.from_arrow(struct, s.struct(schemas))
 
     def encoder(self) -> Any:
-        """An empty file."""
+        """Return the inner format's encoder of an empty file."""
         return self.inner.encoder()
 
     def objects(self, body: Any) -> Sequence[StoredObject]:
-        """One."""
+        """Return the inner format's objects without an extension."""
         return [replace(one, extension="") for one in self.inner.objects(body)]
 
 
@@ -223,7 +227,7 @@ _JSON: Final[Mapping[str, Callable[[Batch], Any]]] = {
 
 
 def _bytes_of(batch: Batch, column: Column, *, is_base64: bool) -> pa.Array:
-    """Nothing for a null."""
+    """Return the values as bytes, and no bytes for a null."""
     import pyarrow as pa
     import pyarrow.types as t
 

@@ -1,4 +1,7 @@
-"""What a file format is to this sink: columns of a batch in, an encoded body out. No file names, no offsets, no S3."""
+"""What a file format is to this sink: it takes the columns of a batch and returns an encoded body.
+
+The module knows no file names, no offsets and no S3.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ class FileSchema(Protocol):
     """What all rows of a file share: a `pa.Schema`, or a format's own kind, which has these two as well."""
 
     def equals(self, other: Any) -> bool:
-        """Rows of both may be in one file."""
+        """Return True if rows of both schemas may be in one file."""
 
     def merged(self, new: Any) -> Any:
-        """The schema that holds the rows of both. SchemaError: there is none."""
+        """Return the schema that holds the rows of both. SchemaError: there is none."""
 
     def narrowed(self, rows: Any) -> tuple[Any, Any]:
-        """Some of the rows, and the schema that they need."""
+        """Return the rows and the schema that these rows alone need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The rows of a batch in the form that a format writes: a record batch, or one array of bytes per line.
+    """The rows of a batch as a format writes them: a record batch, or one array that holds the bytes of each line.
 
     `valid` is false where the value is null; None: no value is null. `schema` None: files of the format have none.
     `is_inferred`: the values are schemaless, so the schema says only what this batch happened to hold. `is_sparse`: a
@@ -54,11 +57,11 @@ class Prepared:
 
     @property
     def may_widen(self) -> bool:
-        """One file may hold these rows and others of another schema."""
+        """Return True if one file may hold these rows and others of another schema."""
         return self.is_inferred or self.widens
 
     def narrowed(self, start: int, stop: int) -> Prepared:
-        """Rows start..stop-1 of schemaless ones, with no more schema than they need."""
+        """Return rows start..stop-1 of schemaless ones, with no more schema than they need."""
         import pyarrow as pa
 
         rows = self.rows.slice(start, stop - start)
@@ -70,14 +73,14 @@ class Prepared:
 
 
 class Body(Protocol):
-    """The encoded rows of an ended file."""
+    """The rows of an ended file, which are encoded."""
 
     @property
     def size_bytes(self) -> int:
-        """Of what is uploaded."""
+        """Return the number of bytes that are uploaded."""
 
     def without_first(self, rows: int) -> Body:
-        """The same file without its first rows; some must remain."""
+        """Return the same file without its first rows; some must remain."""
 
 
 class ReadableBody(Body, Protocol):
@@ -85,10 +88,10 @@ class ReadableBody(Body, Protocol):
 
     @property
     def data(self) -> pa.Buffer:
-        """What is uploaded."""
+        """Return the bytes that are uploaded."""
 
     def pieces(self) -> Iterator[tuple[Any, Any]]:
-        """What was written, in order: rows and the schema they are in now."""
+        """Yield what was written, in order: rows and the schema that they have now."""
 
 
 class Encoder(Protocol):
@@ -96,41 +99,44 @@ class Encoder(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Memory held: what is encoded, and what waits to be."""
+        """Return the bytes of memory held: what is encoded, and what waits to be."""
 
     def write(self, rows: pa.RecordBatch | pa.Array, schema: Any) -> None:
         """Append rows. `schema` holds all rows so far, see `merged_schema`."""
 
     def can_become(self, schema: Any) -> bool:
-        """The rows so far lose nothing in this schema, which `merged_schema` made of theirs."""
+        """Return True if the rows so far lose nothing in this schema, which `merged_schema` made."""
 
     def end(self) -> Body:
-        """End the file; the encoder is used no more."""
+        """End the file and return it; the encoder is used no more."""
 
 
 class Format(Protocol):
-    """A file format with its settings."""
+    """A file format that has its settings."""
 
     @property
     def extension(self) -> str:
-        """What a file name ends with, the dot and the compression included."""
+        """Return what a file name ends with, the dot and the compression included."""
 
     @property
     def content_type(self) -> str:
-        """The media type of the objects."""
+        """Return the media type of the objects."""
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The rows of a batch, which has some.
+        """Return the rows of a batch, which has some, in the form that the format writes.
 
         RejectedRowsError: the format cannot hold these. SchemaError: it cannot hold all of them together; those that it
         cannot hold at all fail alone.
         """
 
     def encoder(self) -> Encoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
 
     def objects(self, body: Any) -> Sequence[StoredObject]:
-        """The objects that a file becomes, in the order in which they are created; the last says that all are there."""
+        """Return the objects that a file becomes, in the order in which they are created.
+
+        The last one says that all are there.
+        """
 
 
 class Merger(Protocol):
@@ -140,14 +146,14 @@ class Merger(Protocol):
         """Append the rows of an object; False, and nothing is appended: it has another schema than those before."""
 
     def end(self) -> Any:
-        """The object that has all rows, as bytes; the merger is used no more."""
+        """Return the object that has all rows, as bytes; the merger is used no more."""
 
 
 def merged_schema(current: Any, new: Any, *, may_widen: bool) -> Any:
-    """The schema that holds the rows of both without loss. SchemaError when there is none: then a new file begins.
+    """Return the schema that holds the rows of both without loss.
 
-    `may_widen`: a field that is new is null in old rows, a null may become any type, a number a wider one. Else both
-    must be equal.
+    SchemaError when there is none: then a new file begins. `may_widen`: a field that is new is null in old rows, a null
+    may become any type, a number a wider one. Else both must be equal.
     """
     import pyarrow as pa
 
@@ -169,14 +175,14 @@ def merged_schema(current: Any, new: Any, *, may_widen: bool) -> Any:
 
 
 def arrow_of(schema: Any) -> pa.Schema:
-    """The Arrow schema of rows that are a record batch."""
+    """Return the Arrow schema of rows that are a record batch."""
     import pyarrow as pa
 
     return schema if isinstance(schema, pa.Schema) else schema.arrow
 
 
 def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows in a schema that `merged_schema` made of theirs and others'."""
+    """Return the rows in a schema that `merged_schema` made of theirs and others'."""
     import pyarrow as pa
 
     if batch.schema.equals(schema):
@@ -189,7 +195,7 @@ def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def joined(parts: Sequence[pa.RecordBatch | pa.Array], schema: Any) -> pa.RecordBatch | pa.Array:
-    """All rows in one piece."""
+    """Return all rows in one piece."""
     import pyarrow as pa
 
     if isinstance(parts[0], pa.Array):
@@ -198,7 +204,10 @@ def joined(parts: Sequence[pa.RecordBatch | pa.Array], schema: Any) -> pa.Record
 
 
 def recut(encoder: Encoder, bodies: Sequence[ReadableBody], rows: int | None) -> Body:
-    """The first rows of files that follow each other, all where `rows` is None. SchemaError: one cannot hold them."""
+    """Encode the first rows of files that follow each other, or all rows if `rows` is None.
+
+    SchemaError: one file cannot hold them.
+    """
     found: list[Any] = []
     schema: Any = None
     for piece, own in (piece for body in bodies for piece in body.pieces()):

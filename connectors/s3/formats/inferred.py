@@ -1,4 +1,4 @@
-"""Columns whose types were inferred from schemaless rows: what they say too much, and what they hide. Pure."""
+"""Work on columns whose types were inferred from schemaless rows: what they say too much, and what they hide. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EMPTY_OBJECT: Final = r"\{\s*\}"
 
 
 def narrowed(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows without types that none of them needs: of rows cut out of a batch, others may have given them."""
+    """Return the same rows without types that none of them needs: other rows of the batch may have given those."""
     import pyarrow as pa
 
     columns = [_narrowed(column) for column in rows.columns]
@@ -25,7 +25,10 @@ def narrowed(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def empty_structs(batch: Batch) -> dict[int, SchemaError]:
-    """The schemaless rows that hold a struct without fields, at any depth, whatever fields their neighbours gave it."""
+    """Return an error for each schemaless row that holds a struct without fields, at any depth.
+
+    The fields that other rows of the batch gave to such a struct do not count.
+    """
     import pyarrow.compute as pc
 
     array = batch.values.arrow()
@@ -42,7 +45,8 @@ def empty_structs(batch: Batch) -> dict[int, SchemaError]:
 
 @lru_cache(maxsize=16)
 def typed(schema: pa.Schema) -> pa.Schema:
-    """The schema without what has no type: fields that are null in every row, and lists that are empty in every row.
+    """Return the schema without what has no type: fields that are null in every row, and lists that are empty in every
+    row.
 
     At least one column remains, as a file without any would have no rows.
     """
@@ -53,7 +57,7 @@ def typed(schema: pa.Schema) -> pa.Schema:
 
 
 def nullable(kind: pa.DataType) -> pa.DataType:
-    """The type with every field optional, at any depth: rows of another schema may lack it."""
+    """Return the type with every field optional, at any depth: rows of another schema may lack it."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -81,7 +85,7 @@ def _typed(kind: pa.DataType) -> pa.DataType | None:
 
 
 def new_doubles(before: pa.Schema, after: pa.Schema) -> frozenset[str]:
-    """The columns, by dotted path, that were whole numbers and are to be doubles."""
+    """Return the columns, by dotted path, that were whole numbers and are to be doubles."""
     import pyarrow as pa
 
     old, new = (dict(_leaves(pa.struct(list(schema)), "")) for schema in (before, after))
@@ -90,7 +94,7 @@ def new_doubles(before: pa.Schema, after: pa.Schema) -> frozenset[str]:
 
 
 def require_widening(before: pa.Schema, after: pa.Schema) -> None:
-    """SchemaError: a value would become one of another kind, as a text bytes or a Decimal a double.
+    """Raise SchemaError if a value would become one of another kind, as a text bytes or a Decimal a double.
 
     Arrow promotes more types than there are without loss.
     """
@@ -117,7 +121,7 @@ def _widens(before: pa.DataType, after: pa.DataType) -> bool:
 
 
 def large_ints(rows: pa.RecordBatch | pa.Table) -> frozenset[str]:
-    """The columns of whole numbers, by dotted path, with one that a double may not hold."""
+    """Return the columns of whole numbers, by dotted path, that have a value which a double may not hold."""
     import pyarrow as pa
 
     batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
@@ -152,7 +156,7 @@ def _leaves(kind: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def empty_struct(path: str) -> SchemaError:
-    """What is wrong with a field that is a struct without fields."""
+    """Return the error that names a field which is a struct without fields."""
     return SchemaError(
         "Parquet cannot hold a struct without fields.",
         field=path,
@@ -179,7 +183,7 @@ def _narrowed(column: pa.Array) -> pa.Array:
 
 
 def _has_structs(kind: pa.DataType, depth: int) -> bool:
-    """Below the row itself."""
+    """Return True if the type has a struct below the row itself, or is a struct without fields."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind) and (depth or not kind.num_fields):
@@ -188,7 +192,7 @@ def _has_structs(kind: pa.DataType, depth: int) -> bool:
 
 
 def _may_be_empty(array: pa.Array) -> pa.BooleanArray:
-    """Where a struct is there and has no value in any field, in the array or below it."""
+    """Return True for each row that has a struct without a value in any field, in the array or below it."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as t

@@ -37,7 +37,7 @@ ToJson = Callable[[Any], Any]
 
 
 def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
-    """One JSON text per row as large_binary, null where the value is null."""
+    """Return one JSON text per row as large_binary, null where the value is null."""
     schema = values.schema
     if schema is None:
         own = _own_texts(values)
@@ -53,7 +53,7 @@ def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
 
 
 def _own_texts(values: Column) -> pa.Array | None:
-    """The text that schemaless values were read from; None where there is none, or they were changed."""
+    """Return the text that schemaless values were read from; None if there is none, or the values were changed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -73,8 +73,10 @@ def _is_whole(values: Column) -> bool:
 
 
 def _says_all(array: pa.Array) -> bool:
-    """Whether the columns of schemaless rows are the rows: a null may be a field that is not there, and a fraction
-    without one may be a whole number."""
+    """Return True if the columns of schemaless rows say all that the rows hold.
+
+    A null may be a field that is not there, and a fraction without one may be a whole number.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as t
@@ -96,7 +98,7 @@ def _says_all(array: pa.Array) -> bool:
 
 
 def _by_rows(rows: Sequence[Any], convert: ToJson | None) -> pa.Array:
-    """A part at a time: each row's text is an object of Python's until its part is done."""
+    """Convert a part of the rows at a time, as each row's text is a Python object until its part is done."""
     import pyarrow as pa
 
     parts = []

@@ -1,7 +1,7 @@
-"""Values with their keys and headers beside them: three files of the same rows, each in a format of its own. No S3.
+"""Write values with their keys and headers beside them: three files of the same rows, each in a format of its own.
 
-Rows travel as one record batch with a column per strand, and part only in the encoder. Names and contents after
-RecordViews and KeyValueHeaderRecordWriterProvider of Confluent's S3 sink.
+The module knows no S3. Rows travel as one record batch with a column per strand, and part only in the encoder. Names
+and contents follow RecordViews and KeyValueHeaderRecordWriterProvider of Confluent's S3 sink.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ _HEADERS: Final = s.array(s.struct({"key": s.STRING, "value": s.STRING}))
 
 
 class Side(Protocol):
-    """What of a record a strand holds."""
+    """The part of a record that a strand holds."""
 
     @property
     def name(self) -> str:
-        """Its column, and the field that envelops it where a format's files hold structs alone."""
+        """Return the name of its column, and of the field around it in formats whose files hold structs alone."""
 
     @property
     def suffix(self) -> str:
-        """What its file names have before the extension."""
+        """Return what the names of its files have before the extension."""
 
     def column(self, batch: Batch, *, enveloped: bool) -> Column:
-        """One per row. RejectedRowsError names rows that have none."""
+        """Return one value per row. RejectedRowsError names the rows that have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeySide:
-    """The record's key."""
+    """The strand that holds the record's key."""
 
     name: str = "key"
     suffix: str = ".keys"
 
     def column(self, batch: Batch, *, enveloped: bool) -> Column:
-        """The keys; a record without one is refused, as files of keys and values have the same rows."""
+        """Return the keys; a record without one is refused, as files of keys and values have the same rows."""
         keys = batch.keys if batch.keys is not None else Column.nulls(len(batch))
         missing = [row for row, there in enumerate(keys.arrow().is_valid().to_pylist()) if not there]
         _refuse(missing, "key", "store.kafka.keys")
@@ -56,13 +56,13 @@ class KeySide:
 
 @dataclass(frozen=True, slots=True)
 class HeaderSide:
-    """The record's headers, as a list of texts with their names."""
+    """The strand that holds the record's headers, as a list of texts with their names."""
 
     name: str = "headers"
     suffix: str = ".headers"
 
     def column(self, batch: Batch, *, enveloped: bool) -> Column:
-        """The headers; a record without any is refused, as Confluent's sink refuses it."""
+        """Return the headers; a record without any is refused, as Confluent's sink refuses it."""
         headers = batch.headers if batch.headers is not None else [()] * len(batch)
         _refuse([row for row, own in enumerate(headers) if not own], "header", "store.kafka.headers")
         column = Column.from_rows([[_text(header) for header in own] for own in headers], _HEADERS)
@@ -79,20 +79,20 @@ class Strand:
 
     @property
     def extension(self) -> str:
-        """What its file names end with."""
+        """Return what the names of its files end with."""
         return self.side.suffix + self.format.extension
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The column as the format writes it."""
+        """Return the column in the form that the format writes."""
         column = self.side.column(batch, enveloped=self.enveloped)
         return self.format.prepare(replace(batch, values=column, keys=None, headers=None))
 
 
 @dataclass(frozen=True, slots=True)
 class StrandSchema:
-    """The schemas of all strands; None: of a format without, or no row has a value. `inferred` ones widen.
+    """The schemas that all strands have; None: a format has none, or no row has a value.
 
-    `arrow`: of rows with a column per strand.
+    Those that `inferred` names widen. `arrow` is the schema of rows with a column per strand.
     """
 
     own: Mapping[str, Any]
@@ -100,11 +100,11 @@ class StrandSchema:
     arrow: pa.Schema
 
     def equals(self, other: StrandSchema) -> bool:
-        """Rows of both are in the same schemas."""
+        """Return True if rows of both are in the same schemas."""
         return self.arrow.equals(other.arrow) and all(_equal(self.own[n], other.own[n]) for n in self.own)
 
     def merged(self, new: StrandSchema) -> StrandSchema:
-        """The schemas that hold the rows of both. SchemaError: there are none."""
+        """Return the schemas that hold the rows of both. SchemaError: there are none."""
         import pyarrow as pa
 
         own = {
@@ -119,7 +119,7 @@ class StrandSchema:
         return StrandSchema(own, self.inferred | new.inferred, pa.schema(fields))
 
     def narrowed(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, StrandSchema]:
-        """Some of the rows without the types that none of them needs."""
+        """Return the rows without the types that none of them needs, and their schemas."""
         import pyarrow as pa
 
         own, columns = dict(self.own), dict(zip(rows.schema.names, rows.columns, strict=True))
@@ -133,7 +133,7 @@ class StrandSchema:
 
 @dataclass(frozen=True, slots=True)
 class StrandsFormat:
-    """A format of values, and those of what is stored beside them.
+    """A format that writes values, and formats of what is stored beside them.
 
     beside: in the order in which their objects are created, which is before that of the values. keeps_tombstones:
     records without a value are written too, by their other strands alone.
@@ -145,16 +145,16 @@ class StrandsFormat:
 
     @property
     def extension(self) -> str:
-        """That of the values."""
+        """Return the extension of the values' format."""
         return self.values.extension
 
     @property
     def content_type(self) -> str:
-        """That of the values."""
+        """Return the media type of the values' format."""
         return self.values.content_type
 
     def prepare(self, batch: Batch) -> Prepared:
-        """A record batch with a column per strand."""
+        """Return a record batch with a column per strand."""
         import pyarrow as pa
 
         values = self.values.prepare(batch)
@@ -184,11 +184,11 @@ class StrandsFormat:
         return Prepared(rows, None, schema, is_inferred=bool(inferred), is_sparse=is_sparse)
 
     def encoder(self) -> StrandsEncoder:
-        """Empty files."""
+        """Return the encoder of empty files."""
         return StrandsEncoder({strand.side.name: strand.format for strand in self.beside} | {VALUE: self.values})
 
     def objects(self, body: StrandsBody) -> Sequence[StoredObject]:
-        """Those beside the values, and then the values, if there are any."""
+        """Return the objects beside the values, and then those of the values, if there are any."""
         found = [
             StoredObject(strand.extension, strand.format.content_type, body.bodies[strand.side.name].data)
             for strand in self.beside
@@ -198,7 +198,7 @@ class StrandsFormat:
 
 
 class StrandsEncoder:
-    """Open files of the same rows. Owned by the task thread."""
+    """An encoder that holds open files of the same rows. The task thread owns it."""
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
         self._formats = formats
@@ -206,7 +206,7 @@ class StrandsEncoder:
 
     @property
     def size_bytes(self) -> int:
-        """Of all of them."""
+        """Return the bytes of memory that the files hold together."""
         return sum(encoder.size_bytes for encoder in self._encoders.values())
 
     def write(self, rows: pa.RecordBatch, schema: StrandSchema) -> None:
@@ -223,37 +223,37 @@ class StrandsEncoder:
             self._encoders[name].write(pa.RecordBatch.from_struct_array(column) if is_table else column, own)
 
     def can_become(self, schema: StrandSchema) -> bool:
-        """Each of them can."""
+        """Return True if each of the files can."""
         return all(encoder.can_become(schema.own[name]) for name, encoder in self._encoders.items())
 
     def end(self) -> StrandsBody:
-        """End all files."""
+        """End all files and return them."""
         ended = {name: encoder.end() for name, encoder in self._encoders.items()}
         return StrandsBody(ended, {name: self._formats[name] for name in ended})
 
 
 @dataclass(frozen=True, slots=True)
 class StrandsBody:
-    """Ended files of the same rows."""
+    """Ended files, each of which holds the same rows."""
 
     bodies: Mapping[str, Any]
     formats: Mapping[str, Format]
 
     @property
     def size_bytes(self) -> int:
-        """Of all of them."""
+        """Return the size of all files together in bytes."""
         return sum(body.size_bytes for body in self.bodies.values())
 
     def without_first(self, rows: int) -> StrandsBody:
-        """The same files without their first rows."""
+        """Return the same files without their first rows."""
         return StrandsBody({name: body.without_first(rows) for name, body in self.bodies.items()}, self.formats)
 
     def first(self, rows: int) -> StrandsBody:
-        """The same files with their first rows alone."""
+        """Return the same files with their first rows alone."""
         return self._recut((self,), rows)
 
     def joined(self, other: StrandsBody) -> StrandsBody:
-        """The rows of both. SchemaError: no file can hold them."""
+        """Return the files that have the rows of both. SchemaError: no file can hold them."""
         return self._recut((self, other), None)
 
     def _recut(self, parts: Sequence[StrandsBody], rows: int | None) -> StrandsBody:

@@ -1,4 +1,7 @@
-"""Parquet files, encoded and compressed as rows come. No file names, no offsets, no S3."""
+"""Write Parquet files that are encoded and compressed as rows come.
+
+The module knows no file names, no offsets and no S3.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ ROW_GROUP_BYTES: Final = 32 * 2**20
 """Arrow bytes of a row group: the most that an open file holds beside what is encoded."""
 ROW_GROUP_ROWS: Final = 2**20
 _FEW_ROWS: Final = 4096
-"""Of so few rows the numbers are written without dictionaries: most differ, and a dictionary costs time and bytes."""
+"""Up to so many rows, numbers are written without dictionaries: most differ, and a dictionary costs time and bytes."""
 _EXTENSIONS: Final = {
     "none": ".parquet",
     "gzip": ".gz.parquet",
@@ -31,22 +34,22 @@ _EXTENSIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ParquetFormat:
-    """Structs become columns, any other value one column `value`."""
+    """The format that writes structs as columns, and any other value as one column `value`."""
 
     codec: str
 
     @property
     def extension(self) -> str:
-        """Confluent's extension: the codec is part of it."""
+        """Return Confluent's extension, of which the codec is a part."""
         return _EXTENSIONS[self.codec]
 
     @property
     def content_type(self) -> str:
-        """Parquet's registered type."""
+        """Return the registered type of Parquet."""
         return "application/vnd.apache.parquet"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The batch's Arrow columns. A struct without fields is refused: as the type of all rows, or in one."""
+        """Return the batch's Arrow columns. A struct without fields is refused: as the type of all rows, or in one."""
         array = batch.values.arrow()
         is_inferred = batch.values.schema is None
         if is_inferred and (empty := empty_structs(batch)):
@@ -58,16 +61,16 @@ class ParquetFormat:
         return Prepared(rows, valid, rows.schema, is_inferred=is_inferred, is_sparse=is_inferred)
 
     def encoder(self) -> ParquetEncoder:
-        """An empty Parquet file."""
+        """Return the encoder of an empty Parquet file."""
         return ParquetEncoder(self.codec)
 
     def objects(self, body: ParquetBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 class ParquetEncoder:
-    """One open Parquet file in memory. Owned by the task thread."""
+    """An encoder that holds one open Parquet file in memory. The task thread owns it."""
 
     def __init__(self, codec: str) -> None:
         self._codec = codec
@@ -83,7 +86,7 @@ class ParquetEncoder:
 
     @property
     def size_bytes(self) -> int:
-        """Encoded bytes and Arrow bytes of the row group being filled."""
+        """Return the encoded bytes and the Arrow bytes of the row group that is being filled."""
         return self._waiting_bytes() + (self._sink.tell() if self._sink is not None else 0)
 
     def write(self, rows: pa.RecordBatch, schema: pa.Schema | None) -> None:
@@ -97,19 +100,23 @@ class ParquetEncoder:
         self._waiting_rows += rows.num_rows
 
     def can_become(self, schema: pa.Schema) -> bool:
-        """Whole numbers become doubles only where each one stays the same; everything else that widens does."""
+        """Return False if whole numbers become doubles and one of them would change; all else that widens does."""
         changed = frozenset() if self._schema is None else new_doubles(self._schema, schema)
         if not changed:
             return True
         return not changed & self._large_ints and not any(changed & large_ints(batch) for batch in self._waiting)
 
     def end(self) -> ParquetBody:
-        """Write the footer."""
+        """Write the footer and return the ended file."""
         self._write_row_group()
         return ParquetBody(self._finish(), self._codec)
 
     def _waiting_bytes(self) -> int:
-        """Arrow counts bytes slowly: so once, and not for a file that has its rows at once and ends."""
+        """Return the Arrow bytes of the rows that wait.
+
+        Arrow counts bytes slowly, so each batch is counted once, and not at all in a file that has its rows at once and
+        ends.
+        """
         self._counted_bytes += sum(batch.nbytes for batch in self._waiting[self._counted :])
         self._counted = len(self._waiting)
         return self._counted_bytes
@@ -179,24 +186,24 @@ class ParquetMerger:
         return True
 
     def end(self) -> pa.Buffer:
-        """The file."""
+        """Return the bytes of the merged file."""
         return self._encoder.end().data
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetBody:
-    """An ended Parquet file."""
+    """A Parquet file that has ended."""
 
     data: pa.Buffer
     codec: str
 
     @property
     def size_bytes(self) -> int:
-        """The file's."""
+        """Return the size of the file in bytes."""
         return int(self.data.size)
 
     def without_first(self, rows: int) -> ParquetBody:
-        """The rows behind the first ones, encoded anew."""
+        """Return the file without its first rows, encoded anew."""
         encoder = ParquetEncoder(self.codec)
         for batch, schema in self.pieces():
             encoder.write(batch.slice(rows), schema)
@@ -204,7 +211,7 @@ class ParquetBody:
         return encoder.end()
 
     def pieces(self) -> Iterator[tuple[pa.RecordBatch, pa.Schema]]:
-        """The file's batches."""
+        """Yield the batches of the file, with its schema."""
         import pyarrow.parquet as pq
 
         table = pq.read_table(_reader(self.data))
@@ -213,7 +220,10 @@ class ParquetBody:
 
 
 def _with_dictionaries(schema: pa.Schema) -> list[str] | bool:
-    """The columns of texts; True, all: the columns of nested values have no names of their own."""
+    """Return the columns that get dictionaries, which are those of no primitive type; True: all columns.
+
+    All get them if any column is nested, as the columns inside have no names of their own.
+    """
     import pyarrow.types as t
 
     if any(t.is_nested(field.type) for field in schema):

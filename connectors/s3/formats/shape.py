@@ -1,4 +1,4 @@
-"""Which values of a batch a file gets: all fields or some, in their own schema or in that of the file. Pure."""
+"""Choose which values of a batch a file gets: all fields or some, in their own schema or in that of the file. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,25 @@ from connectors.s3.formats.compatibility import COMPATIBILITIES, Compatibility, 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The settings. dropped: fields of the topmost struct that the path tells and files do not repeat."""
+    """The settings that say which values of a batch a file gets.
+
+    dropped: fields of the topmost struct that the path tells and files do not repeat.
+    """
 
     dropped: frozenset[str] = frozenset()
     compatibility: Compatibility = COMPATIBILITIES["NONE"]
 
     def schema_behind(self, given: s.Schema | None, current: s.Schema | None) -> s.Schema | None:
-        """The schema that values are written in behind rows of the current one; None where that does not matter."""
+        """Return the schema for values that are written behind rows of the current one; None where that does not
+        matter.
+        """
         return self.compatibility.target(given, current)
 
     def shaped(self, batch: Batch, current: s.Schema | None) -> Batch:
-        """The batch as it is written behind rows of the current schema. RejectedRowsError: its schema does not fit."""
+        """Return the batch as it is written behind rows of the current schema.
+
+        RejectedRowsError: its schema does not fit.
+        """
         values = batch.values
         try:
             target = self.compatibility.target(values.schema, current)
@@ -38,7 +46,7 @@ class Shape:
 
 
 def without_fields(column: Column, names: Collection[str]) -> Column:
-    """The values without these fields; those that are no structs as they are."""
+    """Return the values without these fields; values that are no structs stay as they are."""
     schema = column.schema
     if schema is None:
         arrow = (lambda: _without_columns(column.arrow(), names)) if column.is_arrow else None

@@ -1,4 +1,7 @@
-"""Files that are one value after another: JSON lines, JSON arrays and raw bytes. No names, no S3."""
+"""Write files that are one value after another: JSON lines, JSON arrays and raw bytes.
+
+The module knows no file names and no S3.
+"""
 
 from __future__ import annotations
 
@@ -29,71 +32,71 @@ class Frame:
 
 LINES = Frame()
 ARRAY = Frame(b"[\n", b",\n", b"", b"\n]")
-"""One JSON value with a line per record, as Aiven's sinks lay it out."""
+"""The frame that makes one JSON value with a line per record, as Aiven's sinks lay it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """One JSON text per line, as Confluent's JsonFormat writes it (JsonConverter without schemas)."""
+    """The format that writes one JSON text per line, as Confluent's JsonFormat does (JsonConverter without schemas)."""
 
     compression: Compression
     numeric_decimals: bool = False
 
     @property
     def extension(self) -> str:
-        """.json, and what the compression adds."""
+        """Return .json and what the compression adds."""
         return f".json{self.compression.extension}"
 
     @property
     def content_type(self) -> str:
-        """Newline-delimited JSON."""
+        """Return the compression's media type, or else that of newline-delimited JSON."""
         return self.compression.content_type or "application/x-ndjson"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """One line per row."""
+        """Return one line per row."""
         return _prepared(json_lines(batch.values, numeric_decimals=self.numeric_decimals))
 
     def encoder(self) -> TextEncoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
         return TextEncoder(LINES, self.compression)
 
     def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonArrayFormat:
-    """One JSON array, whose elements are what JsonFormat writes as lines."""
+    """The format that writes one JSON array, whose elements are what JsonFormat writes as lines."""
 
     lines: JsonFormat
 
     @property
     def extension(self) -> str:
-        """As JSON lines."""
+        """Return the extension of JSON lines."""
         return self.lines.extension
 
     @property
     def content_type(self) -> str:
-        """JSON's registered type."""
+        """Return the compression's media type, or else the registered type of JSON."""
         return self.lines.compression.content_type or "application/json"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """One element per row."""
+        """Return one element per row."""
         return self.lines.prepare(batch)
 
     def encoder(self) -> TextEncoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
         return TextEncoder(ARRAY, self.lines.compression)
 
     def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 @dataclass(frozen=True, slots=True)
 class BytesFormat:
-    """Values of bytes or text as they are, each with the separator behind it."""
+    """The format that writes values of bytes or text as they are, each with the separator behind it."""
 
     file_extension: str
     separator: bytes
@@ -101,16 +104,16 @@ class BytesFormat:
 
     @property
     def extension(self) -> str:
-        """As configured, and what the compression adds."""
+        """Return the configured extension and what the compression adds."""
         return self.file_extension + self.compression.extension
 
     @property
     def content_type(self) -> str:
-        """Bytes of a kind that only their writer knows."""
+        """Return the compression's media type, or else that of bytes of a kind that only their writer knows."""
         return self.compression.content_type or "application/octet-stream"
 
     def prepare(self, batch: Batch) -> Prepared:
-        """The values as bytes; any other type is refused."""
+        """Return the values as bytes; any other type is refused."""
         import pyarrow as pa
         import pyarrow.types as t
 
@@ -125,11 +128,11 @@ class BytesFormat:
         return _prepared(array.cast(pa.large_binary()))
 
     def encoder(self) -> TextEncoder:
-        """An empty file."""
+        """Return the encoder of an empty file."""
         return TextEncoder(Frame(behind=self.separator), self.compression)
 
     def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """One."""
+        """Return the one object that a file becomes."""
         return (StoredObject(self.extension, self.content_type, body.data),)
 
 
@@ -138,7 +141,7 @@ def _prepared(array: pa.Array) -> Prepared:
 
 
 class TextEncoder:
-    """One open file in memory. Owned by the task thread."""
+    """An encoder that holds one open file in memory. The task thread owns it."""
 
     def __init__(self, frame: Frame, compression: Compression) -> None:
         self._frame = frame
@@ -150,7 +153,7 @@ class TextEncoder:
 
     @property
     def size_bytes(self) -> int:
-        """Encoded bytes, and what compression holds."""
+        """Return the encoded bytes and the bytes that the compression holds."""
         return len(self._data) + (0 if self._packer is None else self._packer.size_bytes)
 
     def write(self, rows: pa.Array, schema: pa.Schema | None) -> None:  # noqa: ARG002 - text has no schema
@@ -177,11 +180,11 @@ class TextEncoder:
         self._data += self._packer.pack(memoryview(data)[first:last] if data is not None else b"")
 
     def can_become(self, schema: pa.Schema) -> bool:  # noqa: ARG002 - text has no schema
-        """Always."""
+        """Return True always, as text has no schema."""
         return True
 
     def end(self) -> TextBody:
-        """Finish the compression."""
+        """Finish the compression and return the ended file."""
         import pyarrow as pa
 
         if self._packer is not None:
@@ -193,7 +196,7 @@ class TextEncoder:
 
 
 class TextMerger:
-    """See `Merger`; text has no schema."""
+    """A merger of text files, which have no schema. See `Merger`."""
 
     def __init__(self, frame: Frame, compression: Compression) -> None:
         self._frame = frame
@@ -211,7 +214,7 @@ class TextMerger:
         return True
 
     def end(self) -> bytearray:
-        """The file."""
+        """Return the bytes of the merged file."""
         self._data += self._packer.pack(self._frame.tail)
         self._data += self._packer.end()
         return self._data
@@ -219,7 +222,10 @@ class TextMerger:
 
 @dataclass(frozen=True, slots=True)
 class TextBody:
-    """An ended file. lengths: uncompressed bytes per row, with what stands between and behind values."""
+    """An ended file that knows how long each row is.
+
+    lengths: uncompressed bytes per row, with what stands between and behind values.
+    """
 
     data: pa.Buffer
     lengths: pa.ChunkedArray
@@ -228,11 +234,11 @@ class TextBody:
 
     @property
     def size_bytes(self) -> int:
-        """The file's."""
+        """Return the size of the file in bytes."""
         return int(self.data.size)
 
     def pieces(self) -> Iterator[tuple[pa.Array, None]]:
-        """All values at once."""
+        """Yield all values in one array, without a schema."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -244,7 +250,7 @@ class TextBody:
         yield pc.binary_slice(framed, len(frame.between), -len(frame.behind) if frame.behind else None), None
 
     def without_first(self, rows: int) -> TextBody:
-        """The bytes behind the first rows, compressed anew."""
+        """Return the file without its first rows, compressed anew."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -1,1 +1,1 @@
-"""Topics as Iceberg tables: `table.format=iceberg` of the S3 sink."""
+"""Write topics as Iceberg tables: `table.format=iceberg` of the S3 sink."""

@@ -24,7 +24,7 @@ _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 
 
 def load(config: S3SinkConfig) -> Catalog:
-    """The catalogue of a configuration. RetriableError: it is away. ConfigError names what to change."""
+    """Open the catalogue of a configuration. RetriableError: it is away. ConfigError names what to change."""
     with catalog_errors(config):
         from connectors.s3.iceberg.closed_catalog import opened
         from connectors.s3.iceberg.file_io import reach_properties
@@ -51,7 +51,7 @@ def _drop_connections_after_errors(catalog: Any) -> None:
 
 
 def properties(config: S3SinkConfig) -> dict[str, str]:
-    """The settings by their names in pyiceberg."""
+    """Return the settings by their names in pyiceberg."""
     given: Mapping[str, str] = {
         "type": config.catalog_type,
         "uri": _uri(config),
@@ -95,7 +95,9 @@ def _s3_properties(config: S3SinkConfig) -> dict[str, str]:
 
 
 def require_reachable(config: S3SinkConfig, name: str, table: Table) -> None:
-    """ConfigError: the catalogue, which may be anybody's, has put the table's files where no connector may write."""
+    """Raise ConfigError if the catalogue, which may be anybody's, has put the table's files where no connector may
+    write.
+    """
     places = [table.location(), *(table.properties[key] for key in _PATHS if key in table.properties)]
     for place in places:
         parts = urlsplit(place)
@@ -114,7 +116,7 @@ def require_reachable(config: S3SinkConfig, name: str, table: Table) -> None:
 
 @contextmanager
 def catalog_errors(config: S3SinkConfig) -> Iterator[None]:
-    """Errors of the libraries as those of the contract. What says that a commit was refused passes through."""
+    """Raise errors of the libraries as those of the contract. An error that a commit was refused passes through."""
     try:
         yield
     except ImportError as error:

@@ -40,11 +40,11 @@ _KEYS: Final = frozenset({
 _ENDPOINT: Final = "s3.endpoint"
 _OWN_ACCESS: Final = frozenset({"s3.anonymous", "s3.role-arn", "s3.role-session-name"})
 _CLASSES: Final = (PY_IO_IMPL, "write.py-location-provider.impl")
-"""Properties by which a table names classes of its own."""
+"""The properties in which a table can name classes of its own."""
 
 
 def opened(kind: str, name: str, properties: Mapping[str, str]) -> Catalog:
-    """The catalogue of a kind (sql, rest, glue, hive). ConfigError: this version of pyiceberg is not known."""
+    """Return the catalogue of a kind (sql, rest, glue, hive). ConfigError: this version of pyiceberg is not known."""
     _require_known_library()
     if kind == "rest":
         return ClosedRestCatalog(name, **properties)
@@ -72,14 +72,14 @@ def _require_known_library() -> None:
 
 
 class Closed:
-    """Mixed into a catalogue of pyiceberg, before it: properties and files as they are allowed."""
+    """A mix-in for a catalogue of pyiceberg, named before it, that allows only listed properties and files."""
 
     _own: dict[str, str] | None = None
     _merged: dict[str, str]
 
     @property
     def properties(self) -> dict[str, str]:
-        """Our own, and those of the server that are listed here."""
+        """Return our own properties, and those of the server that are listed here."""
         return self._merged
 
     @properties.setter
@@ -98,14 +98,14 @@ class Closed:
         return ReachableFileIO(with_access(self.properties, given))
 
     def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        """As pyiceberg's. ConfigError: the answer's metadata name classes."""
+        """Commit as pyiceberg does. ConfigError: the answer's metadata name classes."""
         answer: CommitTableResponse = super().commit_table(table, requirements, updates)  # type: ignore[misc]
         require_no_classes(answer.metadata.properties)
         return answer
 
 
 class ClosedRestCatalog(Closed, RestCatalog):
-    """A catalogue over HTTP."""
+    """A catalogue that is reached over HTTP and follows no redirect."""
 
     def _create_session(self) -> Session:
         session = super()._create_session()
@@ -114,7 +114,7 @@ class ClosedRestCatalog(Closed, RestCatalog):
 
 
 def require_no_classes(properties: Mapping[str, str]) -> None:
-    """ConfigError: a table's properties choose code."""
+    """Raise ConfigError if a table's properties choose code."""
     for key in _CLASSES:
         # Our own class is among the properties that a catalogue starts with.
         if properties.get(key) and properties[key] != f"{ReachableFileIO.__module__}.{ReachableFileIO.__name__}":
@@ -127,7 +127,7 @@ def require_no_classes(properties: Mapping[str, str]) -> None:
 
 
 def with_access(own: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Our properties, with what an answer says of how its store is reached.
+    """Return our properties, with what an answer says of how its store is reached.
 
     Keys are taken as a pair alone. Another address is taken with keys that the catalogue gives out, or where the
     configuration has keys of its own: those that a worker finds on its machine do not go there.
@@ -156,7 +156,7 @@ def _require_same_address(own: Mapping[str, str], given: Mapping[str, str]) -> N
 
 
 def _origin(address: str) -> tuple[str, str]:
-    """Protocol, and host with port, of an address; two empty texts where it is none."""
+    """Return the protocol, and host with port, of an address; two empty texts where it is none."""
     try:
         parts = urlsplit(address)
     except ValueError:

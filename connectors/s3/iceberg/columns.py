@@ -1,4 +1,4 @@
-"""Rows in the columns of a table: what a table has to become to hold them, and they in its types. Pure.
+"""Fit rows into the columns of a table: find what the table has to become, and give rows its types. Pure.
 
 Only what Iceberg can promote is changed: int to long, float to double, decimals to more digits. Nothing is rounded,
 cut, or turned into text.
@@ -17,7 +17,8 @@ _INT_BITS = 32
 
 
 def merged(table: pa.StructType, rows: pa.StructType) -> pa.StructType:
-    """The columns of a table that holds these rows, too: its own first, in order, and new ones, which are optional.
+    """Return the columns of a table that holds these rows, too: its own first, in order, and new ones, which are
+    optional.
 
     SchemaError names the field that has another type there.
     """
@@ -28,7 +29,10 @@ def merged(table: pa.StructType, rows: pa.StructType) -> pa.StructType:
 
 
 def fitted(rows: pa.RecordBatch, columns: pa.StructType) -> pa.RecordBatch:
-    """The rows in these columns, those they lack null. SchemaError: a value does not fit, or a required one is null."""
+    """Return the rows in these columns, with null in those they lack.
+
+    SchemaError: a value does not fit, or a required one is null.
+    """
     import pyarrow as pa
 
     array = rows.to_struct_array() if rows.num_columns else pa.nulls(rows.num_rows, pa.struct([]))
@@ -87,7 +91,7 @@ def _wider(table: pa.DataType, rows: pa.DataType) -> pa.DataType | None:
 
 
 def _new(rows: pa.DataType, path: str) -> pa.DataType | None:
-    """The type of a new column; None: nothing gives it a type yet."""
+    """Return the type of a new column; None: nothing gives it a type yet."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -106,7 +110,7 @@ def _new(rows: pa.DataType, path: str) -> pa.DataType | None:
 
 
 def _primitive(rows: pa.DataType, path: str) -> pa.DataType:
-    """Iceberg's type, in Arrow's name, that holds every value of this one."""
+    """Return Iceberg's type, in Arrow's name, that holds every value of this one."""
     import pyarrow as pa
     import pyarrow.types as t
 
@@ -126,7 +130,7 @@ def _primitive(rows: pa.DataType, path: str) -> pa.DataType:
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """A table's type with lists and texts of 32-bit offsets, as rows have them."""
+    """Return a table's type with lists and texts of 32-bit offsets, as rows have them."""
     import pyarrow as pa
     import pyarrow.types as t
 

@@ -1,4 +1,4 @@
-"""Small data files of a table rewritten as large ones, each partition's in a snapshot of its own.
+"""Rewrite small data files of a table as large ones, each partition's in a snapshot of its own.
 
 The snapshot takes the small files out and puts the large one in, in one commit under the same condition as those of
 tasks, and repeats how far the table is. Who dies before it leaves a file that no snapshot names.
@@ -26,7 +26,7 @@ _WAIT_S: Final = 0.2
 
 
 def groups(table: Table, wish: Compaction) -> Iterator[FileGroup]:
-    """Small files of one partition each."""
+    """Yield groups of small files, each of one partition."""
     by_partition: dict[str, list[DataFile]] = {}
     for task in table.scan().plan_files():
         # Rows that a delete file marks are left to engines that write such files.
@@ -64,6 +64,6 @@ def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
 
 
 def _found(table: Table, group: FileGroup) -> Sequence[FileScanTask] | None:
-    """The files of the group as the table has them now; None: it has not all of them."""
+    """Return the files of the group as the table has them now; None: it has not all of them."""
     there = {task.file.file_path: task for task in table.scan().plan_files() if not task.delete_files}
     return [there[path] for path in group.files] if there.keys() >= set(group.files) else None

@@ -1,4 +1,4 @@
-"""The S3 sink's connector where `table.format=iceberg`."""
+"""The S3 sink's connector, which is used where `table.format=iceberg`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class IcebergSinkConnector:
             bucket.close()
 
     def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:
-        """Small files of the tables that the configuration names."""
+        """Yield groups of small files in the tables that the configuration names."""
         with self._catalog() as catalog:
             for name in self._tables_of(catalog):
                 yield from groups(self._table(catalog, name), wish)
@@ -62,7 +62,7 @@ class IcebergSinkConnector:
         return table
 
     def _tables_of(self, catalog: Catalog) -> Iterator[tuple[str, ...]]:
-        """Those whose name iceberg.table gives for some topic; of other topics than this connector's, too."""
+        """Yield the tables whose name iceberg.table gives for some topic, which may be another connector's."""
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         *namespace, last = self._config.table_name.split(".")
@@ -79,9 +79,9 @@ class IcebergSinkConnector:
                 yield name
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The same configuration for each task."""
+        """Return the same configuration for each task."""
         return [dict(self._config.originals) for _ in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> IcebergSinkTask:
-        """A task, not yet open."""
+        """Return a task that is not open yet."""
         return IcebergSinkTask(S3SinkConfig.parse(config))

@@ -24,15 +24,17 @@ _S3_SCHEMES: Final = frozenset({"s3", "s3a", "s3n"})
 
 
 class ReachableFileIO(PyArrowFileIO):
-    """Metadata, manifests and data files stand in texts that anybody may have written: each place is looked at."""
+    """A FileIO that looks at each place: metadata, manifests and data files stand in texts that anybody may have
+    written.
+    """
 
     def new_input(self, location: str) -> PyArrowFile:
-        """A file to read. ConfigError: it lies where the configuration does not reach."""
+        """Return a file to read. ConfigError: it lies where the configuration does not reach."""
         self._require_reachable(location)
         return super().new_input(location)
 
     def new_output(self, location: str) -> PyArrowFile:
-        """A file to write. ConfigError: it lies where the configuration does not reach."""
+        """Return a file to write. ConfigError: it lies where the configuration does not reach."""
         self._require_reachable(location)
         return super().new_output(location)
 
@@ -54,13 +56,13 @@ class ReachableFileIO(PyArrowFileIO):
 
 
 def is_reachable(scheme: str, path: str, properties: dict[str, str]) -> bool:
-    """Whether a file may be named under these properties of a catalogue."""
+    """Return True if a file may be named under these properties of a catalogue."""
     if OF_FOLDER in properties:
         return scheme == "file" and AllowedPaths(properties.get(ALLOWED, "").splitlines()).allow(path)
     return scheme in _S3_SCHEMES
 
 
 def reach_properties(*, of_folder: bool, allowed: Iterable[str]) -> dict[str, str]:
-    """The properties that choose this class, and say what it may reach."""
+    """Return the properties that choose this class, and say what it may reach."""
     chosen = {PY_IO_IMPL: f"{__name__}.{ReachableFileIO.__name__}"}
     return chosen | ({OF_FOLDER: "true", ALLOWED: "\n".join(allowed)} if of_folder else {})

@@ -1,4 +1,7 @@
-"""Rows of one table that are in no snapshot yet, by the partition they were read from. Owned by the task thread."""
+"""Keep rows of one table that are in no snapshot yet, by the partition they were read from.
+
+The task thread owns them.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of one batch, and the offset of each, ascending."""
+    """Rows that came in one batch, and the ascending offset that each has."""
 
     rows: pa.RecordBatch
     offsets: NDArray[np.int64]
 
     def behind(self, offset: int) -> Piece | None:
-        """The rows at this offset and behind it; None: there are none."""
+        """Return the rows at this offset and behind it; None: there are none."""
         gone = int(np.searchsorted(self.offsets, offset))
         if gone == 0:
             return self
@@ -33,7 +36,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The rows of a table. Changed by making a new one, so what is being written stays as it is."""
+    """The rows of a table that are in no snapshot yet.
+
+    A change makes a new object, so what is being written stays as it is.
+    """
 
     pieces: Mapping[TopicPartition, Sequence[Piece]] = field(default_factory=dict)
 
@@ -42,29 +48,29 @@ class Pending:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Return the number of rows."""
         return sum(len(piece.offsets) for piece in self._all())
 
     @property
     def size_bytes(self) -> int:
-        """Their memory."""
+        """Return the bytes of memory that the rows take."""
         return sum(piece.rows.nbytes for piece in self._all())
 
     @property
     def batches(self) -> list[pa.RecordBatch]:
-        """All rows; those of a partition in their order."""
+        """Return all rows; those of a partition are in their order."""
         return [piece.rows for piece in self._all()]
 
     def with_piece(self, partition: TopicPartition, piece: Piece) -> Pending:
-        """And these rows, read behind all others of their partition or among those of the last poll."""
+        """Return these rows and a piece that was read behind all others of its partition or in the last poll."""
         return Pending({**self.pieces, partition: (*self.pieces.get(partition, ()), piece)})
 
     def without(self, partitions: frozenset[TopicPartition]) -> Pending:
-        """Without the rows of these."""
+        """Return the rows without those of these partitions."""
         return Pending({partition: own for partition, own in self.pieces.items() if partition not in partitions})
 
     def behind(self, progress: Progress) -> Pending:
-        """The rows that a table which is so far has not; the same object where it has none of them."""
+        """Return the rows that a table which is so far has not; the same object where it has none of them."""
         left: dict[TopicPartition, Sequence[Piece]] = {}
         for partition, own in self.pieces.items():
             end = progress.next_offset(partition)
@@ -75,12 +81,12 @@ class Pending:
         return self if same else Pending(left)
 
     def first_offset(self, partition: TopicPartition) -> int | None:
-        """The least offset of a row of the partition; None: it has none here."""
+        """Return the least offset of a row of the partition; None: it has none here."""
         own = self.pieces.get(partition)
         return None if own is None else min(int(piece.offsets[0]) for piece in own)
 
     def ends(self) -> Iterator[tuple[TopicPartition, int]]:
-        """Each partition, and the offset behind its last row."""
+        """Yield each partition, and the offset behind its last row."""
         for partition, own in self.pieces.items():
             yield partition, max(int(piece.offsets[-1]) for piece in own) + 1
 

@@ -1,4 +1,4 @@
-"""How far a table holds the rows of Kafka's topics, as a text that is committed with the rows. Pure."""
+"""Tell how far a table holds the rows of Kafka's topics, as a text that is committed with the rows. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 
 OFFSETS: Final = "kconnect-offsets"
-"""Key of a snapshot's summary, and of a property of the table:
-`{"orders": {"id": "Kafka's id of the topic", "next": {"0": 1200, "1": 3400}}}`."""
+"""The key that a snapshot's summary and a property of the table have: `{"orders": {"id": "Kafka's id of the topic",
+"next": {"0": 1200, "1": 3400}}}`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicProgress:
-    """Of one topic: Kafka's id of it where there is one, and per partition the offset behind the last row."""
+    """How far a table holds the rows of one topic.
+
+    It has Kafka's id of the topic where there is one, and per partition the offset behind the last row.
+    """
 
     id: str | None = None
     next_offsets: Mapping[int, int] = field(default_factory=dict)
@@ -26,13 +30,13 @@ class TopicProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Of all topics that a table has rows of."""
+    """How far a table holds the rows of each topic that it has rows of."""
 
     topics: Mapping[str, TopicProgress] = field(default_factory=dict)
 
     @classmethod
     def parsed(cls, text: str) -> Progress:
-        """What `text` said. ConnectError: it is none of ours."""
+        """Return the progress that `text` said. ConnectError: it is none of ours."""
         try:
             told = orjson.loads(text)
             return cls({
@@ -46,7 +50,7 @@ class Progress:
 
     @property
     def text(self) -> str:
-        """The value of the summary and of the property."""
+        """Return the value of the summary and of the property."""
         topics = {
             topic: {"id": one.id, "next": {str(number): end for number, end in sorted(one.next_offsets.items())}}
             for topic, one in sorted(self.topics.items())
@@ -54,18 +58,18 @@ class Progress:
         return orjson.dumps(topics).decode()
 
     def next_offset(self, partition: TopicPartition) -> int:
-        """Rows of the partition before this offset are in the table."""
+        """Return the offset before which the table has the partition's rows."""
         one = self.topics.get(partition.topic)
         return 0 if one is None else one.next_offsets.get(partition.partition, 0)
 
     def advanced(self, partition: TopicPartition, topic_id: str | None, end: int) -> Progress:
-        """With the rows of a partition before `end`."""
+        """Return the progress with the rows of a partition before `end`."""
         one = self.topics.get(partition.topic, TopicProgress())
         ends = {**one.next_offsets, partition.partition: end}
         return replace(self, topics={**self.topics, partition.topic: TopicProgress(topic_id or one.id, ends)})
 
     def require_same_log(self, table: str, topic: str, topic_id: str | None) -> None:
-        """ConnectError: the table holds rows of another topic of this name."""
+        """Raise ConnectError if the table holds rows of another topic of this name."""
         one = self.topics.get(topic)
         if one is None or None in {one.id, topic_id} or one.id == topic_id:
             return

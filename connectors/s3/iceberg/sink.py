@@ -1,4 +1,4 @@
-"""The task of `table.format=iceberg`: batches wait as columns, and go into tables together with how far they reach."""
+"""The task of `table.format=iceberg` keeps batches as columns, and commits them to tables with how far they reach."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class LakeTables:
-    """The tables that rows go into, by topic."""
+    """The tables that rows are written to, by topic."""
 
     def __init__(self, config: S3SinkConfig) -> None:
         self._config = config
@@ -35,7 +35,7 @@ class LakeTables:
         self._tables: dict[str, LakeTable] = {}
 
     def of(self, topic: str) -> LakeTable:
-        """The table of a topic. RetriableError: the catalogue is away."""
+        """Return the table of a topic. RetriableError: the catalogue is away."""
         name = self._config.table_name.replace("${topic}", topic.replace(".", "_"))
         if name not in self._tables:
             self._catalog = self._catalog or load(self._config)
@@ -52,12 +52,12 @@ class LakeTables:
 
 @dataclass(frozen=True)
 class TableRows(ParquetFormat):
-    """Batches in the columns of their tables, which get what they lack."""
+    """A format that writes batches in the columns of their tables, which get the columns they lack."""
 
     tables: LakeTables
 
     def prepare(self, batch: Batch) -> Prepared:
-        """As Parquet's. SchemaError: the table has other types."""
+        """Return the rows as Parquet's format does, in the table's columns. SchemaError: the table has other types."""
         import pyarrow as pa
 
         prepared = super().prepare(batch)
@@ -72,7 +72,7 @@ class TableRows(ParquetFormat):
 
 
 class IcebergSinkTask:
-    """Writes the partitions assigned to it into tables. Owned by the task thread."""
+    """Writes the partitions assigned to it into tables. The task thread owns it."""
 
     def __init__(self, config: S3SinkConfig, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
         self._config = config
@@ -154,7 +154,7 @@ class IcebergSinkTask:
 
     @property
     def _is_due(self) -> bool:
-        """Some rule says that a file would end; then all tables are written, so that offsets move on."""
+        """Return True if some rule says that a file would end; then all tables are written, so that offsets move on."""
         if not self._pending:
             return False
         by_clock = self._schedule.due_at(self._opened_ms, self._last_row_ms) <= self._now_ms()

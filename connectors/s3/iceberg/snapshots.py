@@ -1,4 +1,7 @@
-"""Data files, and the snapshots that take them into a table or out of it. The library's own retries are not used."""
+"""Write data files, and the snapshots that take them into a table or out of it.
+
+The library's own retries are not used.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def write_rows(table: Table, rows: pa.Table) -> list[DataFile]:
-    """Rows, which have the table's columns, as data files; they are the table's only once a snapshot names them."""
+    """Write rows, which have the table's columns, as data files; the table has them only once a snapshot names them."""
     from pyiceberg.io.pyarrow import write_file
     from pyiceberg.table import WriteTask
 
@@ -32,7 +35,8 @@ def write_rows(table: Table, rows: pa.Table) -> list[DataFile]:
 def is_committed(
     table: Table, progress: Progress | None, new_files: Sequence[DataFile], old_files: Sequence[DataFile] = ()
 ) -> bool:
-    """One try at a snapshot behind the one that the table was at when it was refreshed; False: it has another one.
+    """Try once to commit a snapshot behind the one that the table was at when refreshed; return False if it has another
+    one.
 
     It has the new files and not the old ones, and says, as the table does, how far the table is with it; None: neither
     says so, as after a snapshot of somebody else.

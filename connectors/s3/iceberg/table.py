@@ -1,4 +1,4 @@
-"""One Iceberg table: its columns become what rows need, and rows become snapshots that say how far they reach.
+"""Write to one Iceberg table: its columns become what rows need, and rows become snapshots that say how far they reach.
 
 A snapshot is committed under the condition that the table is as it was when its offsets were read. Whoever loses that
 race reads them again and leaves out what another writer has brought in meanwhile. So a former owner that goes on
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 TopicIds = Mapping[str, str | None]
-"""Kafka's id of each topic; None: the brokers give none."""
+"""Kafka's id is known for each topic; None: the brokers give none."""
 _log = logging.getLogger(__name__)
 _FIRST_WAIT_S: Final = 0.05
 _WAIT_MAX_S: Final = 2.0
 
 
 class LakeTable:
-    """Owned by the task thread. Reaches for nothing before the first call."""
+    """One table, which the task thread owns. It reaches for nothing before the first call."""
 
     def __init__(self, catalog: Catalog, name: str, config: S3SinkConfig) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class LakeTable:
         self._progress = Progress()
 
     def admit(self, rows: pa.StructType) -> pa.StructType:
-        """The columns that rows of this type are written in; the table is made or changed where it has to be.
+        """Return the columns that rows of this type are written in; the table is made or changed where it has to be.
 
         SchemaError: its columns have other types. RetriableError: the catalogue is away.
         """
@@ -59,7 +59,7 @@ class LakeTable:
             return columns
 
     def append(self, pending: Pending, topic_ids: TopicIds, deadline: Deadline) -> int:
-        """Commit those of the rows that the table has not, as one snapshot; how many it had already.
+        """Commit those of the rows that the table has not, as one snapshot; return how many it had already.
 
         RetriableError: they may be in the table or not; the next call finds out.
         """
@@ -185,7 +185,7 @@ def _columns(table: Table) -> pa.StructType:
 
 
 def _behind(progress: Progress, pending: Pending, topic_ids: TopicIds) -> Progress:
-    """How far the table is once it has these rows."""
+    """Return how far the table is once it has these rows."""
     for partition, end in pending.ends():
         progress = progress.advanced(partition, topic_ids[partition.topic], end)
     return progress

@@ -19,19 +19,22 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 ROWS: Final = "kconnect-table-rows"
-"""Property of a table: how many rows it had with the snapshot that OFFSETS were committed with."""
+"""The property of a table that says how many rows it had with the snapshot that OFFSETS were committed with."""
 _COUNTS: Final = (
     (1, "total-records", "added-records", "deleted-records"),
     (-1, "total-position-deletes", "added-position-deletes", "removed-position-deletes"),
 )
-"""Of a snapshot's summary: rows in data files, and those of them that delete files mark as gone."""
+"""These fields of a snapshot's summary tell how many rows data files have, and how many of them delete files mark as
+gone.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """How far a table is. `is_certain` False: by its property alone, which its rows do not bear out.
+    """How far a table is, as its witnesses tell.
 
-    `taken_back`: the property says otherwise than the snapshots, which count, as after a rollback.
+    `is_certain` False: by its property alone, which its rows do not bear out. `taken_back`: the property says otherwise
+    than the snapshots, which count, as after a rollback.
     """
 
     progress: Progress
@@ -40,7 +43,10 @@ class Told:
 
 
 def told_by(table: Table) -> Told:
-    """What the witnesses of a table say together, as it was when it was refreshed. ConnectError: none of ours."""
+    """Return what the witnesses of a table say together, as it was when it was refreshed.
+
+    ConnectError: none of ours.
+    """
     text = table.properties.get(OFFSETS)
     by_property = None if text is None else Progress.parsed(text)
     oldest = None
@@ -57,13 +63,13 @@ def told_by(table: Table) -> Told:
 
 
 def properties_of(progress: Progress, head: Snapshot | None) -> dict[str, str]:
-    """The table's properties once it has this snapshot, with which it is so far."""
+    """Return the table's properties once it has this snapshot, with which it is so far."""
     rows = None if head is None else _rows(head)
     return {OFFSETS: progress.text, ROWS: "" if rows is None else str(rows)}
 
 
 def _lineage(table: Table) -> Iterator[Snapshot]:
-    """The newest snapshot and its ancestors, as far as they have not expired."""
+    """Yield the newest snapshot and its ancestors, as far as they have not expired."""
     snapshot = table.current_snapshot()
     while snapshot is not None:
         yield snapshot
@@ -72,7 +78,7 @@ def _lineage(table: Table) -> Iterator[Snapshot]:
 
 
 def _rows_before(snapshot: Snapshot) -> int | None:
-    """How many rows the snapshot before this one had; None: it does not say."""
+    """Return how many rows the snapshot before this one had; None: it does not say."""
     return _rows(snapshot, is_before=True)
 
 

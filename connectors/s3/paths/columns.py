@@ -1,4 +1,4 @@
-"""Columns of a batch by dotted path. Pure."""
+"""Find columns of a batch by dotted path. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def field_column(batch: Batch, path: str) -> pa.Array:
-    """The column of a field, null where a struct above it is null.
+    """Return the column of a field, null where a struct above it is null.
 
     In schemaless rows a field that no row has is a column of nulls, and what other fields hold does not matter; they
     raise SchemaError where this field has no one type. With a schema a field that is not there refuses every row.
@@ -42,7 +42,7 @@ def field_column(batch: Batch, path: str) -> pa.Array:
 
 
 def rows_without(batch: Batch, path: str, column: pa.Array) -> list[int]:
-    """The schemaless rows that lack the field of this column, ascending; a null of theirs, or above the field, is none.
+    """Return the schemaless rows that lack the field of this column, ascending; a null there, or above it, is no lack.
 
     Arrow's form does not tell both apart, so rows without a value are looked at one by one.
     """
@@ -56,7 +56,7 @@ def rows_without(batch: Batch, path: str, column: pa.Array) -> list[int]:
 
 
 def _values(column: Column, rows: Sequence[int]) -> list[Any]:
-    """Some rows; of JSON no others are parsed."""
+    """Return some rows; of JSON no others are parsed."""
     texts = column.json_texts()
     if texts is not None:
         # orjson refuses numbers like 1e999, which converters take.

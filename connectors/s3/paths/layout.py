@@ -1,4 +1,4 @@
-"""Where rows lie: object keys, and the metadata by which an object says which rows it holds. Pure."""
+"""Decide where rows lie: object keys, and the metadata by which an object says which rows it holds. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from connect.api.records import TopicPartition
 from connectors.s3.paths.chain import Chain
 
 NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
-"""Hive's name for the partition of null and of empty text (ConfVars.DEFAULTPARTITIONNAME)."""
+"""Hive calls the partition of null and of empty text by this name (ConfVars.DEFAULTPARTITIONNAME)."""
 KEY_BYTES_MAX: Final = 1024
 _OFFSET_DIGITS_MAX: Final = 19
 _UTF8_BYTES_MAX: Final = 4
 _ESCAPED: Final = {c: f"%{ord(c):02X}" for c in "\"#%'*/:=?\\{[]^\x7f" + "".join(map(chr, range(1, 32)))}
-"""What Hive writes as %XX in a directory (FileUtils.charToEscape)."""
+"""The characters that Hive escapes as %XX in a directory (FileUtils.charToEscape)."""
 _ESCAPES: Final = str.maketrans(_ESCAPED)
 
 
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Which rows an object holds: those of its place with start_offset <= offset < end_offset.
+    """The rows that an object holds: those of its place with start_offset <= offset < end_offset.
 
     `end_offset` is where the rotation ended, so rows of other places may lie between last_offset and it. Records of
     another log with the same offsets are told apart by `topic_id`, Kafka's id of the topic, and by `start_ms`, Kafka's
@@ -46,7 +46,7 @@ class Extent:
     topic_id: str | None = None
 
     def difference(self, other: Extent) -> str | None:
-        """Why this extent and another one are not of the same log, in words; None where nothing says so.
+        """Say why this extent and another one are not of the same log; return None where nothing says so.
 
         The id of the topic decides; where one of them has none, the time of the first record does.
         """
@@ -58,7 +58,7 @@ class Extent:
         return f"the first is of {_moment(other.start_ms)}, ours of {_moment(self.start_ms)}"
 
     def metadata(self) -> dict[str, str]:
-        """The user metadata of the object."""
+        """Return the user metadata of the object."""
         ids = {} if self.topic_id is None else {"kconnect-topic-id": self.topic_id}
         times = {} if self.start_ms is None else {"kconnect-start-timestamp": str(self.start_ms)}
         return {
@@ -73,7 +73,7 @@ class Extent:
         }
 
     def tags(self) -> dict[str, str]:
-        """The tags that Confluent's sink gives an object."""
+        """Return the tags that Confluent's sink gives an object."""
         return {
             "startOffset": str(self.start_offset),
             "endOffset": str(self.last_offset),
@@ -82,7 +82,7 @@ class Extent:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> Extent | None:
-        """The extent that an object's user metadata tells; None when it is missing or not whole."""
+        """Return the extent that an object's user metadata tells; None when it is missing or not whole."""
         try:
             start, last, end, rows, partition = (
                 int(metadata[f"kconnect-{name}"])
@@ -117,7 +117,7 @@ class Layout:
     longest_extension: str = ""
 
     def chain(self, place: Place, partition: TopicPartition) -> Chain:
-        """The keys of the objects of a place.
+        """Return the keys that the objects of a place have.
 
         The file bears the topic that was read, so that topics routed into one never meet on a key.
         """
@@ -129,12 +129,15 @@ class Layout:
         return Chain(stem, self.pad_width, extension)
 
     def key(self, place: Place, partition: TopicPartition, start_offset: int, extension: str | None = None) -> str:
-        """The key of the object of a place that starts at an offset; of the last of its objects where none is named."""
+        """Return the key of the object of a place that starts at an offset.
+
+        `extension` None: of the last of its objects.
+        """
         chain = self.chain(place, partition)
         return (chain if extension is None else replace(chain, extension=extension)).key(start_offset)
 
     def is_surely_short(self, topic: str, path_length: int, partition: TopicPartition) -> bool:
-        """No path of so many characters makes a key longer than S3 takes, whatever they are and at any offset."""
+        """Tell if no path of so many characters makes a key longer than S3 takes, whatever they are, at any offset."""
         others = self.key(Place(topic, ""), partition, 0) + self.longest_extension
         return (
             len(others.encode()) + max(_OFFSET_DIGITS_MAX, self.pad_width) + _UTF8_BYTES_MAX * path_length
@@ -142,7 +145,10 @@ class Layout:
         )
 
     def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
-        """Why a row with an offset up to this one cannot lie there: S3 takes keys of up to 1,024 bytes of UTF-8."""
+        """Return why a row with an offset up to this one cannot lie there; None: it can.
+
+        S3 takes keys of up to 1,024 bytes of UTF-8.
+        """
         keys = (self.key(place, partition, offset, ending) for ending in (None, self.longest_extension or None))
         size = max(len(key.encode()) for key in keys)
         if size <= KEY_BYTES_MAX:
@@ -156,7 +162,7 @@ class Layout:
 
 
 def directory(name: str, value: str | None) -> str:
-    """One directory `name=value`, escaped as Hive does."""
+    """Return one directory `name=value`, escaped as Hive does."""
     text = value.translate(_ESCAPES) if value else NULL_DIRECTORY
     return f"{name.translate(_ESCAPES)}={text}"
 

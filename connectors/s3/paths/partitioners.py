@@ -1,4 +1,7 @@
-"""The path of each row below its topic. Vectorised; a row always gets the same path, unless it reads the clock."""
+"""Decide the path of each row below its topic.
+
+All is vectorised; a row always gets the same path, unless it reads the clock.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Partitioner(Protocol):
     """Decides paths."""
 
     def paths(self, batch: Batch) -> Paths:
-        """The path of each row of a sink batch, which has some.
+        """Return the path of each row of a sink batch, which has some.
 
         RejectedRowsError: these rows have none. SchemaError: some have none, and fail alone when they are asked alone.
         """
@@ -44,26 +47,26 @@ class Partitioner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DefaultPartitioner:
-    """By Kafka partition: `partition=0`."""
+    """A partitioner that makes paths of the Kafka partition: `partition=0`."""
 
     def paths(self, batch: Batch) -> Paths:
-        """One path for the whole batch."""
+        """Return one path for the whole batch."""
         assert batch.consumed is not None
         return Paths((f"partition={batch.consumed.topic_partition.partition}",))
 
 
 @dataclass(frozen=True, slots=True)
 class FieldPartitioner:
-    """By the text of fields: `country=DE/tier=2`. Booleans, integers, text and dates have one; null has Hive's name.
+    """A partitioner that makes paths of the text of fields: `country=DE/tier=2`.
 
-    A row without the field is bad.
+    Booleans, integers, text and dates have one; null has Hive's name. A row without the field is bad.
     """
 
     fields: tuple[str, ...]
     delimiter: str
 
     def paths(self, batch: Batch) -> Paths:
-        """Field by field, each distinct value turned into its directory once."""
+        """Return the paths, made field by field; each distinct value is turned into its directory once."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -89,7 +92,10 @@ class FieldPartitioner:
 
 @dataclass(frozen=True, slots=True)
 class TimePartitioner:
-    """By time, rounded down in its zone to multiples of `duration_ms` since the local epoch."""
+    """A partitioner that makes paths of the time.
+
+    It is rounded down in its zone to multiples of `duration_ms` since the local epoch.
+    """
 
     extractor: TimestampExtractor
     duration_ms: int
@@ -97,7 +103,7 @@ class TimePartitioner:
     timezone: str
 
     def paths(self, batch: Batch) -> Paths:
-        """Each distinct rounded time is formatted once."""
+        """Return the paths; each distinct rounded time is formatted once."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -132,13 +138,13 @@ class TimePartitioner:
 
 @dataclass(frozen=True, slots=True)
 class FieldAndTimePartitioner:
-    """By fields, and below them by time: `country=DE/year=2024`."""
+    """A partitioner that makes paths of fields, and below them of the time: `country=DE/year=2024`."""
 
     fields: FieldPartitioner
     times: TimePartitioner
 
     def paths(self, batch: Batch) -> Paths:
-        """The paths of both, one below the other."""
+        """Return the paths of both, one below the other."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -158,14 +164,14 @@ class FieldAndTimePartitioner:
 
 @dataclass(frozen=True, slots=True)
 class SchemaNamePartitioner:
-    """The name of the values' schema as a directory above or below the path of another partitioner."""
+    """A partitioner that puts the name of the values' schema as a directory above or below another one's path."""
 
     others: Partitioner
     delimiter: str
     is_above: bool
 
     def paths(self, batch: Batch) -> Paths:
-        """The other's paths; a schema without a name, or none, is called null, as Confluent's sink calls it."""
+        """Return the paths; a schema without a name, or none, is called null, as Confluent's sink calls it."""
         found = self.others.paths(batch)
         schema = batch.values.schema
         name = directory("schema_name", (None if schema is None else schema.name) or "null")
@@ -181,7 +187,7 @@ class TombstonePartitioner:
     path: str
 
     def paths(self, batch: Batch) -> Paths:
-        """The path of the tombstones, whatever the other partitioner thinks of them."""
+        """Return the paths; tombstones get theirs, whatever the other partitioner thinks of them."""
         import numpy as np
         import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Directories of a time by a pattern of Joda-Time's letters. Pure: no clock, no zone.
+"""Format a time as directories by a pattern of Joda-Time's letters. Pure: no clock, no zone.
 
 Letters, counts and quoting after org.joda.time.format.DateTimeFormat 2.12; only letters whose text needs no time zone
 and no locale but English are known.
@@ -67,7 +67,7 @@ _LETTERS: Mapping[str, Callable[[datetime, int], str]] = {
 
 
 class PathFormat:
-    """A compiled pattern. ValueError for a letter that is not known or a quote that is not closed.
+    """A pattern that is compiled. ValueError for a letter that is not known or a quote that is not closed.
 
     `has_names`: its text has words, which are English.
     """
@@ -99,9 +99,9 @@ class PathFormat:
 
     @property
     def constant(self) -> str:
-        """The text of a pattern without letters."""
+        """Return the text of a pattern without letters."""
         return self.format(_ANY_TIME)
 
     def format(self, at: datetime) -> str:
-        """The text of a local time."""
+        """Return the text of a local time."""
         return "".join(part(at) for part in self._parts)

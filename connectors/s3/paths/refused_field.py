@@ -1,4 +1,4 @@
-"""Which field of a row is to blame. Pure; asked about rows that failed alone, so it may take its time."""
+"""Find which field of a row is to blame. Pure; asked about rows that failed alone, so it may take its time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from connect.api.records import Batch, Column
 
 
 def refusal(batch: Batch, error: SchemaError) -> ConnectError:
-    """What to raise for a type that cannot be written: a declared one is that of every row, an inferred one of some."""
+    """Return what to raise for a type that cannot be written.
+
+    A declared type is that of every row, an inferred one is that of some.
+    """
     return error if batch.values.schema is None else RejectedRowsError(dict.fromkeys(range(len(batch)), error))
 
 
 def located(error: SchemaError, batch: Batch) -> SchemaError:
-    """The error of a batch of one row, with the path of the field that no Arrow type holds where that is the cause."""
+    """Return the error of a batch of one row, with the path of the field that no Arrow type holds, if that is why."""
     if error.field or batch.values.schema is not None:
         return error
     return _failure(batch.values.rows()[0], "") or error

@@ -1,4 +1,4 @@
-"""The time of each record, for paths and for rotation. Reads a clock only through the one it is given."""
+"""Tell the time of each record, for paths and for rotation. A clock is read only through the one that is given."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class TimestampExtractor(Protocol):
     """Says when a record happened."""
 
     def times(self, batch: Batch) -> Times:
-        """The time of each row."""
+        """Return the time of each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wallclock:
-    """The moment at which the batch is taken."""
+    """An extractor that gives the moment at which the batch is taken."""
 
     now_ms: Callable[[], int]
 
     def times(self, batch: Batch) -> Times:
-        """Now, for every row."""
+        """Return the present time for every row."""
         import pyarrow as pa
 
         return Times(pa.repeat(pa.scalar(self.now_ms(), pa.int64()), len(batch)))
@@ -47,10 +47,10 @@ class Wallclock:
 
 @dataclass(frozen=True, slots=True)
 class RecordTime:
-    """Kafka's timestamp of the record."""
+    """An extractor that gives Kafka's timestamp of the record."""
 
     def times(self, batch: Batch) -> Times:
-        """Kafka's timestamps."""
+        """Return the timestamps that Kafka gave the rows; a row without one is bad."""
         import pyarrow as pa
 
         times = batch.timestamps_ms if batch.timestamps_ms is not None else pa.nulls(len(batch), pa.int64())
@@ -59,12 +59,15 @@ class RecordTime:
 
 @dataclass(frozen=True, slots=True)
 class FieldTime:
-    """A field: epoch milliseconds, a Timestamp, a Date, or ISO 8601 text (without a zone: UTC)."""
+    """An extractor that reads a field.
+
+    It holds epoch milliseconds, a Timestamp, a Date, or ISO 8601 text (without a zone: UTC).
+    """
 
     path: str
 
     def times(self, batch: Batch) -> Times:
-        """The field as milliseconds."""
+        """Return the field as milliseconds; a row that holds no time is bad."""
         column = field_column(batch, self.path)
         times = _milliseconds(column)
         if times is None:

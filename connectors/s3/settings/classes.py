@@ -29,7 +29,7 @@ HDFS_STORAGE: Final = "connect.s3.HdfsStorage"
 STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE, GCS_STORAGE, AZURE_STORAGE, HDFS_STORAGE)
 """All but the first one are ours."""
 FOLDER_STORAGES: Final = frozenset({LOCAL_STORAGE, HDFS_STORAGE})
-"""These storage classes keep folders without files."""
+"""These are the storage classes that keep folders without files."""
 CREDENTIALS: Final = {
     S3_STORAGE: ("aws.access.key.id", "aws.secret.access.key"),
     LOCAL_STORAGE: ("s3.bucket.name",),
@@ -47,7 +47,7 @@ def simple_name(class_name: str) -> str:
 
 
 def known_class(name: str) -> str:
-    """The class here that a class of the same simple name stands for; the name itself where there is none.
+    """Return the class here that a class of the same simple name stands for; the name itself where there is none.
 
     Forks and older versions keep the names of classes and change their packages.
     """

@@ -1,4 +1,4 @@
-"""Notes what right settings of the sink weaken or leave undone, each with the key that helps. It is pure."""
+"""Say what right settings of the sink weaken or leave undone, each with the key that helps. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def weaknesses(config: S3SinkConfig) -> Iterator[ConfigProblem]:
 
 
 def waiting_records(config: S3SinkConfig) -> Iterator[ConfigProblem]:
-    """Why the last records of a topic may never be in S3."""
+    """Yield why the last records of a topic may never be in S3."""
     if config.flush_size > 1 and not config.has_wall_clock_rotation:
         yield ConfigProblem(
             "flush.size",

@@ -49,15 +49,15 @@ _HOUR_MS = 3_600_000
 
 
 class Plan(Protocol):
-    """What a task works by, made of a connector's settings."""
+    """What a task works by, which is made of a connector's settings."""
 
     @property
     def bucket(self) -> BucketConfig:
-        """How the bucket is reached, and what its objects bear."""
+        """Return the settings by which the bucket is reached, and what its objects bear."""
 
     @property
     def probe_prefix(self) -> str:
-        """Where a check may write."""
+        """Return the folder in which a check may write."""
 
     @property
     def schedule(self) -> Schedule:
@@ -68,17 +68,17 @@ class Plan(Protocol):
         """Return the bytes of open files beyond which the largest files end; None sets no bound."""
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
-        """What decides how a batch is written, and where."""
+        """Return the intake that decides how a batch is written, and where."""
 
     def rotation(self, topic_id: str | None) -> Rotation:
         """Return the rotation by which records end the files of a topic partition."""
 
     def weaknesses(self) -> Iterator[ConfigProblem]:
-        """Why a restart can write a record twice, unless that was accepted."""
+        """Yield why a restart can write a record twice, unless that was accepted."""
 
 
 class ConfluentPlan:
-    """Plans a task as Confluent's settings say."""
+    """A plan that follows Confluent's settings."""
 
     def __init__(self, config: S3SinkConfig) -> None:
         self._config = config
@@ -100,11 +100,11 @@ class ConfluentPlan:
 
     @property
     def open_bytes_max(self) -> int | None:
-        """buffer.max.bytes, where it counts."""
+        """Return buffer.max.bytes, where it counts."""
         return self._config.open_bytes_max
 
     def intake(self, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
-        """What decides how a batch is written, and where."""
+        """Return the intake that decides how a batch is written, and where."""
         return intake_of(self._config, now_ms, avro)
 
     def rotation(self, topic_id: str | None) -> Rotation:
@@ -112,12 +112,12 @@ class ConfluentPlan:
         return rotation_of(self._config, topic_id)
 
     def weaknesses(self) -> Iterator[ConfigProblem]:
-        """Why a restart can write a record twice, unless that was accepted."""
+        """Yield why a restart can write a record twice, unless that was accepted."""
         yield from self._config.weaknesses() if self._config.exactly_once is None else ()
 
 
 def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro) -> Intake:
-    """What decides how a batch is written, and where."""
+    """Return the intake that decides how a batch is written, and where."""
     settings = format_settings_of(config, avro)
     extractor, beside = extractor_of(config, now_ms), _beside(config, settings)
     values = FORMATS[config.format_class].writer(settings)
@@ -162,7 +162,7 @@ def schedule_of(config: S3SinkConfig) -> Schedule:
 
 
 def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[Strand]) -> Layout:
-    """How objects are named."""
+    """Return the layout that names objects."""
     return Layout(
         config.topics_dir,
         config.directory_delim,
@@ -175,7 +175,7 @@ def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[Strand]) -
 
 
 def bulk_layout_of(config: S3SinkConfig, file_format: Format) -> BulkLayout:
-    """How objects of a backfill are named."""
+    """Return the layout that names objects of a backfill."""
     return BulkLayout(config.topics_dir, config.directory_delim, file_format.extension)
 
 
@@ -259,7 +259,7 @@ def _partitioner_of_class(config: S3SinkConfig, extractor: TimestampExtractor) -
 
 
 def extractor_of(config: S3SinkConfig, now_ms: Callable[[], int]) -> TimestampExtractor:
-    """Says when a record happened."""
+    """Return the extractor that says when a record happened."""
     if config.timestamp_extractor == "Wallclock":
         return Wallclock(now_ms)
     return RecordTime() if config.timestamp_extractor == "Record" else FieldTime(config.timestamp_field)

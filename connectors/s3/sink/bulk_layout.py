@@ -40,7 +40,7 @@ class BulkObject:
 
     @classmethod
     def of(cls, metadata: Mapping[str, str]) -> BulkObject | None:
-        """What the metadata of an object tells; None when it is no backfill's."""
+        """Return what the metadata of an object tells; None when it is no backfill's."""
         try:
             rows, start, last, files = (
                 int(metadata[f"kconnect-{name}"]) for name in ("rows", "start-offset", "last-offset", "files")
@@ -52,7 +52,9 @@ class BulkObject:
 
 @dataclass(frozen=True, slots=True)
 class BulkLayout:
-    """Names a backfill's objects by keys beside the sink's: `topics/orders/partition=0/<job>+<chunk>.parquet`."""
+    """The layout that gives a backfill's objects keys beside the sink's:
+    `topics/orders/partition=0/<job>+<chunk>.parquet`.
+    """
 
     topics_dir: str
     directory_delim: str
@@ -65,7 +67,7 @@ class BulkLayout:
         return self.directory_delim.join((*folders, place.path, f"{name}{self.extension}"))
 
     def chunk_of(self, key: str) -> tuple[str, str] | None:
-        """Job and chunk of a key; None: it is no backfill's."""
+        """Return job and chunk of a key; None: it is no backfill's."""
         if not key.endswith(self.extension):
             return None
         name = key.rpartition(self.directory_delim)[2].removesuffix(self.extension)

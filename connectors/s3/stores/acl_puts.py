@@ -1,4 +1,4 @@
-"""Objects created with a canned ACL, by botocore. The only other module that talks to S3."""
+"""Create objects with a canned ACL, by botocore. The only other module that talks to S3."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AclPuts:
         mode: str,
         use_multipart: bool,  # noqa: ARG002 - a put is never one of several parts
     ) -> None:
-        """One PUT, in a thread. obstore's AlreadyExistsError: the object is there."""
+        """Send one PUT, in a thread. obstore's AlreadyExistsError: the object is there."""
         await asyncio.to_thread(self._put, key, data, dict(attributes), tags, is_conditional=mode == "create")
 
     def _put(
@@ -68,7 +68,7 @@ class AclPuts:
             raise RetriableError(f"Bucket {config.bucket} is not reachable ({type(error).__name__}).") from error
 
     def _current(self) -> Any:
-        """The client, made anew when keys have changed."""
+        """Return the client, which is made anew when keys have changed."""
         keys = self._asked_keys()
         if self._client is None or keys != self._keys:
             self._client, self._keys = _client(self._config, keys), keys

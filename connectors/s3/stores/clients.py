@@ -27,7 +27,7 @@ _NO_ACCOUNT: Final = '{"client_email": "", "private_key": "", "private_key_id": 
 
 
 def open_store(config: BucketConfig, keys: Keys | None = None) -> Any:
-    """The client of a bucket, one of `obstore.store` or what answers like one.
+    """Return the client of a bucket, one of `obstore.store` or what answers like one.
 
     `keys`: from `provider_of`; None: made here where the configuration has none.
     """
@@ -143,27 +143,27 @@ class AzureBlobs:
     store: Any
 
     async def put_async(self, key: str, data: Any, *, attributes: Mapping[str, str], **others: Any) -> None:
-        """As obstore's."""
+        """Create an object as obstore does."""
         named = {name if name == "Content-Type" else name.replace("-", "_"): text for name, text in attributes.items()}
         await self.store.put_async(key, data, attributes=named, **others)
 
     async def get_async(self, key: str, *, options: Any = None) -> Found:
-        """As obstore's."""
+        """Return an object as obstore does."""
         found = await self.store.get_async(key, options=options)
         attributes = {name.replace("_", "-"): text for name, text in found.attributes.items()}
         return Found(attributes, found.bytes_async)
 
     def list(self, prefix: str | None = None, **others: Any) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-        """As obstore's."""
+        """Return the pages of a listing as obstore does."""
         pages: AsyncIterator[Sequence[Mapping[str, Any]]] = self.store.list(prefix, **others)
         return pages
 
     async def list_with_delimiter_async(self, prefix: str) -> None:
-        """As obstore's."""
+        """List a folder as obstore does, and return nothing."""
         await self.store.list_with_delimiter_async(prefix)
 
     async def delete_async(self, key: str) -> None:
-        """As obstore's."""
+        """Delete an object as obstore does."""
         await self.store.delete_async(key)
 
 

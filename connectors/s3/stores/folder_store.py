@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 P = TypeVar("P")
-"""How the store names a file: as a path of this machine, or as a text."""
+"""The type by which the store refers to a file: a path of this machine, or a text."""
 UNFINISHED: Final = ".kconnect-unfinished-"
 """What the name of a file begins with that is not whole yet; no listing has it."""
 
@@ -41,7 +41,7 @@ class FolderStore(ABC, Generic[P]):
 
     @abstractmethod
     def _path(self, key: str) -> P:
-        """The file of an object. ConnectError: its key is no path below the folder."""
+        """Return the file of an object. ConnectError: its key is no path below the folder."""
 
     @abstractmethod
     def _put(self, path: P, data: Any, attributes: Mapping[str, str], *, is_conditional: bool) -> None:

@@ -1,4 +1,4 @@
-"""A folder of HDFS as a store of objects: a file per object, its metadata in an extended attribute.
+"""Keep objects in a folder of HDFS: a file per object, its metadata in an extended attribute.
 
 An object comes to be by one renaming of a file that is whole, which the name node refuses where there is a file of that
 name: so of two that create it one wins, and nobody sees half an object, whatever dies meanwhile.
@@ -32,7 +32,7 @@ class HdfsFolder(FolderStore[str]):
         self._server = server
 
     async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
-        """A file. FileNotFoundError: it is not there."""
+        """Return a file. FileNotFoundError: it is not there."""
         path = self._path(key)
         text = await asyncio.to_thread(self._server.attribute, path, _ATTRIBUTE)
         attributes = {} if text is None else json.loads(text)
@@ -41,13 +41,13 @@ class HdfsFolder(FolderStore[str]):
     async def list(
         self, prefix: str | None = None, *, offset: str | None = None, chunk_size: int
     ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-        """The files below a folder whose keys come after another one, in the order of their text, page by page."""
+        """Yield the files below a folder whose keys come after another one, in the order of their text, by page."""
         found = self._below(prefix or "", offset or "")
         while page := await asyncio.to_thread(lambda: [*islice(found, chunk_size)]):
             yield page
 
     async def list_with_delimiter_async(self, prefix: str) -> None:  # noqa: ARG002 - the folder itself is asked for
-        """ConfigError: there is no such folder."""
+        """Raise ConfigError if there is no such folder."""
         try:
             await asyncio.to_thread(self._server.require, self._root or "/")
         except FileNotFoundError:
@@ -61,7 +61,7 @@ class HdfsFolder(FolderStore[str]):
         await asyncio.to_thread(self._server.delete, self._path(key))
 
     def remove_empty_folders(self, folder: str) -> None:
-        """A folder with those in it and those above it below the store's, as far as no file is in them."""
+        """Remove a folder with those in it and those above it below the store's, as far as no file is in them."""
         self._remove_inner(folder)
         for outer in PurePosixPath(folder).parents[:-1]:
             self._remove_if_empty(str(outer))

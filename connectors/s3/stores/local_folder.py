@@ -1,4 +1,4 @@
-"""A folder of this machine as a store of objects: a file per object, its metadata in extended attributes. Linux alone.
+"""Keep objects in a folder of this machine: a file per object, its metadata in extended attributes. Linux alone.
 
 An object comes to be by one link of a file that is whole and on the disk, which the kernel refuses where there is a
 file of that name: so of two that create it one wins, and nobody sees half an object, whatever dies meanwhile.
@@ -32,20 +32,20 @@ class LocalFolder(FolderStore[Path]):
         self._allowed = allowed
 
     async def get_async(self, key: str, *, options: Mapping[str, bool] | None = None) -> Found:  # noqa: ARG002 - no body yet
-        """A file. FileNotFoundError: it is not there."""
+        """Return a file. FileNotFoundError: it is not there."""
         path = self._path(key)
         return Found(await asyncio.to_thread(_attributes, path), lambda: asyncio.to_thread(path.read_bytes))
 
     async def list(
         self, prefix: str | None = None, *, offset: str | None = None, chunk_size: int
     ) -> AsyncIterator[Sequence[Mapping[str, Any]]]:
-        """The files below a folder whose keys come after another one, in the order of their text, page by page."""
+        """Yield the files below a folder whose keys come after another one, in the order of their text, by page."""
         keys = await asyncio.to_thread(self._keys, prefix or "", offset or "")
         for start in range(0, len(keys), chunk_size):
             yield [found for key in keys[start : start + chunk_size] for found in self._found(key)]
 
     async def list_with_delimiter_async(self, prefix: str) -> None:  # noqa: ARG002 - the folder itself is asked for
-        """ConfigError: there is no such folder."""
+        """Raise ConfigError if there is no such folder."""
         if not self._root.is_dir():
             raise ConfigError(f"Folder {self._root} does not exist.", key="s3.bucket.name", fix="Create it.")
 
@@ -54,7 +54,7 @@ class LocalFolder(FolderStore[Path]):
         self._path(key).unlink(missing_ok=True)
 
     def remove_empty_folders(self, folder: str) -> None:
-        """A folder with those in it and those above it below the store's, as far as no file is in them."""
+        """Remove a folder with those in it and those above it below the store's, as far as no file is in them."""
         start = self._path(folder)
         inner = (Path(parent) for parent, _, _ in os.walk(start, topdown=False))
         outer = (parent for parent in start.parents if self._root in parent.parents)
@@ -128,7 +128,7 @@ def _attributes(path: Path) -> dict[str, str]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """What was linked is there after the machine lost its power too."""
+    """Sync a folder to the disk, so that what was linked is there after the machine lost its power, too."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""That a store refused access, which `examine` tells from all other errors."""
+"""Errors by which a store refused access, which `examine` tells from all other errors."""
 
 from __future__ import annotations
 

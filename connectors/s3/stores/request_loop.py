@@ -1,4 +1,4 @@
-"""Requests to a store that run side by side, each wait with a deadline. Nothing of buckets and objects."""
+"""Run requests to a store side by side, each wait with a deadline. The module knows no buckets and no objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONCURRENT_QUESTIONS: Final = 32
 """More than uploads: they are small, and after a restart each path has one before its first row."""
 _STOP_CHECK_S: Final = 0.1
 _LOCK_S: Final = 0.001
-"""About what a thread waits for the interpreter's lock."""
+"""The time, about, that a thread spends on getting the interpreter's lock."""
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -39,7 +39,7 @@ class _Loop(asyncio.SelectorEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """As asyncio's."""
+        """Call a function in the loop's thread, as asyncio does."""
         thread = threading.get_ident()
         self._telling[thread] = None
         try:
@@ -56,7 +56,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class RequestLoop:
-    """Owned by one thread, on a loop of its own.
+    """A loop that runs requests and is owned by one thread.
 
     The client sends and receives in threads of its own, so what was started goes on while nobody runs the loop.
     """
@@ -93,14 +93,17 @@ class RequestLoop:
             self._loop.run_until_complete(asyncio.wait(started))
 
     def one(self, request: Request[T], deadline: Deadline) -> T:
-        """The answer to a request. ConnectError: what went wrong, RetriableError where there was no answer in time."""
+        """Return the answer to a request.
+
+        ConnectError: what went wrong, RetriableError where there was no answer in time.
+        """
         (result,) = self.all([request], deadline)
         if isinstance(result, ConnectError):
             raise result
         return result
 
     def all(self, requests: Sequence[Request[T]], deadline: Deadline) -> list[T | ConnectError]:
-        """The answers to requests made side by side, or what went wrong."""
+        """Return the answers to requests made side by side, or what went wrong."""
         return self._loop.run_until_complete(self._gather(requests, deadline))
 
     async def _gather(self, requests: Sequence[Request[T]], deadline: Deadline) -> list[T | ConnectError]:

@@ -1,4 +1,4 @@
-"""The bucket: create objects under a condition, ask what they hold, list and delete them, probe rights.
+"""Reach the bucket: create objects under a condition, ask what they hold, list and delete them, probe rights.
 
 An upload whose answer is lost may have happened; asking again then finds the object, so nothing is written twice.
 """
@@ -31,7 +31,7 @@ _CLOUDS: Final = {LOCAL_STORAGE: "this worker's machine", GCS_STORAGE: "Google",
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An object to create."""
+    """An object that is to be created."""
 
     key: str
     data: Any
@@ -50,7 +50,7 @@ class Listed:
 
 
 class Bucket:
-    """One bucket. Owned by the task thread; its requests run side by side."""
+    """One bucket, which sends its requests side by side. The task thread owns it."""
 
     def __init__(self, config: BucketConfig) -> None:
         self.name = config.bucket
@@ -72,7 +72,7 @@ class Bucket:
         return self._requests.start_upload(self._creating_or_asking(upload))
 
     def create(self, upload: Upload, deadline: Deadline) -> Mapping[str, str] | None:
-        """Create an object; the metadata of the one that is there already, if there is one.
+        """Create an object; return the metadata of the one that is there already, if there is one.
 
         RetriableError: it may be there or not.
         """
@@ -93,11 +93,11 @@ class Bucket:
     def last_of(
         self, chains: Sequence[Chain], offset: int, deadline: Deadline
     ) -> list[tuple[str, Mapping[str, str]] | ConnectError | None]:
-        """Key and metadata of the last object of each chain, near an offset; None: there is none."""
+        """Return key and metadata of the last object of each chain, near an offset; None: there is none."""
         return self._requests.all([self._last_of(chain, offset) for chain in chains], deadline)
 
     def objects(self, folder: str, deadline: Deadline) -> list[Listed]:
-        """All objects below a folder, as the bucket has them now; empty: all of it."""
+        """Return all objects below a folder, as the bucket has them now; an empty folder means the whole bucket."""
 
         async def call() -> list[Listed]:
             pages = self._store.list(folder or None, chunk_size=PAGE)
@@ -108,7 +108,7 @@ class Bucket:
         return self._requests.one(call, deadline)
 
     def content(self, key: str, deadline: Deadline) -> bytes | None:
-        """What an object holds; None: it is not there."""
+        """Return what an object holds; None: it is not there."""
 
         async def call() -> bytes | None:
             try:
@@ -125,7 +125,7 @@ class Bucket:
                 raise kept
 
     def few_keys(self, folder: str, most: int, deadline: Deadline) -> list[str] | None:
-        """All keys below a folder; None: there are more than so many."""
+        """Return all keys below a folder; None: there are more than so many."""
 
         async def call() -> list[str] | None:
             found: list[str] = []
@@ -138,7 +138,7 @@ class Bucket:
         return self._requests.one(call, deadline)
 
     def metadata(self, keys: Sequence[str], deadline: Deadline) -> list[Mapping[str, str] | ConnectError]:
-        """The user metadata of each of these objects, or why it could not be asked for."""
+        """Return the user metadata of each of these objects, or why it could not be asked for."""
         return self._requests.all([self._asking(key) for key in keys], deadline)
 
     def _last_of(self, chain: Chain, offset: int) -> Request[tuple[str, Mapping[str, str]] | None]:

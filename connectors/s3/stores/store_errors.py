@@ -1,4 +1,4 @@
-"""What the errors of a store mean: whether to try again, and which setting to change."""
+"""Tell what the errors of a store mean: if a request is to be tried again, and which setting to change."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class StoreErrors:
     keys: Keys | None
 
     def translated(self, error: Exception) -> ConnectError:
-        """RetriableError: the same request may succeed later. ConfigError: only under other settings."""
+        """Return RetriableError if the same request may succeed later, ConfigError if only under other settings.
+
+        Any other ConnectError: the store refuses the request.
+        """
         from obstore.exceptions import InvalidPathError
 
         if self.keys is not None and self.keys.failure is not None:
@@ -75,6 +78,6 @@ class StoreErrors:
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
-    """What the first match names; empty: there is none."""
+    """Return what the first match names; empty: there is none."""
     found = pattern.search(text)
     return "" if found is None else found[1].strip()

@@ -1,4 +1,4 @@
-"""WebHDFS, HDFS over HTTP: a method per operation, and what its errors mean. It knows nothing of objects.
+"""Speak WebHDFS, HDFS over HTTP: a method per operation, and what its errors mean. It knows nothing of objects.
 
 Operations and answers: Hadoop's "WebHDFS REST API". The name node says to which data node content goes. No text has the
 address of a request, as a delegation token is a part of it.
@@ -22,7 +22,7 @@ _REFUSALS: Final = frozenset({
     "AccessControlException", "AuthenticationException", "AuthorizationException", "InvalidToken", "SecurityException",
 })  # fmt: skip
 _FAULTS: Final = frozenset({"IllegalArgumentException", "InvalidPathException", "ParentNotDirectoryException"})
-"""Of the request, so that it fails again as it is."""
+"""These are faults of the request, so that it fails again as it is."""
 _FOLDER: Final = "DIRECTORY"
 _BASE64: Final = "0s"
 """What base64 begins with in the text of an extended attribute (XAttrCodec)."""
@@ -30,7 +30,7 @@ _BASE64: Final = "0s"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file or folder as its folder lists it."""
+    """A file or folder as its folder lists it, which has a name, a size in bytes and a time in epoch milliseconds."""
 
     name: str
     is_folder: bool
@@ -39,10 +39,11 @@ class Entry:
 
 
 class WebHdfs:
-    """One name node. Any thread may call it. All paths are absolute.
+    """A client that speaks to one name node. Any thread may call it. All paths are absolute.
 
-    Errors of all calls: FileNotFoundError; RefusedAccessError; another ConnectError of a request that fails again as
-    it is; RetriableError of all else.
+    Errors of all calls: FileNotFoundError; RefusedAccessError; another ConnectError of a request that fails again as it
+    is; RetriableError of all else.
+
     `credentials`: parameters of each request to the name node.
     """
 
@@ -70,7 +71,7 @@ class WebHdfs:
         self._exchange("PUT", to, content)
 
     def content(self, path: str) -> bytes:
-        """What a file holds."""
+        """Return what a file holds."""
         return self._exchange("GET", self._place("GET", "OPEN", path))
 
     def rename(self, path: str, to: str, *, replaces: bool) -> None:
@@ -85,7 +86,7 @@ class WebHdfs:
         self._ask("DELETE", "DELETE", path, recursive="false")
 
     def require(self, path: str) -> None:
-        """FileNotFoundError: there is nothing of that name."""
+        """Raise FileNotFoundError if there is nothing of that name."""
         self._ask("GET", "GETFILESTATUS", path)
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
@@ -94,13 +95,13 @@ class WebHdfs:
         self._ask("PUT", "SETXATTR", path, flag="CREATE,REPLACE", **{"xattr.name": name, "xattr.value": text})
 
     def attribute(self, path: str, name: str) -> bytes | None:
-        """An extended attribute of a file; None: it has no such."""
+        """Return an extended attribute of a file; None: it has no such."""
         found = self._ask("GET", "GETXATTRS", path, encoding="base64")["XAttrs"]
         texts = (one["value"] for one in found if one["name"] == name)
         return next((b64decode(text.removeprefix(_BASE64)) for text in texts), None)
 
     def entries(self, folder: str, after: str) -> Iterator[Entry]:
-        """What a folder holds, in the order of names, behind one of them. A request for about a thousand."""
+        """Yield what a folder holds, in the order of names, behind one of them. A request returns about a thousand."""
         remaining = 1
         while remaining:
             listed = self._ask("GET", "LISTSTATUS_BATCH", folder, startAfter=after)["DirectoryListing"]
@@ -114,7 +115,7 @@ class WebHdfs:
         return json.loads(answer.data) if answer.data else None
 
     def _place(self, method: str, operation: str, path: str, **parameters: str) -> str:
-        """Where the content of a file goes to or comes from."""
+        """Return the address where the content of a file goes to or comes from."""
         answer = self._at_name_node(method, operation, path, parameters)
         if answer.status != 307 or not answer.headers.get("Location"):
             raise self._no_webhdfs(answer.status)
@@ -134,7 +135,7 @@ class WebHdfs:
         return answer
 
     def _exchange(self, method: str, address: str, content: Any = None) -> bytes:
-        """The data node's answer. It gets no credentials but those that the name node put into the address."""
+        """Return the data node's answer. It gets no credentials but those that the name node put into the address."""
         headers = {"Content-Type": "application/octet-stream"}
         try:
             answer = self._pool.request(method, address, body=content, headers=headers, retries=False, redirect=False)
@@ -181,7 +182,7 @@ class WebHdfs:
 
 
 def _told(answer: urllib3.BaseHTTPResponse) -> tuple[str, str]:
-    """The exception's name and the first line of its message; empty where the answer is not WebHDFS's."""
+    """Return the exception's name and the first line of its message; empty where the answer is not WebHDFS's."""
     try:
         told = json.loads(answer.data)["RemoteException"]
         return str(told["exception"]), str(told["message"]).partition("\n")[0][:300]
@@ -190,5 +191,5 @@ def _told(answer: urllib3.BaseHTTPResponse) -> tuple[str, str]:
 
 
 def _reason(error: Exception) -> str:
-    """Without the address of the request."""
+    """Return the error's kind without the address of the request."""
     return type(getattr(error, "reason", None) or error).__name__
