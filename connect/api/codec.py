@@ -1,4 +1,4 @@
-"""Converters: columns to bytes and back. A converter knows nothing of Kafka, tasks or errors.tolerance."""
+"""Defines converters, which turn columns into bytes and back. They know nothing of Kafka, tasks or errors.tolerance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Converter(Protocol):
         """
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:
-        """The rows as consecutive runs of one schema each; the lengths of the runs add up to `len(data)`.
+        """Return the rows as consecutive runs of one schema each; the lengths of the runs add up to `len(data)`.
 
         Null bytes give a null row, which joins the run beside it. RejectedRowsError names rows that cannot be read.
         """
@@ -32,18 +32,18 @@ class HeaderConverter(Protocol):
     """Turns one header value into bytes and back."""
 
     def encode(self, topic: str, header: Header) -> bytes | None:
-        """The header's bytes; None for a null value."""
+        """Return the header's bytes; None for a null value."""
 
     def decode(self, topic: str, key: str, data: bytes | None) -> Header:
-        """The header of these bytes."""
+        """Return the header that these bytes stand for."""
 
 
 class AvroValues(Protocol):
-    """Values of one schema in Avro's binary form, for files; see `SinkContext.avro`."""
+    """Encodes values of one schema in Avro's binary form, for files; see `SinkContext.avro`."""
 
     @property
     def schema_text(self) -> str:
-        """The Avro schema, as JSON."""
+        """Return the Avro schema as JSON."""
 
     def encode(self, values: pa.Array) -> pa.BinaryArray:
         """One datum per value, of which none is null. SchemaError when one of them does not fit."""

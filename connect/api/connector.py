@@ -148,7 +148,7 @@ class SourceTask(Protocol):
 
 
 class SinkTask(Protocol):
-    """Writes batches to an external system. The framework calls the task from one thread."""
+    """A sink task writes batches to an external system. The framework calls the task from one thread."""
 
     def open(self, ctx: SinkContext) -> None:
         """Connect. RetriableError: tried again with backoff."""
@@ -179,7 +179,7 @@ class SinkTask(Protocol):
 
 
 class Connector(Protocol):
-    """Plans the tasks of one configuration. It is built in a task host, never in the worker process."""
+    """Divides the work of one configuration into tasks. It is built in a task host, never in the worker process."""
 
     def check(self, deadline: Deadline) -> Sequence[str] | None:
         """Try reach, credentials and rights.

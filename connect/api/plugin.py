@@ -77,7 +77,7 @@ class Plugin:
 
 
 class PluginSpec:
-    """Specifies the one hook that a package of plug-ins implements."""
+    """Declares the one hook that a package of plug-ins implements."""
 
     @hookspec
     def connect_plugins(self) -> list[Plugin]:

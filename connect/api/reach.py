@@ -19,7 +19,7 @@ class Reach(StrEnum):
     FILE = "file"
     """A file or a folder of the worker's machine, which is read or written."""
     CLASS = "class"
-    """The value names code: a class, a module, a function."""
+    """The value is the name of code: a class, a module, a function."""
     URL = "URL"
     """The value is an address with its protocol."""
     HOST = "host"

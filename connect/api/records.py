@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TopicPartition(NamedTuple):
-    """Names a partition of a Kafka topic."""
+    """Identifies a partition of a Kafka topic."""
 
     topic: str
     partition: int
@@ -36,7 +36,8 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """Names a place in an external system. JSON-like primitives only: both maps are written to the offsets topic.
+    """Identifies a place in an external system. Both maps hold JSON-like primitives only, as they are written to the
+    offsets topic.
 
     `partition` names the stream, `offset` the place in it from which a restart resumes; offset None: nothing to resume.
     """

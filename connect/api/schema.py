@@ -1,6 +1,7 @@
-"""Kafka Connect's type system. Values only: no I/O, no Arrow, no JSON.
+"""This module defines Kafka Connect's type system. It holds values only: no I/O, no Arrow, no JSON.
 
 Source: org.apache.kafka.connect.data.{Schema,SchemaBuilder,Decimal,Date,Time,Timestamp} of Kafka 4.1.
+
 The Python form of each type is: bool, int, float, str, bytes, list, dict (map and struct), and for the logical types
 `decimal.Decimal`, `datetime.date`, `datetime.time` (naive), `datetime.datetime` (UTC, aware).
 """
@@ -18,7 +19,7 @@ DECIMAL, DATE, TIME, TIMESTAMP = (LOGICAL + n for n in ("Decimal", "Date", "Time
 RECURSIVE = "connect.data.Recursive"
 """Name of a text that stands for a value of the type it is inside of, see `recursive`."""
 PRECISION_PARAMETER = "connect.decimal.precision"
-"""Parameter of a Decimal schema with the total number of digits, as Confluent's connectors write it."""
+"""This parameter of a Decimal schema holds the total number of digits, as Confluent's connectors write it."""
 
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 
@@ -50,11 +51,11 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """An immutable Connect schema.
+    """An immutable Connect schema, which describes a value.
 
-    `fields` is for structs, `items` for arrays and the values of maps, `keys` for the keys of maps.
-    `default` is in the Python form; None means no default, as a null default cannot be told apart in Java either.
-    Equality is by value over all members, `doc` included, as Java's ConnectSchema.equals.
+    `fields` is for structs, `items` for arrays and the values of maps, `keys` for the keys of maps. `default` is in the
+    Python form; None means no default, as a null default cannot be told apart in Java either. Equality is by value over
+    all members, `doc` included, as Java's ConnectSchema.equals.
     """
 
     type: Type
@@ -80,7 +81,7 @@ class Schema:
 
     @cached_property
     def field_index(self) -> Mapping[str, int]:
-        """The place of each field by name."""
+        """Return the place of each field by its name."""
         return {f.name: i for i, f in enumerate(self.fields)}
 
     def field(self, name: str) -> Schema | None:
@@ -89,12 +90,12 @@ class Schema:
         return None if index is None else self.fields[index].schema
 
     def as_optional(self, optional: bool = True) -> Schema:
-        """The same schema, nullable or not."""
+        """Return the same schema, nullable or not."""
         return self if self.optional == optional else replace(self, optional=optional)
 
     @property
     def decimal_scale(self) -> int:
-        """The scale of a Decimal schema. ValueError when the schema carries none."""
+        """Return the scale of a Decimal schema. ValueError when the schema carries none."""
         scale = self.parameters.get("scale")
         if scale is None:
             raise ValueError("A Decimal schema needs the parameter 'scale'.")
@@ -104,18 +105,18 @@ class Schema:
 def struct(
     fields: Mapping[str, Schema] | Iterable[Field], *, name: str | None = None, optional: bool = False
 ) -> Schema:
-    """A struct schema of the fields in their order."""
+    """Return a struct schema of the fields in their order."""
     members = (Field(n, s) for n, s in fields.items()) if isinstance(fields, Mapping) else fields
     return Schema(Type.STRUCT, optional=optional, name=name, fields=tuple(members))
 
 
 def array(items: Schema, *, optional: bool = False) -> Schema:
-    """An array schema."""
+    """Return an array schema."""
     return Schema(Type.ARRAY, optional=optional, items=items)
 
 
 def map_of(keys: Schema, items: Schema, *, optional: bool = False) -> Schema:
-    """A map schema."""
+    """Return a map schema."""
     return Schema(Type.MAP, optional=optional, keys=keys, items=items)
 
 

@@ -1,4 +1,5 @@
-"""Debezium's types of dates and times, which keep micro- and nanoseconds where Connect's own end at milliseconds.
+"""Defines Debezium's types of dates and times, which keep micro- and nanoseconds where Connect's own end at
+milliseconds.
 
 A value is a plain number or text in every form (Arrow, Python, JSON, Avro, Protobuf); the schema's name alone says what
 it counts, so whatever does not know the name still passes the value on whole. Source: io.debezium.time and the setting
@@ -30,7 +31,8 @@ _BASES: Final = {
 TIME_TYPES: Final[Mapping[str, s.Schema]] = MappingProxyType(
     {name: s.Schema(base, name=NAMESPACE + name, version=1) for name, base in _BASES.items()}
 )
-"""Every type by the last part of its name: Date and Year count days and years, Time and Timestamp milliseconds."""
+"""Holds every type by the last part of its name: Date and Year count days and years, Time and Timestamp milliseconds.
+"""
 
 
 def time_type(name: str | None) -> s.Schema | None:
@@ -53,18 +55,18 @@ class TimePrecision(StrEnum):
     MICROSECONDS = "microseconds"
     NANOSECONDS = "nanoseconds"
     ISOSTRING = "isostring"
-    """ISO 8601 text in UTC."""
+    """The value is ISO 8601 text in UTC."""
 
 
 def date_schema(mode: TimePrecision) -> s.Schema:
-    """The schema of dates."""
+    """Return the schema that dates have in this mode."""
     if mode is TimePrecision.CONNECT:
         return s.DATE_SCHEMA
     return TIME_TYPES["IsoDate" if mode is TimePrecision.ISOSTRING else "Date"]
 
 
 def time_schema(mode: TimePrecision, digits: int) -> s.Schema:
-    """The schema of times of day that keep so many digits of a second."""
+    """Return the schema of times of day that keep so many digits of a second."""
     if mode is TimePrecision.CONNECT:
         return s.TIME_SCHEMA
     adapted = mode is TimePrecision.ADAPTIVE
@@ -93,7 +95,9 @@ _DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def schema_of_times(arrow: pa.DataType, mode: TimePrecision) -> s.Schema | None:
-    """The schema of an Arrow type of dates or times; None for any other type, and for what Connect's own types hold."""
+    """Return the schema of an Arrow type of dates or times; None for any other type, and where Connect's own types are
+    used.
+    """
     import pyarrow.types as t
 
     if mode is TimePrecision.CONNECT:

@@ -1,4 +1,6 @@
-"""The commands a person types. Each is loaded only when it is called, so that `connect --help` answers at once."""
+"""Holds the commands that a person types. Each is loaded only when it is called, so that `connect --help` answers at
+once.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,12 @@ class LazyGroup(click.Group):
     """Loads a command's module when the command is called, not when it is listed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command."""
+        """Return the names of all commands, sorted."""
         del ctx
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, loaded."""
+        """Load and return the command; None when there is none of this name."""
         del ctx
         if cmd_name not in COMMANDS:
             return None

@@ -1,4 +1,4 @@
-"""`connect backfill`: move a source into Kafka in bulk, each row once, and let its connector go on from there."""
+"""`connect backfill` moves a source into Kafka in bulk, each row once, and lets its connector go on from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect cassandra`: topics rebuilt from tables, in one command."""
+"""`connect cassandra` rebuilds topics from tables in one command."""
 
 from __future__ import annotations
 
@@ -142,7 +142,8 @@ def connector_config(file: Path, overrides: Mapping[str, str]) -> dict[str, str]
 
 
 def job_name(config: Mapping[str, str]) -> str:
-    """The name of a restore: the keyspace, and a digest of the settings that decide which rows go into which topics.
+    """Return the name of a restore: the keyspace, and a digest of the settings that decide which rows go into which
+    topics.
 
     So the same command goes on with its restore, and one for other tables, topics or moments is a restore of its own.
     """
@@ -171,7 +172,7 @@ def check_deletes(config: Mapping[str, str], *, verify: bool) -> None:
 
 
 def restore_spec(name: str, engine: str, lanes: int) -> BackfillSpec:
-    """The restore as a backfill without a handover. ConfigError: a job cannot have this name."""
+    """Return the restore as a backfill without a handover. ConfigError: a job cannot have this name."""
     from pydantic import ValidationError
 
     from connect.api.errors import ConfigError

@@ -1,4 +1,4 @@
-"""`connect demo`: the whole product on real data in one command."""
+"""`connect demo` shows the whole product on real data in one command."""
 
 from __future__ import annotations
 

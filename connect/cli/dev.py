@@ -1,4 +1,4 @@
-"""`connect dev`: a Kafka, a registry, an S3 and a worker to try things out with."""
+"""`connect dev` brings up a Kafka, a registry, an S3 and a worker to try things out with."""
 
 from __future__ import annotations
 

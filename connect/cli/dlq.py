@@ -103,7 +103,7 @@ def list_letters(
 
 
 def _summary_table(letters: Sequence[Letter], replayed: Collection[Identity]) -> Table:
-    """A row for each connector, stage and class of error."""
+    """Return a table with a row for each connector, stage and class of error."""
     from rich.table import Table
 
     from connect.dlq.replay import errors_of
@@ -119,7 +119,7 @@ def _summary_table(letters: Sequence[Letter], replayed: Collection[Identity]) ->
 
 
 def _letter_table(letters: Sequence[Letter], replayed: Collection[Identity]) -> Table:
-    """A row for each letter."""
+    """Return a table with a row for each dead letter."""
     from rich.table import Table
 
     from connect.dlq.text import first_line, moment

@@ -1,4 +1,4 @@
-"""`connect import`: the connectors of a Java cluster, or of another one of ours, brought to this cluster."""
+"""`connect import` brings the connectors of a Java cluster, or of another one of ours, to this cluster."""
 
 from __future__ import annotations
 

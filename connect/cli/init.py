@@ -1,4 +1,4 @@
-"""`connect init`: projects of one's own from templates."""
+"""`connect init` makes projects of one's own from templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`connect status`: a cluster at a glance."""
+"""`connect status` shows a cluster at a glance."""
 
 from __future__ import annotations
 

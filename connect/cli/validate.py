@@ -56,7 +56,10 @@ def _asked(client: ConnectClient, config: Mapping[str, str]) -> Json:
 
 
 def _lacks(client: ConnectClient, name: str, advice: str) -> str:
-    """That no connector is called so, and which one may be meant. `advice`: what the cluster says to do instead."""
+    """Return the sentence that no connector has this name, and which one may be meant.
+
+    `advice`: what the cluster says to do instead, where no name is near.
+    """
     classes = [plugin["class"] for plugin in client.plugins() if plugin["type"] in {"source", "sink"}]
     named = {known.rpartition(".")[2]: known for known in classes} | {known: known for known in classes}
     near = nearest(name, named)

@@ -42,7 +42,7 @@ class SharedHeaders(Sequence[RawHeaders]):
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
-    """Records of one topic, in order.
+    """Holds records of one topic, in order.
 
     values: null is a tombstone. keys: None when no record has one. headers: one sequence per record, None when no
     record has any. timestamps_ms: null is the time of sending. partition: to write to (None: by key), or read from.
@@ -113,7 +113,7 @@ def sent_time(timestamp_ms: int | None) -> int:
 
 
 def sent_times(timestamps_ms: pa.Int64Array) -> pa.Int64Array:
-    """The same for a column; without nulls."""
+    """Return `sent_time` of each value of a column; the result has no nulls."""
     import pyarrow.compute as pc
 
     return pc.fill_null(pc.if_else(pc.equal(timestamps_ms, 0), 1, timestamps_ms), TIME_OF_SENDING)

@@ -49,7 +49,7 @@ connector_name = click.argument("name")
 
 
 def print_json(value: object) -> None:
-    """A value as indented JSON."""
+    """Print a value as indented JSON."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
@@ -80,7 +80,7 @@ def _fix(error: Any, text: str) -> str:
 
 
 def client_of(url: str | None, context: str | None) -> ConnectClient:
-    """The client of the cluster that CLUSTER_OPTIONS name. ConnectError: there is no such context."""
+    """Return the client of the cluster that CLUSTER_OPTIONS name. ConnectError: there is no such context."""
     from connect.client.contexts import chosen, contexts_file, read_contexts
     from connect.client.rest import ConnectClient
 

@@ -1,4 +1,4 @@
-"""The `--set key=value` options of commands."""
+"""Reads the `--set key=value` options of commands."""
 
 from __future__ import annotations
 

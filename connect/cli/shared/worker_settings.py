@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def read_worker_settings(file: Path) -> WorkerConfig:
-    """The settings in a worker's file, with what they refer to looked up. ConfigError lists every broken key."""
+    """Return the settings in a worker's file, with what they refer to looked up. ConfigError lists every broken key."""
     from connect.cluster.worker_file import read_worker_file, worker_config
     from connect.plugins.catalog import Catalog
 

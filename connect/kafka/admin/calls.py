@@ -38,7 +38,7 @@ class PatientAdmin:
             self.client = AdminClient(own, logger=client_logger("admin"))
 
     def metadata(self, deadline: Deadline, doing: str, topic: str | None = None) -> ClusterMetadata:
-        """The brokers, and all topics or one.
+        """Return what the brokers say of themselves and of all topics, or of one.
 
         RetriableError says why no broker answered in time, as far as the client knows.
         """

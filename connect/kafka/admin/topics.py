@@ -1,4 +1,6 @@
-"""Topics, groups and offsets through Kafka's admin API. Every call takes a deadline and translates its errors."""
+"""Asks and changes topics, groups and offsets by Kafka's admin API. Every call takes a deadline and translates its
+errors.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ Settings = Mapping[str, str | int | float | bool]
 _LOG = logging.getLogger("connect.kafka.admin.calls")
 _PROPAGATION_S: Final = 5.0
 _NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""Sixteen zero bytes, in the base64 of Kafka's Uuid."""
+"""Kafka's Uuid gives sixteen zero bytes as this base64."""
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _OFFSETS_S: Final = 0.5
@@ -38,7 +40,7 @@ _OFFSETS_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic to create. -1 is the broker's default; `configs` are topic configs such as cleanup.policy."""
+    """Describes a topic to create. -1 is the broker's default; `configs` are topic configs such as cleanup.policy."""
 
     name: str
     partitions: int = -1
@@ -48,10 +50,10 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class InternalTopic:
-    """One of the worker's own topics: compacted, made when missing.
+    """Describes one of the worker's own topics, which is compacted, and made when it is missing.
 
-    key: the worker key that names it ("config.storage.topic"). purpose: what it holds, as Kafka Connect's messages
-    say it ("connector configurations"). single_partition: more than one is an error. factor_key: the worker key of its
+    key: the worker key that names it ("config.storage.topic"). purpose: what it holds, as Kafka Connect's messages say
+    it ("connector configurations"). single_partition: more than one is an error. factor_key: the worker key of its
     replication factor, where that is not named after `key`. set_in: where `key` is set.
     """
 
@@ -82,11 +84,11 @@ class TopicAdmin:
         self._admin = PatientAdmin(settings)
 
     def cluster_id(self, deadline: Deadline) -> str:
-        """The id of the Kafka cluster. RetriableError when no broker answers in time."""
+        """Return the id of the Kafka cluster. RetriableError when no broker answers in time."""
         return str(self._admin.metadata(deadline, "asking for the cluster id").cluster_id)
 
     def answers(self, topic: str, timeout_s: float) -> bool:
-        """Whether a broker says within this time what it knows of a topic."""
+        """Return True if a broker says within this time what it knows of a topic."""
         try:
             self._admin.client.list_topics(topic, timeout=timeout_s)
         except KafkaException:
@@ -260,7 +262,7 @@ class TopicAdmin:
                 producer.close()
 
     def _ensure(self, topic: InternalTopic, deadline: Deadline, *, make: bool) -> bool:
-        """Whether the topic was made; one that exists is checked."""
+        """Return True if the topic was made; check it if it exists."""
         if not make:
             if not self.describe([topic.spec.name], deadline):
                 raise _missing(topic)
@@ -385,7 +387,9 @@ def _not_created(topic: InternalTopic, error: ConnectError) -> ConfigError:
 
 
 def _wrong_policy(topic: InternalTopic, policy: str) -> str:
-    """The sentence of Kafka Connect 4.1 (TopicAdmin.verifyTopicCleanupPolicyOnlyCompact), which users search for."""
+    """Return the sentence of Kafka Connect 4.1 (TopicAdmin.verifyTopicCleanupPolicyOnlyCompact), which users search
+    for.
+    """
     return (
         f"Topic '{topic.spec.name}' supplied via the '{topic.key}' property is required to have"
         f" 'cleanup.policy=compact' to guarantee consistency and durability of {topic.purpose}, but found the topic"

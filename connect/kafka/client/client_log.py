@@ -30,7 +30,7 @@ class _OncePerMinute(logging.Filter):
 
 
 def client_logger(name: str) -> logging.Logger:
-    """A logger to hand to a client; the same one for the same name."""
+    """Return the logger to hand to a client; it is the same one for the same name."""
     logger = logging.getLogger(f"connect.kafka.client.{name}")
     if not logger.filters:
         logger.addFilter(_OncePerMinute())

@@ -37,7 +37,9 @@ CLIENT_REACHES: Final[Mapping[str, tuple[Reach, ...]]] = MappingProxyType({
     "ssl.providers": (Reach.CLASS,),
     "ssl.truststore.location": (Reach.FILE,),
 })  # fmt: skip
-"""By the name behind `producer.override.`, `consumer.override.` and `admin.override.`."""
+"""Holds the kinds of things that a setting names, by the name behind `producer.override.`, `consumer.override.` and
+`admin.override.`.
+"""
 HARMLESS: Final[Mapping[str, str]] = MappingProxyType({
     "security.providers": "Java's, without effect",
     "ssl.provider": "Java's, without effect",

@@ -20,7 +20,7 @@ _ADVICE: Final = (
     ("timed out", "Does a firewall stand between?"),
 )
 NOT_KAFKA: Final = "No Kafka broker answered. Is it Kafka's port, and is security.protocol the one of that listener?"
-"""What is left when a client could connect, or has yet to hear that it cannot."""
+"""It is said when a client could connect, or has yet to hear that it cannot."""
 
 
 class Contact:
@@ -38,7 +38,7 @@ class Contact:
             self._last = error
 
     def met(self) -> None:
-        """A broker answered."""
+        """Forget all errors, as a broker answered."""
         self._last, self._all_down = None, False
 
     @property
@@ -50,7 +50,7 @@ class Contact:
 
 
 def explained(text: str) -> str:
-    """librdkafka's words about a broker as a sentence, and what to look at."""
+    """Return librdkafka's words about a broker as a sentence, and what to look at."""
     said = _NODE.sub("", _STATE.sub("", text)).removesuffix(_SIZE_ADVICE).rstrip(".")
     advice = next((advice for sign, advice in _ADVICE if sign in text), "")
     return f"{said}. {advice}".rstrip()

@@ -25,7 +25,9 @@ class AbortableError(ConnectError):
 
 
 class PartlySentError(RetriableError):
-    """The local queue stayed full. `sent` rows of the batch were taken; sending the same batch again adds the rest."""
+    """Says that the local queue stayed full. `sent` rows of the batch were taken; sending the same batch again adds the
+    rest.
+    """
 
     def __init__(self, message: str, *, sent: int) -> None:
         super().__init__(message)
@@ -108,7 +110,7 @@ def is_retriable(error: KafkaError) -> bool:
 
 
 def translate(error: KafkaError, doing: str) -> ConnectError:
-    """Our error for Kafka's. `doing` is a phrase such as "writing to topic t"; it must hold no secret."""
+    """Return our error for Kafka's. `doing` is a phrase such as "writing to topic t"; it must hold no secret."""
     code = error.code()
     message = f"{_sentence(doing)}: {error.str()} ({error.name()})."
     if code in _FENCED:

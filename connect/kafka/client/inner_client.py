@@ -26,7 +26,7 @@ _AT_BYTES: Final = object.__basicsize__
 _POINTER_BYTES: Final = ctypes.sizeof(c_void_p)
 _KNOWN_MAJOR: Final = 2
 _CLIENT_BYTES: Final = 4096
-"""rd_kafka_name and its like read the client no further (librdkafka 2.16)."""
+"""No function such as rd_kafka_name will read the client further than this (librdkafka 2.16)."""
 _CLIENT_ID: Final = "connect-inner-client"
 
 
@@ -49,7 +49,7 @@ class _Trial:
         self._fault: str | None = None
 
     def fault(self) -> str | None:
-        """What is not as it is known here; None: nothing."""
+        """Return what differs from what this module knows of the two libraries; None if nothing does."""
         if self._done:
             return self._fault
         with self._lock:

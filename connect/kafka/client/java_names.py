@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905 - a hundred names read better as text
-"""Java's client property names as librdkafka's. Pure; knows no defaults and no precedence."""
+"""Translates Java's client property names into librdkafka's. It is pure, and knows no defaults and no precedence."""
 
 from __future__ import annotations
 

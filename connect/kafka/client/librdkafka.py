@@ -27,7 +27,7 @@ _MEET_MS: Final = 200
 
 
 class PartitionEntry(Structure):
-    """rd_kafka_topic_partition_t."""
+    """This structure is rd_kafka_topic_partition_t."""
 
     _fields_ = (
         ("topic", c_char_p), ("partition", c_int32), ("offset", c_int64), ("metadata", c_void_p),
@@ -36,13 +36,13 @@ class PartitionEntry(Structure):
 
 
 class PartitionList(Structure):
-    """rd_kafka_topic_partition_list_t."""
+    """This structure is rd_kafka_topic_partition_list_t."""
 
     _fields_ = (("cnt", c_int), ("size", c_int), ("elems", POINTER(PartitionEntry)))
 
 
 class Message(Structure):
-    """rd_kafka_message_t. `columnar_path` fills arrays of them from Arrow buffers."""
+    """This structure is rd_kafka_message_t. `columnar_path` fills arrays of them from Arrow buffers."""
 
     _fields_ = (
         ("err", c_int), ("rkt", c_void_p), ("partition", c_int32), ("payload", c_void_p), ("len", c_size_t),
@@ -127,7 +127,7 @@ def library_path() -> Path:
 
 @cache
 def library() -> ctypes.CDLL:
-    """That library, its functions typed."""
+    """Load librdkafka and give each of its functions its types."""
     lib = ctypes.CDLL(str(library_path()))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(lib, name)
@@ -136,7 +136,7 @@ def library() -> ctypes.CDLL:
 
 
 def error(code: int, *, reason: str | None = None, fatal: bool = False) -> KafkaException:
-    """confluent_kafka's exception for a code of librdkafka's."""
+    """Return confluent_kafka's exception for one of librdkafka's error codes."""
     return KafkaException(KafkaError(code, reason or library().rd_kafka_err2str(code).decode(), fatal))
 
 

@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905 - a hundred names read better as text
-"""Java's TLS and SASL settings as librdkafka's. Pure; no value of a key ever enters a message."""
+"""Translates Java's TLS and SASL settings into librdkafka's. It is pure; no value of a key ever enters a message."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class SecuritySettings:
 
 
 def translate_security(given: Mapping[str, str]) -> SecuritySettings:
-    """The security.*, sasl.* and ssl.* keys of one client. Keys not in `consumed` are unknown to both sides."""
+    """Translate the security.*, sasl.* and ssl.* keys of one client. Keys not in `consumed` are unknown to both
+    sides.
+    """
     out = SecuritySettings()
     for key, value in given.items():
         if key in _SAME:

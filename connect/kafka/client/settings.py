@@ -1,8 +1,10 @@
-"""Client settings from a worker's Java property names, for librdkafka. Reads nothing but its arguments, and where links
-among the paths that they name lead.
+"""Makes librdkafka's settings of clients from a worker's Java property names.
+
+It reads nothing but its arguments, and where links among the paths that they name lead.
 
 Precedence, lowest first: our default, un-prefixed worker keys (bootstrap.servers, security.*, sasl.*, ssl.*), worker
 keys with `producer.`, `consumer.` or `admin.`, the connector's overrides (given without `producer.override.` etc.).
+
 Sources: the ProducerConfig, ConsumerConfig, AdminClientConfig, SaslConfigs and SslConfigs of Kafka 4.1; librdkafka's
 CONFIGURATION.md.
 """
@@ -39,7 +41,9 @@ _COMMON: Final[Mapping[str, Value]] = {
 _SHARED: Final = "shared"
 _READER_RECONNECT_MS: Final = 100
 _MEMBER_RECONNECT_MS: Final = 500
-"""Consumers without brokers try them twice in this time for ever. A worker has few readers, and may have many sinks."""
+"""Consumers without brokers try them twice in this time, and do so for ever; a worker may have many sinks, but few
+readers.
+"""
 _PRODUCER: Final[Mapping[str, Value]] = {
     **_COMMON,
     "acks": "all",
@@ -85,7 +89,7 @@ def producer_settings(
     client_id: str,
     transactional_id: str | None = None,
 ) -> ClientSettings:
-    """Settings of a producer. ConfigError names every key whose value librdkafka has no counterpart for."""
+    """Return the settings of a producer. ConfigError names every key whose value librdkafka has no counterpart for."""
     given = _merged(worker, "producer.", overrides)
     path = given.pop("path", None)
     given.pop(_SHARED, None)
@@ -111,7 +115,9 @@ def _hold_one_record(properties: dict[str, Value]) -> None:
 
 
 def shares_client(worker: Mapping[str, str], overrides: Mapping[str, str]) -> bool:
-    """Whether a task that sends little may do so through a client it shares (`producer.shared`, true by default)."""
+    """Return True if a task that sends little may do so through a client it shares (`producer.shared`, true by
+    default).
+    """
     return _merged(worker, "producer.", overrides).get(_SHARED, "true").strip().lower() != "false"
 
 
@@ -123,7 +129,7 @@ def consumer_settings(
     group_id: str | None = None,
     isolation: Isolation = "read_committed",
 ) -> ClientSettings:
-    """Settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed."""
+    """Return the settings of a consumer. `group_id` None: for reading by assignment only, nothing is ever committed."""
     given = _merged(worker, "consumer.", overrides)
     path = given.pop("path", None)
     translated = translate_names(given, "consumer")
@@ -139,7 +145,7 @@ def consumer_settings(
 
 
 def admin_settings(worker: Mapping[str, str], overrides: Mapping[str, str], client_id: str) -> ClientSettings:
-    """Settings of an admin client."""
+    """Return the settings of an admin client."""
     translated = translate_names(_merged(worker, "admin.", overrides), "admin")
     return ClientSettings({**_COMMON, "client.id": client_id, **translated.properties}, translated.unknown)
 
@@ -166,7 +172,7 @@ def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]
 
 
 def _bound_delivery(properties: dict[str, Value]) -> None:
-    """Like Connect in Java, a row waits for its brokers for ever (0), unless a transaction bounds it."""
+    """Let a row wait for its brokers for ever (0), as Connect in Java does, unless a transaction bounds it."""
     timeout = properties.pop("delivery.timeout.ms", None)
     if "transactional.id" not in properties:
         properties["message.timeout.ms"] = timeout if timeout not in {None, "2147483647"} else 0

@@ -1,4 +1,4 @@
-"""Records out of librdkafka straight into Arrow columns, by native code: no Python object per record.
+"""Reads records out of librdkafka straight into Arrow columns, by native code: no Python object per record.
 
 Records get a queue of their own: every partition's is forwarded to it before it is assigned. The client's queue keeps
 rebalances and all other callbacks, which confluent_kafka must serve itself, as they need its state of the thread.
@@ -27,7 +27,7 @@ class ColumnarReads:
     """See `Reads`. Needs `native.module()`."""
 
     def __init__(self, consumer: Consumer, client: c_void_p) -> None:
-        """`client`: the consumer's rd_kafka_t."""
+        """Take the consumer and, as `client`, its rd_kafka_t."""
         self._consumer = consumer
         self._client = client
         self._lib = library()

@@ -1,4 +1,6 @@
-"""Messages of confluent_kafka into columns. One pass per member over a whole poll, in C where Python's `map` can."""
+"""Turns messages of confluent_kafka into columns: one pass per member over a whole poll, in C where Python's
+`map` can.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ _offset: Callable[[Message], int] = Message.offset  # type: ignore[assignment]
 
 
 class SizeGuess:
-    """How many records fit into a number of bytes, learnt from those that came."""
+    """Estimates how many records fit into a number of bytes, from the size of those that came."""
 
     def __init__(self, budget_bytes: int, record_bytes: float = 16_384.0) -> None:
         self._budget_bytes = budget_bytes
         self._record_bytes = record_bytes
 
     def records(self, most: int) -> int:
-        """At most `most`, at least 1."""
+        """Return how many records fit: at most `most`, at least 1."""
         return max(1, min(most, int(self._budget_bytes / self._record_bytes)))
 
     def learn(self, batches: Sequence[RawBatch]) -> None:
@@ -36,7 +38,7 @@ class SizeGuess:
 
 
 def raw_batches(messages: list[Message]) -> tuple[list[RawBatch], list[KafkaError]]:
-    """One batch per partition, in the order of their first record, and the errors among the messages."""
+    """Return one batch per partition, in the order of their first record, and the errors among the messages."""
     failed = [e for e in map(Message.error, messages) if e is not None]
     if failed:
         messages = [m for m in messages if m.error() is None]

@@ -1,4 +1,4 @@
-"""Committing a consumer's offsets in limited time."""
+"""Commits a consumer's offsets in limited time."""
 
 from __future__ import annotations
 

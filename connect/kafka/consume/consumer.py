@@ -96,7 +96,8 @@ class BatchConsumer:
         self._assignment.replace(starts)
 
     def poll(self, max_records: int, deadline: Deadline) -> list[RawBatch]:
-        """At most `max_records` records as one batch per partition, each in offset order; empty when none came in time.
+        """Return at most `max_records` records as one batch per partition, each in offset order; empty when none came
+        in time.
 
         0 serves rebalances only, and so does a poll while everything is paused: call it at least every
         max.poll.interval.ms, or the group takes the partitions away. `next_offset` is behind the last record read;

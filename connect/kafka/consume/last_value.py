@@ -31,7 +31,8 @@ class KeptValue(NamedTuple):
 
 
 def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Deadline) -> dict[str, list[KeptValue]]:
-    """The values under the key in the first partition of each topic, oldest first, as far as compaction left them.
+    """Return the values under the key in the first partition of each topic, oldest first, as far as compaction left
+    them.
 
     RetriableError when the ends were not reached in time.
     """

@@ -25,7 +25,7 @@ _SLICE: Final = 2000
 
 
 class Span(NamedTuple):
-    """Offsets start..end-1 of a partition."""
+    """A span holds the offsets start..end-1 of a partition."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ def read_spans(settings: Settings, spans: Mapping[TopicPartition, Span], deadlin
 
 
 def read_record(settings: Settings, place: TopicPartition, offset: int, deadline: Deadline) -> RawBatch:
-    """One record. ConnectError when the log no longer holds it."""
+    """Return one record. ConnectError when the log no longer holds it."""
     for batch in read_spans(settings, {place: Span(offset, offset + 1)}, deadline):
         return batch
     raise ConnectError(

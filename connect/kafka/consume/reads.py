@@ -1,4 +1,4 @@
-"""How records leave librdkafka: the protocol, and the plain way, with a Python object per record."""
+"""Defines how records leave librdkafka: the protocol, and the plain way, with a Python object per record."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from connect.kafka.raw import RawBatch
 
 
 class Taken(NamedTuple):
-    """One batch per partition, in the order of their first record, and the errors that came between them."""
+    """Holds one batch per partition, in the order of their first record, and the errors that came between them."""
 
     batches: Sequence[RawBatch]
     errors: Sequence[KafkaError]
 
 
 class Reads(Protocol):
-    """Owned by the consumer's thread; rebalance callbacks run inside `take` and `serve`. Raises KafkaException."""
+    """Takes records from librdkafka. Owned by the consumer's thread; rebalance callbacks run inside `take` and `serve`.
+
+    Raises KafkaException.
+    """
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """These are about to be read; called before librdkafka is told so."""
@@ -29,7 +32,7 @@ class Reads(Protocol):
         """These are no longer read."""
 
     def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
-        """At most `most` records: wait `wait_s` for the first one, go on for `fill_s` after it."""
+        """Return at most `most` records: wait `wait_s` for the first one, go on for `fill_s` after it."""
 
     def serve(self, timeout_s: float) -> Taken:
         """Serve callbacks for as long, or until the first one. Records may come along."""

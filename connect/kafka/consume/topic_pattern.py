@@ -1,4 +1,4 @@
-"""Which topics a Java regular expression means now. librdkafka's own ones know neither \\d nor (?:…)."""
+"""Finds the topics that a Java regular expression matches now. librdkafka's own ones know neither \\d nor (?:…)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compacted topic read whole and followed for ever: the log behind the worker's configs, offsets and statuses."""
+"""Reads a compacted topic whole and follows it for ever: the log behind the worker's configs, offsets and statuses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from connect.lib.deadline import Deadline
 
 Settings = Mapping[str, str | int | float | bool]
 OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
-"""key, value (None: removed), partition, offset, timestamp in ms."""
+"""It is called with key, value (None: removed), partition, offset and timestamp in ms."""
 
 _LOG = logging.getLogger("connect.kafka.log.kv_log")
 _POLL_S: Final = 0.1

@@ -1,1 +1,1 @@
-"""Writes columns of records into Kafka."""
+"""Sends columns of records to Kafka."""

@@ -1,7 +1,8 @@
-"""Arrow columns into librdkafka without a Python object per row.
+"""Hands Arrow columns to librdkafka without a Python object per row.
 
 Native code hands over pointers to the rows (`connect.native.Rows`). Without it, and for rows with timestamps or headers
 of their own, message arrays are filled by NumPy, and librdkafka copies every row (RD_KAFKA_MSG_F_COPY).
+
 Source: rd_kafka_message_t and rd_kafka_vu_t in rdkafka.h 2.16.
 """
 
@@ -32,7 +33,7 @@ Words = npt.NDArray[np.uint64]
 _ANY_PARTITION: Final = -1
 _COPY: Final = 0x2
 _CHUNK: Final = 16_384
-"""Rows per call: a message array of 1.2 MB."""
+"""One call hands over so many rows: a message array of 1.2 MB."""
 
 _MESSAGE: Final = np.dtype({
     "names": ["err", "payload", "len", "key", "key_len", "opaque"],
@@ -47,7 +48,7 @@ _FIELD: Final = np.dtype({
     "offsets": [0, 8, 16, 24],
     "itemsize": 72,
 })  # fmt: skip
-"""rd_kafka_vu_t: one argument of rd_kafka_produceva."""
+"""This type is rd_kafka_vu_t, one argument of rd_kafka_produceva."""
 _TOPIC, _PARTITION, _VALUE, _KEY, _OPAQUE, _FLAGS, _TIMESTAMP, _HEADER = 2, 3, 4, 5, 6, 7, 8, 9
 _ROW_FIELDS: Final = np.array([_TOPIC, _PARTITION, _VALUE, _KEY, _FLAGS, _TIMESTAMP, _OPAQUE], np.int32)
 
@@ -96,11 +97,11 @@ class ColumnarPath:
         self._native.drain(rows, timeout_s)
 
     def failure(self) -> tuple[KafkaError, str] | None:
-        """The first delivery error."""
+        """Return the first delivery error and what it is about; None as long as there is none."""
         return self._native.failure
 
     def fatal(self) -> KafkaError | None:
-        """The fatal error that librdkafka reported."""
+        """Return the fatal error that librdkafka reported; None as long as there is none."""
         return self._native.fatal()
 
     def outstanding(self) -> int:

@@ -1,4 +1,4 @@
-"""A librdkafka producer of our own: no Python callback per record, events only for what failed."""
+"""A librdkafka producer of our own, which calls no Python per record and gives events only for what failed."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _LIBRARY_LINGER_MS: Final = 5000.0
 """librdkafka's own linger.ms where native code sends in its place: should that fail, rows leave by then."""
 _LIBRARY_DEFAULT_LINGER_MS: Final = 5.0
 _BATCH_BYTES: Final = 1_000_000
-"""librdkafka's batch.size."""
+"""librdkafka's batch.size is this where none is given."""
 _LEVELS: Final = (
     logging.CRITICAL, logging.CRITICAL, logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.INFO,
     logging.DEBUG,
 )  # fmt: skip
-"""Python's log levels by syslog's."""
+"""Holds Python's log level for each of syslog's."""
 
 
 class NativeProducer:
-    """Owned by one thread. Every call after `close` is an error."""
+    """Sends rows by librdkafka itself. Owned by one thread. Every call after `close` is an error."""
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._lib = library()
@@ -62,11 +62,11 @@ class NativeProducer:
 
     @property
     def handle(self) -> int:
-        """The rd_kafka_t."""
+        """Return the rd_kafka_t."""
         return self._client
 
     def topic(self, name: str) -> int:
-        """The rd_kafka_topic_t, kept until close."""
+        """Return the topic's rd_kafka_topic_t, which is kept until close."""
         found = self._topics.get(name)
         if found is None:
             found = self._lib.rd_kafka_topic_new(self._client, name.encode(), None)
@@ -80,7 +80,7 @@ class NativeProducer:
         meet_brokers(self._client)
 
     def fatal(self) -> KafkaError | None:
-        """The error that ended this producer for good."""
+        """Return the error that ended this producer for good; None as long as there is none."""
         text = ctypes.create_string_buffer(_TEXT_BYTES)
         code = self._lib.rd_kafka_fatal_error(self._client, text, _TEXT_BYTES)
         if not code:

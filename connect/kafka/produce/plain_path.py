@@ -1,4 +1,4 @@
-"""Rows into librdkafka one by one through confluent_kafka's `produce`: public API only, Python objects per row."""
+"""Hands rows to librdkafka one by one by confluent_kafka's `produce`: public API only, Python objects per row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PlainPath:
         return self._producer
 
     def prepare(self) -> None:
-        """Nothing: rows meet the brokers."""
+        """Do nothing: rows meet the brokers."""
 
     def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
         """Queue rows from `start` on. The rows before a refused one stay queued."""
@@ -98,11 +98,11 @@ class PlainPath:
             self._serve(left_s)
 
     def failure(self) -> tuple[KafkaError, str] | None:
-        """The first delivery error."""
+        """Return the first delivery error and what it is about; None as long as there is none."""
         return self._reports.failure
 
     def fatal(self) -> KafkaError | None:
-        """The fatal error that librdkafka reported."""
+        """Return the fatal error that librdkafka reported; None as long as there is none."""
         return self._reports.fatal
 
     def outstanding(self) -> int:

@@ -61,7 +61,7 @@ class ProducerPool:
         self._users: dict[SharedProducer, int] = {}
 
     def take(self, settings: Settings) -> SharedProducer:
-        """The client with these settings; give it back."""
+        """Return the client with these settings; give it back."""
         key = frozenset(settings.items())
         with self._lock:
             shared = self._shared.get(key)
@@ -90,7 +90,7 @@ class PooledProducer:
     """
 
     def __init__(self, pool: ProducerPool, shared: Settings, alone: Settings) -> None:
-        """`shared` and `alone`: the settings of either client."""
+        """Take the settings of the shared client and of the one that this producer would have alone."""
         self._pool = pool
         self._settings = (shared, alone)
         self._alone: BatchProducer | None = None

@@ -1,4 +1,6 @@
-"""Columns of bytes into Kafka: queueing, back-pressure, delivery errors, transactions. Never retries a task's work."""
+"""Sends columns of bytes into Kafka: queueing, back-pressure, delivery errors, transactions. Never retries a task's
+work.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _BEGUN_S: Final = 5.0
 
 
 class ProducerPath(Protocol):
-    """How rows get into librdkafka. Raises KafkaException; the BatchProducer translates."""
+    """Defines how rows get into librdkafka. Raises KafkaException; the BatchProducer translates."""
 
     def prepare(self) -> None:
         """Meet the brokers, in a short time or not at all."""
@@ -46,10 +48,10 @@ class ProducerPath(Protocol):
         """The first delivery error and what it is about; None as long as there is none."""
 
     def fatal(self) -> KafkaError | None:
-        """The error that ended this producer for good."""
+        """Return the error that ended this producer for good; None as long as there is none."""
 
     def outstanding(self) -> int:
-        """Rows queued or on the way."""
+        """Return the number of rows that are queued or on the way."""
 
     def purge(self) -> None:
         """Throw away what is queued or on the way."""
@@ -84,7 +86,7 @@ def _default_path(settings: Settings) -> str:
 
 
 class BatchProducer:
-    """A Kafka producer for whole batches; owned by one thread.
+    """Sends whole batches to Kafka; owned by one thread.
 
     `settings` are librdkafka's (`connect.kafka.client.settings`), and `producer.path`: columnar (the default) or plain.
     After a FatalProducerError or FencedError every later call raises it again: close this producer, make a new one.

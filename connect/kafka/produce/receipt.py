@@ -1,4 +1,4 @@
-"""Which rows of those that were sent as one wait for Kafka's acknowledgement. No I/O, no clock."""
+"""Tells how many parts of what was sent as one still wait for Kafka's acknowledgement. It has no I/O and no clock."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class _Open:
 
 
 class ReportedRows:
-    """Owned by the producer's thread."""
+    """Holds the rows that wait for their delivery reports. Owned by the producer's thread."""
 
     def __init__(self) -> None:
         self._numbers = count(1)  # 0 is what rows without a number have

@@ -1,4 +1,4 @@
-"""One librdkafka client for single records of many owners, each told of its own records' delivery."""
+"""One librdkafka client sends single records of many owners, and tells each of its own records' delivery."""
 
 from __future__ import annotations
 
