@@ -65,5 +65,5 @@ ENVELOPE: Final = Plugin(
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """The plug-ins of this package."""
+    """Return the plug-ins of this package."""
     return [SOURCE, AGENT, DEDUP, SINK, ENVELOPE]

@@ -1,4 +1,4 @@
-"""What of an event is newer than all that was sent before, cell by cell. Pure.
+"""Find what of an event is newer than all that was sent before, cell by cell. Pure.
 
 Of two writes of a cell the later one wins; at the same time a removal wins over a value, and one that expires over one
 that stays (Cassandra: Cells.resolveRegular). Two values of one time are both passed on, as which one is greater is told
@@ -28,7 +28,7 @@ class Memory(Protocol):
     """Keeps bytes by key."""
 
     def get(self, key: bytes) -> bytes | None:
-        """The bytes of a key; None where there are none."""
+        """Return the bytes of a key; None where there are none."""
 
     def put(self, key: bytes, value: bytes) -> None:
         """Keep the bytes of a key."""
@@ -58,7 +58,7 @@ class CellMerge:
         self._partition_columns: Sequence[str] = ()
 
     def newer(self, partition_key: object, event: Event) -> Event | None:
-        """The event with only what is newer than all before; None where nothing is."""
+        """Return the event with only what is newer than all before; None where nothing is."""
         partition = self._state("partition", partition_key)
         self._partition_columns = list(partition_key) if isinstance(partition_key, Mapping) else ()
         match event["op"]:
@@ -73,8 +73,9 @@ class CellMerge:
         return made
 
     def still_needed(self, key: bytes, value: bytes, before_s: float) -> bytes | None:
-        """What is left of an entry without what no copy older than `before_s` (seconds since 1970) can touch any more:
-        None where nothing is left.
+        """Return an entry without what no copy older than `before_s` can touch any more; None where nothing is left.
+
+        `before_s` counts seconds since 1970.
         """
         *_, kind, of = json.loads(key)
         deleted_us = NEVER_US
@@ -107,7 +108,7 @@ class CellMerge:
 
 
 class _State:
-    """What is remembered of a row, or of a partition as a whole."""
+    """The memory of a row, or of a partition as a whole, which holds times and values of its cells."""
 
     def __init__(self, memory: Memory, key: bytes, now_s: Callable[[], float]) -> None:
         self._memory = memory
@@ -195,8 +196,9 @@ class _State:
 
 
 def without_old(kept: Mapping[str, Any], before_s: float, deleted_us: int) -> dict[str, Any]:
-    """What is remembered of a row or partition, without what was deleted until `deleted_us`, and without removals,
-    expired values and marks from before `before_s`: no copy of what they are newer than comes any more.
+    """Return what is remembered of a row or partition, without what no copy can be older than any more.
+
+    That is what was deleted until `deleted_us`, and removals, expired values and marks from before `before_s`.
     """
     left = dict(kept)
     if left.get("deleted_s", before_s) < before_s:
@@ -226,7 +228,7 @@ def with_times(kept: dict[str, Any], now_s: float) -> dict[str, Any]:
 
 
 def _ends_s(cell: Sequence[Any]) -> float:
-    """Since when a cell has no value any more, in seconds since 1970."""
+    """Return since when a cell has no value any more, in seconds since 1970."""
     if cell[1] == _REMOVED:
         return float(cell[4])
     return float(cell[2]) if cell[1] == _EXPIRING else math.inf
@@ -238,7 +240,7 @@ def _mark_us(marks: Mapping[str, Sequence[int]], name: str) -> int:
 
 
 def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The part of a column's change that is newer than all before; None where nothing is."""
+    """Return the part of a column's change that is newer than all before; None where nothing is."""
     if "cleared_us" not in change:
         return change if _cell(row, deleted_us, [name], change) else None
     cleared = change["cleared_us"]
@@ -250,7 +252,9 @@ def _change(row: _State, deleted_us: int, name: str, change: Mapping[str, Any]) 
 
 
 def _parts(row: _State, gone_us: int, name: str, change: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The newer elements of a collection, or fields of a user-defined type, by the part of the change they are in."""
+    """Yield the newer elements of a collection, or fields of a user-defined type, by the part of the change they are
+    in.
+    """
     if "fields" in change:
         fields = change["fields"] or {}
         yield (
@@ -291,5 +295,5 @@ def _text(value: object) -> bytes:
 
 
 def _encoded(value: object) -> object:
-    """A text for values that JSON has no form for."""
+    """Return a text for values that JSON has no form for."""
     return value.hex() if isinstance(value, bytes) else str(value)

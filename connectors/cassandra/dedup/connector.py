@@ -11,7 +11,7 @@ from connectors.cassandra.dedup.task import CassandraDedupTask
 
 
 class CassandraDedupConnector:
-    """Plans the deduplicating connector's tasks. Connects to nothing, as all its data is in Kafka."""
+    """A connector that plans the deduplicating tasks. It connects to nothing, as all its data is in Kafka."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraDedupConfig)
@@ -26,5 +26,5 @@ class CassandraDedupConnector:
         return [{**common, "share": str(share), "share.of": str(max_tasks)} for share in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> CassandraDedupTask:
-        """A task that does not read yet."""
+        """Return a task that does not read yet."""
         return CassandraDedupTask(CassandraDedupTaskConfig.parse(config))

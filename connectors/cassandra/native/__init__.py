@@ -1,4 +1,4 @@
-"""The bytes of commit logs and pages into columns in C++, where the install found a compiler.
+"""Turn the bytes of commit logs and pages into columns in C++, where the install found a compiler.
 
 Each function has a twin in Python that decides what is right: a mutation, or a column, that the native code does not
 know in every detail is "not mine", and left to the twin. `CONNECT_NATIVE=off` leaves the native code out.
@@ -17,7 +17,7 @@ from connect.lib.native_build import load
 
 @cache
 def module() -> ModuleType | None:
-    """The compiled module; None where it is switched off or was not built."""
+    """Return the compiled module; None where it is switched off or was not built."""
     sources = Path(__file__).parent / "src"
     name = "connectors.cassandra.native._cassandra"
     return load(name, sources, of="the Cassandra connectors", otherwise="commit logs and tables are read")
@@ -32,5 +32,5 @@ class _Capsules:
 
 
 def array_of(capsules: tuple[object, object]) -> pa.Array:
-    """The array that a function of the module made."""
+    """Return the array that a function of the module made."""
     return pa.array(_Capsules(capsules))

@@ -1,1 +1,1 @@
-"""The Cassandra sink: writes the rows of topics, or of a whole backfill, into tables."""
+"""Write the rows of topics, or of a whole backfill, into tables of Cassandra."""

@@ -1,4 +1,4 @@
-"""The settings of the sink. No driver, no I/O."""
+"""Declare the settings of the sink. No driver, no I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WRITE = "Writing"
 
 
 class CassandraSinkConfig(ContactKeys):
-    """The settings for writing tables."""
+    """The settings that say how tables are written."""
 
     keyspace: Annotated[String, non_empty] = key(
         "keyspace", importance="high", group=WRITE, doc="The keyspace whose tables are written."
@@ -35,6 +35,6 @@ class CassandraSinkConfig(ContactKeys):
     )  # fmt: skip
 
     def table_of(self, topic: str) -> str:
-        """The table that the rows of a topic go to."""
+        """Return the table that the rows of a topic go to."""
         pairs = dict(pair.rpartition(":")[::2] for pair in self.topic_tables)
         return pairs.get(topic) or topic.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""The sink connector: rows of topics into tables by their primary keys, and backfills in chunks."""
+"""The sink connector writes rows of topics into tables by their primary keys, and backfills in chunks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from connectors.cassandra.sink.writer import TableWriter, Writetimes
 
 
 class CassandraSinkConnector:
-    """Plans the tasks of one sink. Connects only in `check` and `examine`."""
+    """The connector that plans the tasks of one sink. It connects only in `check` and `examine`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraSinkConfig)
@@ -31,25 +31,25 @@ class CassandraSinkConnector:
         return check(self._config)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """The tables that the user may not write, each with its GRANT."""
+        """Yield the tables that the user may not write, each with its GRANT."""
         del deadline
         for error in missing_rights(self._config):
             yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The same settings for all tasks, as Kafka shares out the partitions."""
+        """Return the same settings for all tasks, as Kafka shares out the partitions."""
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config: Mapping[str, str]) -> CassandraSinkTask:
-        """A task, which is not connected yet."""
+        """Return a task, which is not connected yet."""
         return CassandraSinkTask(CassandraSinkConfig.parse(config))
 
     def trial_target(self, name: str) -> TrialKeyspace:
-        """A keyspace beside the real one."""
+        """Return a keyspace beside the real one."""
         return TrialKeyspace(self._config, name)
 
     def bulk_writer(self, ctx: BulkSinkContext) -> CassandraBulkWriter:
-        """A writer of chunks of a backfill."""
+        """Return a writer of chunks of a backfill."""
         return CassandraBulkWriter(self._config, ctx)
 
 
@@ -76,7 +76,7 @@ class CassandraSinkTask:
             raise RejectedRowsError(bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """The offsets behind all rows that were put."""
+        """Return the offsets behind all rows that were put."""
         del deadline
         return dict(self._next)
 

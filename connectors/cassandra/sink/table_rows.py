@@ -1,4 +1,4 @@
-"""Records -> statements of one table: a row written, or deleted, by its primary key. Pure.
+"""Make statements of one table of records: a row written, or deleted, by its primary key. Pure.
 
 A row that tells when its values were written (see `write_times`) is one statement for each such time.
 """
@@ -23,7 +23,10 @@ class TableRows:
     """Makes the statements of the rows of one table. Owned by the task thread."""
 
     def __init__(self, table: Table, *, skip_nulls: bool, chunk_column: str = "") -> None:
-        """`chunk_column`: see `chunk` of `write`; empty: none. ConfigError: the table cannot be written so."""
+        """Take a table; `chunk_column` gets what `writes` is given as `chunk`, and is empty if there is none.
+
+        ConfigError: the table cannot be written so.
+        """
         if any(column.type.name == "counter" for column in table.regular):
             raise ConfigError(
                 f"Table {table.title} holds counters, which only count and cannot be set.", key="topic.tables",
@@ -45,7 +48,7 @@ class TableRows:
         self._binds: dict[tuple[str, str | None], Bind] = {}
 
     def writes(self, record: Record, chunk: str | None = None) -> list[Write]:
-        """The statements of a record, in any order. `chunk`: what the chunk column gets.
+        """Return the statements of a record, in any order. `chunk`: what the chunk column gets.
 
         SchemaError: the row has fields that the table has not, no key, or a value without a form.
         """
@@ -92,7 +95,7 @@ class TableRows:
         return Write(text, [*found.values()], 0, is_row=False)
 
     def _is_static_alone(self, found: Mapping[str, Any]) -> bool:
-        """The row is of a partition that has nothing but static values: its clustering columns are null."""
+        """Tell if the row is of a partition that has nothing but static values: its clustering columns are null."""
         clustering = [column.name for column in self._table.clustering]
         statics = [column.name for column in self._table.static]
         return bool(clustering) and all(found[name] is None for name in clustering) and any(

@@ -1,4 +1,4 @@
-"""A row that tells when its values were written -> a statement for each such time, so that the copy has them too. Pure.
+"""Make a statement for each time at which values of a row were written, so that the copy has these times too. Pure.
 
 Nulls are not written: nothing tells when they were. The mark of an INSERT, of which the server tells nothing, is as old
 as the row's newest value.
@@ -35,7 +35,10 @@ class TimedRow:
         self._newest = Written(max(t.writetime_us or 0 for t in times), self._ttl_s) if times else _NOW
 
     def writes(self, chunk: Mapping[str, str]) -> list[Write]:
-        """The row and the values of its partition. `chunk`: the column that names its chunk, with the name, if any."""
+        """Return the statements of the row and of the values of its partition.
+
+        `chunk`: the column that names its chunk, with the name, if any.
+        """
         groups = self._groups(self._table.regular) or {self._newest: {}}
         own = [self._insert(values, time, is_row=not i) for i, (time, values) in enumerate(groups.items())]
         # The copy's own value is as new as the copy, and stays as long as any other does.
@@ -44,7 +47,7 @@ class TimedRow:
         return [*own, *self.static_writes(), *marks]
 
     def static_writes(self) -> list[Write]:
-        """The values of its partition, which make no row."""
+        """Return the statements of the values of its partition, which make no row."""
         groups = self._groups(self._table.static)
         return [self._update(self._table.partition_key, values, time) for time, values in groups.items()]
 

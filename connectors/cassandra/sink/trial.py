@@ -1,4 +1,6 @@
-"""A keyspace of a trial's own beside the one that the sink is set to, its tables with the same columns and keys."""
+"""Make a keyspace of a trial's own beside the one that the sink is set to, its tables with the same columns and
+keys.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ _SNAPSHOT_OPTION: Final = (
 
 
 class TrialKeyspace:
-    """A keyspace named as the trial. Its maker needs the right to create keyspaces, and then has all rights on it."""
+    """A keyspace that is named as the trial.
+
+    Its maker needs the right to create keyspaces, and then has all rights on it.
+    """
 
     is_once = True
     """There is one row of each key."""
@@ -40,7 +45,7 @@ class TrialKeyspace:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The setting that names this keyspace."""
+        """Return the setting that names this keyspace."""
         return {"keyspace": self._keyspace}
 
     def make(self, deadline: Deadline) -> None:
@@ -52,7 +57,7 @@ class TrialKeyspace:
                 database.rows(statement, doing=f"making keyspace {self._keyspace} for a trial")
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Every row, as the server itself writes it as JSON: Python's types cannot hold every value."""
+        """Yield every row, as the server itself writes it as JSON: Python's types cannot hold every value."""
         del deadline
         with closing(Database(self._config)) as database:
             for table in read_schemas(database).of_keyspace(self._keyspace).values():
@@ -61,7 +66,7 @@ class TrialKeyspace:
                     yield f"{table.name} {row}".encode()
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """As system_schema tells them."""
+        """Return the types of columns as system_schema tells them."""
         del deadline
         doing = "reading system_schema"
         with closing(Database(self._config)) as database:
@@ -90,7 +95,9 @@ class TrialKeyspace:
             yield table_creation(self._keyspace, table, types) + options
 
     def _tables(self, database: Database) -> Sequence[Table]:
-        """Those that rows may go to: of the topics, or of the whole keyspace where transforms may name other topics."""
+        """Return the tables that rows may go to: of the topics, or of the whole keyspace if transforms may name
+        other topics.
+        """
         tables = read_schemas(database).of_keyspace(self._config.keyspace)
         topics = self._config.named_topics
         if not topics or self._config.originals.get("transforms", "").strip():
@@ -106,8 +113,9 @@ class TrialKeyspace:
 
 
 def type_creations(keyspace: str, types: Sequence[tuple[str, Sequence[str], Sequence[str]]]) -> Iterator[str]:
-    """Statements that make user-defined types, given as name, names and CQL types of its fields: a type before those
-    that hold it. Pure.
+    """Yield statements that make user-defined types: a type before those that hold it. Pure.
+
+    They are given as name, names and CQL types of its fields.
     """
     fields = {name: dict(zip(names, texts, strict=True)) for name, names, texts in types}
     held = {
@@ -120,7 +128,7 @@ def type_creations(keyspace: str, types: Sequence[tuple[str, Sequence[str], Sequ
 
 
 def table_creation(keyspace: str, real: Table, types: Mapping[str, str]) -> str:
-    """The statement that makes a table like another one. `types`: of each column, in CQL. Pure."""
+    """Return the statement that makes a table like another one. `types`: of each column, in CQL. Pure."""
     columns = [
         f"{quoted(column.name)} {types[column.name]}{' STATIC' if column in real.static else ''}"
         for column in real.columns
@@ -131,5 +139,5 @@ def table_creation(keyspace: str, real: Table, types: Mapping[str, str]) -> str:
 
 
 def _map(options: Mapping[str, Any]) -> str:
-    """A map of texts as CQL writes it."""
+    """Return a map of texts as CQL writes it."""
     return "{" + ", ".join(f"'{name}': '{value}'" for name, value in options.items()) + "}"

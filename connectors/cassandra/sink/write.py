@@ -22,6 +22,6 @@ class Write:
     writetime_us: int | None = None
 
     def bound(self, now_us: int) -> list[Any]:
-        """All bound values, in their order."""
+        """Return all bound values, in their order."""
         time_us = now_us if self.writetime_us is None else self.writetime_us
         return [*self.values[: self.writetime_at], time_us, *self.values[self.writetime_at :]]

@@ -42,13 +42,13 @@ class Writetimes:
         self._last_us = 0
 
     def next(self) -> int:
-        """The present time, or a microsecond after the last one."""
+        """Return the present time, or a microsecond after the last one."""
         self._last_us = max(self._last_us + 1, time.time_ns() // 1000)
         return self._last_us
 
 
 class TableWriter:
-    """Writes the batches of one task. Owned by the task thread."""
+    """A writer for the batches of one task, which the task thread owns."""
 
     def __init__(self, config: CassandraSinkConfig) -> None:
         """Connects to nothing before the first batch."""
@@ -83,13 +83,13 @@ class TableWriter:
         return Outcome(written, bad)
 
     def tables(self) -> Sequence[Table]:
-        """The tables of the keyspace, as they are now."""
+        """Return the tables of the keyspace, as they are now."""
         self._tables = read_schemas(self._database).of_keyspace(self._config.keyspace)
         return list(self._tables.values())
 
     @property
     def database(self) -> Database:
-        """The connection."""
+        """Return the connection that rows are written by."""
         return self._database
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The settings of the Cassandra source. No driver, no I/O."""
+"""Declare the settings of the Cassandra source. No driver, no I/O."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _check_moment_or_none(value: str) -> str:
 
 
 class CassandraSourceConfig(ContactKeys):
-    """The settings for reading tables."""
+    """The settings that say how tables are read."""
 
     keyspace: Annotated[String, non_empty] = key(
         "keyspace", importance="high", group=READ, doc="The keyspace whose tables are read."
@@ -108,11 +108,11 @@ class CassandraSourceConfig(ContactKeys):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """The typed settings. Those of stream-reactor's connector count where ours are not given."""
+        """Return the typed settings. Those of stream-reactor's connector count where ours are not given."""
         return super().parse(translated(properties))
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys: names that no topic can have, and modes without their column."""
+        """Yield what is wrong between keys: names that no topic can have, and modes without their column."""
         for name in (self.topic_prefix, *self.topics.values()):
             if len(name) > 249 or not all(c.isascii() and (c.isalnum() or c in "._-") for c in name):
                 given = "topic.prefix" if name == self.topic_prefix else "table.topics"
@@ -134,21 +134,21 @@ class CassandraSourceConfig(ContactKeys):
 
     @property
     def is_incremental(self) -> bool:
-        """Whether new rows are found by a column with a time."""
+        """Return True if new rows are found by a column with a time."""
         return self.mode in {"timestamp", "timeuuid"}
 
     @property
     def topics(self) -> Mapping[str, str]:
-        """The topics of `table.topics`: table name -> topic."""
+        """Return the topics of `table.topics`: table name -> topic."""
         return dict(value.partition(":")[::2] for value in self.table_topics)
 
     def topic_of(self, table: Table) -> str:
-        """The topic of a table."""
+        """Return the topic of a table."""
         return self.topics.get(table.name, f"{self.topic_prefix}{table.title}")
 
     @property
     def sweep_mode(self) -> Mode:
-        """The mode of reading: once, again and again, or by windows of time."""
+        """Return the mode of reading: once, again and again, or by windows of time."""
         match self.mode:
             case "snapshot":
                 return Once()
@@ -157,7 +157,7 @@ class CassandraSourceConfig(ContactKeys):
         return Windows(moment_ms(self.initial_offset), self.settle_time_ms)
 
     def columns_of(self, table: Table) -> list[TableColumn]:
-        """The columns of the value. ConfigError: the table lacks one that is named."""
+        """Return the columns of the value. ConfigError: the table lacks one that is named."""
         wanted = dict(value.partition(":")[::2] for value in self.table_columns).get(table.name)
         return (
             list(table.columns)
@@ -171,7 +171,10 @@ class CassandraSourceConfig(ContactKeys):
         return moment_ms(self.written_since) * 1000 if self.written_since else None
 
     def time_column_of(self, table: Table) -> TableColumn | None:
-        """The column with the time of a row; None where every row counts. ConfigError: the table has no such column."""
+        """Return the column with the time of a row; None where every row counts.
+
+        ConfigError: the table has no such column.
+        """
         if not self.is_incremental:
             return None
         own = dict(value.partition(":")[::2] for value in self.incremental_columns if ":" in value)

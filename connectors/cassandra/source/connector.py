@@ -26,7 +26,10 @@ log = logging.getLogger(__name__)
 
 
 class CassandraSourceConnector:
-    """Plans the tasks of one Cassandra source. Connects only to check, to examine and to plan a bulk read."""
+    """The connector that plans the tasks of one source.
+
+    It connects only to check, to examine and to plan a bulk read.
+    """
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, CassandraSourceConfig)
@@ -55,7 +58,7 @@ class CassandraSourceConnector:
         return require_some_right(tables, refused)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """At most a task for each split of a table. Each task reads its share of every table."""
+        """Return the settings of at most a task for each split of a table. Each task reads its share of every table."""
         shares = min(max_tasks, self._splits)
         common = {**self._config.originals, "table.splits": str(self._splits)}
         return [{**common, "share": str(share), "share.of": str(shares)} for share in range(shares)]
@@ -66,11 +69,11 @@ class CassandraSourceConnector:
         return plan_tables(self._config, size)
 
     def bulk_reader(self) -> CassandraBulkReader:
-        """A reader of those ranges."""
+        """Return a reader of those ranges."""
         return CassandraBulkReader(self._config)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """The tables that the user may not read, each with its GRANT."""
+        """Yield the tables that the user may not read, each with its GRANT."""
         with closing(Database(self._config)) as database:
             for error in missing_read_rights(database, chosen_tables(read_schemas(database), self._config), deadline):
                 yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
@@ -80,5 +83,5 @@ class CassandraSourceConnector:
         return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:
-        """A task, which is not connected yet."""
+        """Return a task, which is not connected yet."""
         return CassandraSourceTask(CassandraTaskConfig.parse(config))

@@ -22,7 +22,7 @@ _QUERY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The estimated size of a whole table."""
+    """The size that a whole table is estimated to have."""
 
     partitions: int
     size_bytes: int

@@ -36,7 +36,10 @@ _FORM: Final = "INSERT INTO topic SELECT columns FROM table [PK column] [INCREME
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One KCQL statement. `columns` is empty for all columns; `column` is the one by which new rows are found."""
+    """A KCQL statement that was parsed.
+
+    `columns` is empty for all columns; `column` is the one by which new rows are found.
+    """
 
     table: str
     topic: str
@@ -46,7 +49,7 @@ class Route:
 
 
 def translated(given: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The settings with stream-reactor's translated into ours; what is given in our names wins.
+    """Return the settings with stream-reactor's translated into ours; what is given in our names wins.
 
     ConfigError: the KCQL cannot be parsed, or asks for what is not supported here.
     """

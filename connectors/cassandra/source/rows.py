@@ -28,10 +28,13 @@ class PageRows(Protocol):
     """Makes batches of the pages of a table. Their first column is the token."""
 
     more: str
-    """The expressions to select behind the table's columns."""
+    """These expressions are selected behind the table's columns."""
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """The batch of a page. It has no position where the page tells no place. SchemaError: a value has no form."""
+        """Return the batch of a page.
+
+        It has no position where the page tells no place. SchemaError: a value has no form.
+        """
 
 
 class TableRows:
@@ -44,7 +47,7 @@ class TableRows:
         since: WrittenSince | None = None,
         times: WriteTimes | None = None,
     ) -> None:
-        """`since` None: rows of any writetime. `times`: which fields rows have beside their own.
+        """Make rows of any writetime if `since` is None; `times` says which fields rows have beside their own.
 
         ConfigError: a column that is wanted is not there.
         """
@@ -95,7 +98,7 @@ class TableRows:
 
 
 def behind(table: Table, token: Cells, cells: Sequence[Cells], rows: int) -> Progress | None:
-    """The place behind the last row of a page; None for a page without rows."""
+    """Return the place behind the last row of a page; None for a page without rows."""
     if not rows:
         return None
     (last,) = decode_column(token.row(rows - 1), _TOKEN, "token").to_pylist()

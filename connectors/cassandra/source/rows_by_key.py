@@ -31,7 +31,10 @@ class RowsByKey:
         self._schemas = schemas
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
-        """The rows that exist, a batch for each. SchemaError: no table has this topic, or a key is not the table's."""
+        """Yield the rows that exist, a batch for each.
+
+        SchemaError: no table has this topic, or a key is not the table's.
+        """
         table = self._table_of(topic)
         rows, whole = page_rows([table], self._config, self._database)[table], cut(table, 1)[0]
         queries = [self._query(table, key, rows.more) for key in keys]

@@ -1,4 +1,4 @@
-"""Pages of a table -> events like the agent's, so that a table that was read and its changes since merge. Pure.
+"""Make events like the agent's of a table's pages, so that a table that was read and its changes since merge. Pure.
 
 Each value has the writetime that the server tells, so it does not matter which of both comes first: the newest wins.
 What the server does not tell stands at `fence_us`, when the reading began; every later change is in the commit log.
@@ -27,7 +27,7 @@ from connectors.cassandra.source.sweeps import Sweep
 
 SNAPSHOT: Final = "snapshot"
 Times = tuple[int, int | None, int | None]
-"""writetime_us, ttl_s, local_deletion_s."""
+"""The times that a value has: writetime_us, ttl_s, local_deletion_s."""
 
 
 class SnapshotEvents:
@@ -64,7 +64,7 @@ class SnapshotEvents:
         self._last_key: bytes | None = None
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """The events of a page's rows, with the position behind them."""
+        """Return the events of a page's rows, with the position behind them."""
         token, *cells = split_columns(page)
         columns = self._table.columns
         by_name = {column.name: found for column, found in zip(columns, cells, strict=False)}
@@ -81,7 +81,7 @@ class SnapshotEvents:
         return Batch(self._topic, values, keys=keys, position=position)
 
     def _written(self, update: PartitionUpdate) -> PartitionUpdate:
-        """The update without rows that are too old."""
+        """Return the update without rows that are too old."""
         since_us = self._since_us
         if since_us is None:
             return update
@@ -90,7 +90,7 @@ class SnapshotEvents:
         return replace(update, static=static, rows=rows)
 
     def _fenced(self, update: PartitionUpdate) -> PartitionUpdate:
-        """The update with lists that merge with what the log has of them."""
+        """Return the update with lists that merge with what the log has of them."""
         static = None if update.static is None else self._with_lists(update.static)
         rows = [self._with_lists(row) for row in update.rows if isinstance(row, Row)]
         return replace(update, static=static, rows=rows)
@@ -136,7 +136,9 @@ class SnapshotEvents:
         return PartitionUpdate(table, key, None, static if static is not None and static.columns else None, rows)
 
     def _alive(self, row: Row) -> Row:
-        """The row with the mark of an INSERT, which the server does not tell: as old as the row's newest value."""
+        """Return the row with the mark of an INSERT, which the server does not tell: as old as the row's newest
+        value.
+        """
         newest: Liveness | None = None
         for change in row.columns.values():
             for cell in (change,) if isinstance(change, Cell) else change.cells:
@@ -146,14 +148,14 @@ class SnapshotEvents:
 
 
 def _times(written: bytes | None, left: bytes | None, fence_us: int, now_s: int) -> Times:
-    """The times of a value. The server tells how long it has left, not for how long it was written."""
+    """Return the times of a value. The server tells how long it has left, not for how long it was written."""
     writetime_us = fence_us if written is None else int.from_bytes(written, "big", signed=True)
     ttl_s = None if left is None else int.from_bytes(left, "big", signed=True)
     return writetime_us, ttl_s, None if ttl_s is None else now_s + ttl_s
 
 
 def _element_times(written: bytes | None, left: bytes | None, fence_us: int, now_s: int) -> list[Times] | Times:
-    """The times of each element; the same for all where the server does not tell them."""
+    """Return the times of each element; the same for all where the server does not tell them."""
     if written is None:
         return fence_us, None, None
     writetimes = parts(written, 4)
@@ -162,7 +164,7 @@ def _element_times(written: bytes | None, left: bytes | None, fence_us: int, now
 
 
 def _elements(cql: CqlType, data: bytes, times: list[Times] | Times) -> list[Cell]:
-    """The cells of a collection, or of the fields of a type."""
+    """Return the cells of a collection, or of the fields of a type."""
     if cql.name == "udt":
         places = [i for i, value in enumerate(parts(data)) if value is not None]
         pairs: list[tuple[bytes | None, bytes | None]] = [(i.to_bytes(2, "big"), parts(data)[i]) for i in places]
@@ -176,7 +178,7 @@ def _elements(cql: CqlType, data: bytes, times: list[Times] | Times) -> list[Cel
 
 
 def _pairs(cql: CqlType, values: Sequence[bytes | None]) -> list[tuple[bytes | None, bytes | None]]:
-    """Path and value of each element; a list's positions are not told."""
+    """Return path and value of each element; a list's positions are not told."""
     match cql.name:
         case "map":
             return list(zip(values[::2], values[1::2], strict=True))

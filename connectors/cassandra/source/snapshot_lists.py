@@ -17,7 +17,7 @@ from uuid import UUID
 from connectors.cassandra.log.events.mutation import ComplexColumn, Deletion
 
 _UUID_EPOCH: Final = 0x01B21DD213814000
-"""The number of 100 ns from 15 October 1582 to 1970."""
+"""So many intervals of 100 ns have passed from 15 October 1582 to 1970."""
 _MIRROR_US: Final = 1_262_304_000_000_000
 """1 January 2010, at which Cassandra mirrors the times of prepended elements (Lists.Prepender)."""
 
@@ -26,7 +26,7 @@ _AHEAD_US: Final = 60_000_000
 
 
 def fenced(read: ComplexColumn, fence_us: int | None, now_us: int, fence_s: int) -> ComplexColumn:
-    """A list's change: cleared at the fence, the elements until then behind it, later ones left out.
+    """Return a list's change: cleared at the fence, the elements until then behind it, later ones left out.
 
     `fence_us` None: the table's changes are in no log, so that every element counts as it was written. A time that is
     far from having come, which a client gave, tells nothing: such an element stays.
@@ -41,7 +41,7 @@ def fenced(read: ComplexColumn, fence_us: int | None, now_us: int, fence_s: int)
 
 
 def _positions(writetimes_us: Sequence[int], fence_us: int | None) -> list[bytes]:
-    """The positions of a list's elements, in its order: behind those that are prepended later, before the appended."""
+    """Return the positions of a list's elements, in its order: behind those prepended later, before the appended."""
     first_appended = max(0, len(writetimes_us) - 1)
     while first_appended and writetimes_us[first_appended - 1] <= writetimes_us[first_appended]:
         first_appended -= 1

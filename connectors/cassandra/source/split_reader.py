@@ -31,7 +31,7 @@ class Answer(Protocol):
         """Set the function to call, on any thread, once the page has come or failed."""
 
     def page(self) -> Page:
-        """The page. RetriableError: it did not come. TableGoneError: the table does not exist any more."""
+        """Return the page. RetriableError: it did not come. TableGoneError: the table does not exist any more."""
 
 
 class Server(Protocol):
@@ -41,7 +41,7 @@ class Server(Protocol):
         """Ask for a page of so many rows; `state` is `next` of the page before."""
 
     def keys(self, query: Query) -> Sequence[tuple[bytes, ...]]:
-        """The partition keys that a query gives."""
+        """Return the partition keys that a query gives."""
 
     def owned_parts(self, keyspace: str, after: int, upto: int) -> Sequence[OwnedPart]:
         """Cut a range of tokens into parts by the nodes that own them."""
@@ -75,7 +75,7 @@ class SplitReader:
         self._waiting_since_s: float | None = None
 
     def next(self, deadline: Deadline) -> Page | None:
-        """The next page; None: not by the deadline.
+        """Return the next page; None: not by the deadline.
 
         RetriableError: call again; the same page is asked for anew, with half of its rows.
         """
@@ -111,22 +111,22 @@ class SplitReader:
 
     @property
     def finished(self) -> bool:
-        """Whether all pages were given."""
+        """Return True if all pages were given."""
         return self._queries is not None and not self._queries
 
     @property
     def waits(self) -> bool:
-        """Whether a page was asked for that has neither come nor failed."""
+        """Return True if a page was asked for that has neither come nor failed."""
         return self._answer is not None and not self._arrived.is_set()
 
     @property
     def late_s(self) -> float:
-        """How long the next page has been waited for, with all tries; 0 once it is here."""
+        """Return how long the next page has been waited for, with all tries, in seconds; 0 once it is here."""
         since_s, is_here = self._waiting_since_s, self._answer is not None and not self.waits
         return 0.0 if since_s is None or is_here else time.monotonic() - since_s
 
     def _arrival(self, deadline: Deadline) -> Answer | None:
-        """The answer, once it has come or failed; None where it has not by the deadline."""
+        """Return the answer, once it has come or failed; None where it has not by the deadline."""
         while not self._arrived.is_set():
             if deadline.expired:
                 return None

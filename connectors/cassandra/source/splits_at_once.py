@@ -24,7 +24,7 @@ class Reading:
 
     @property
     def table(self) -> Table:
-        """The split's table."""
+        """Return the split's table."""
         return self.reader.split.table
 
 
@@ -42,7 +42,7 @@ class SplitsAtOnce:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further split can be read for now."""
+        """Return True if no further split can be read for now."""
         return len(self._readings) >= self._most
 
     def ring(self) -> None:

@@ -1,4 +1,4 @@
-"""How often a table is read, and which of its rows count each time. Pure.
+"""Decide how often a table is read, and which of its rows count each time. Pure.
 
 A sweep is one reading of a split from its first token to its last. Its window, where there is one, is a time behind
 which nothing is late any more; rows of the next moments are the next sweep's.
@@ -18,7 +18,7 @@ MODES: Final = ("snapshot", "bulk", "timestamp", "timeuuid")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The rows with a time after `after_ms` and up to `upto_ms`, in milliseconds since 1970."""
+    """The rows that have a time after `after_ms` and up to `upto_ms`, in milliseconds since 1970."""
 
     after_ms: int
     upto_ms: int
@@ -33,7 +33,7 @@ class Sweep:
 
     @property
     def offset(self) -> Mapping[str, object]:
-        """The members of the source offset that tell the sweep."""
+        """Return the members of the source offset that tell the sweep."""
         window = {} if self.window is None else {"after_ms": self.window.after_ms, "upto_ms": self.window.upto_ms}
         return {"sweep": self.number, **window}
 
@@ -42,22 +42,22 @@ class Mode(Protocol):
     """Decides which sweeps of a split there are."""
 
     def first(self, now_ms: int) -> Sweep:
-        """The first sweep of a split."""
+        """Return the first sweep of a split."""
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """The sweep after one; None where there is no further one."""
+        """Return the sweep after one; None where there is no further one."""
 
 
 class Once:
     """Reads every row once."""
 
     def first(self, now_ms: int) -> Sweep:
-        """The only sweep."""
+        """Return the only sweep."""
         del now_ms
         return Sweep()
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """There is no further sweep."""
+        """Return None, as there is no further sweep."""
         del done, now_ms
         return None
 
@@ -66,12 +66,12 @@ class Repeated:
     """Reads every row again and again."""
 
     def first(self, now_ms: int) -> Sweep:
-        """A sweep of all rows."""
+        """Return a sweep of all rows."""
         del now_ms
         return Sweep()
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """Another sweep of all rows."""
+        """Return another sweep of all rows."""
         del now_ms
         return Sweep(done.number + 1)
 
@@ -84,7 +84,7 @@ class Windows:
         self._settle_ms = settle_ms
 
     def first(self, now_ms: int) -> Sweep:
-        """The rows up to now, but for those that may still be late."""
+        """Return a sweep of the rows up to now, but for those that may still be late."""
         return Sweep(0, self._window(self._initial_ms, now_ms))
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
@@ -113,6 +113,9 @@ def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
 
 
 def moment_ms(text: str) -> int:
-    """Milliseconds since 1970 of a text such as 2024-05-01 00:00:00Z; UTC without a zone. ValueError: it is no time."""
+    """Return the milliseconds since 1970 of a text such as 2024-05-01 00:00:00Z; UTC without a zone.
+
+    ValueError: it is no time.
+    """
     moment = datetime.fromisoformat(text)
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -15,7 +15,10 @@ log = logging.getLogger(__name__)
 
 
 def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table]:
-    """The tables to read, in the order of their names. ConfigError: a named table is missing, or there is no table."""
+    """Return the tables to read, in the order of their names.
+
+    ConfigError: a named table is missing, or there is no table.
+    """
     found = schemas.of_keyspace(config.keyspace)
     if not found:
         raise no_tables_in(config.keyspace, schemas)
@@ -32,7 +35,7 @@ def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table
 
 
 def unreadable(schemas: Schemas, config: CassandraSourceConfig) -> Mapping[str, str]:
-    """The wanted tables whose schema cannot be read: `keyspace.table` -> why."""
+    """Return the wanted tables whose schema cannot be read: `keyspace.table` -> why."""
     return {
         title: why
         for title, why in schemas.broken.items()

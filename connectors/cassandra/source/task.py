@@ -88,7 +88,10 @@ class CassandraSourceTask:
         self._waiting = deque(sorted(self._waiting, key=lambda work: work.due_s))
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The rows of one page. A batch without rows says that a split has ended."""
+        """Return the rows of one page. A batch without rows says that a split has ended.
+
+        None: no page came by the deadline.
+        """
         while not deadline.expired:
             self._begin_splits()
             paced_s = self._paced_s - time.monotonic()

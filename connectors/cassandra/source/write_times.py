@@ -1,4 +1,4 @@
-"""When each value of a row was written and how long it still lives, as fields beside the row's own. Pure.
+"""Tell when each value of a row was written and how long it still lives, as fields beside the row's own. Pure.
 
 The names are those that CQL gives them: `writetime(column)` in microseconds since 1970, `ttl(column)` in seconds, null
 for ever. A collection or type of many cells has one of each: its newest write, and the longest that an element lives.
@@ -40,11 +40,11 @@ class WriteTimes:
         self._told = [c for c, _ in self._columns if element_times or not c.type.is_multicell]
         names = [quoted(column.name) for column in self._told]
         self.more = "".join(f", writetime({name}), ttl({name})" for name in names)
-        """The expressions to select behind the table's columns."""
+        """These expressions are selected behind the table's columns."""
 
     @property
     def fields(self) -> list[s.Field]:
-        """The fields that a row gets beside its own."""
+        """Return the fields that a row gets beside its own."""
         made: list[s.Field] = []
         for column, _ in self._columns:
             made.append(s.Field(f"writetime({column.name})", s.INT64.as_optional()))
@@ -52,7 +52,7 @@ class WriteTimes:
         return made
 
     def arrays(self, values: Sequence[Cells], times: Sequence[Cells]) -> list[pa.Array]:
-        """The values of these fields. `values` are the table's columns, `times` those of `more`."""
+        """Return the values of these fields. `values` are the table's columns, `times` those of `more`."""
         told = {column.name: times[2 * i : 2 * i + 2] for i, column in enumerate(self._told)}
         made: list[pa.Array] = []
         for column, place in self._columns:
@@ -73,7 +73,9 @@ class WriteTimes:
 
 
 def _of_elements(written: bytes | None, left: bytes | None) -> tuple[int | None, int | None]:
-    """The newest writetime of a value's elements, and their longest time to live; None where one lives for ever."""
+    """Return the newest writetime of a value's elements, and their longest time to live; None where one lives for
+    ever.
+    """
     times = _numbers(written)
     ttls = _numbers(left) or [None] * len(times)
     # A field of a type that was never written has no time.
@@ -85,7 +87,7 @@ def _of_elements(written: bytes | None, left: bytes | None) -> tuple[int | None,
 
 
 def _numbers(data: bytes | None) -> list[int | None]:
-    """A list of numbers as Cassandra sends it."""
+    """Return a list of numbers as Cassandra sends it."""
     found = [] if data is None else parts(data, 4)
     return [None if number is None else int.from_bytes(number, "big", signed=True) for number in found]
 
@@ -96,7 +98,7 @@ FOR_EVER_S: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A write of values. `writetime_us` is None for now."""
+    """A write that values had. `writetime_us` is None for now."""
 
     writetime_us: int | None
     ttl_s: int

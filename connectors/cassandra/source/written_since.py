@@ -1,4 +1,4 @@
-"""Which rows of a page were written since a moment, by the writetimes that the server tells. Pure.
+"""Find which rows of a page were written since a moment, by the writetimes that the server tells. Pure.
 
 CQL finds no rows by writetime: the whole table is read all the same. Deleted rows are told by nothing here.
 """
@@ -22,8 +22,10 @@ _NEVER_US: Final = -(2**63)
 
 
 class WrittenSince:
-    """Rows of one table. A row counts as new where the server does not tell all of its times: collections before
-    Cassandra 5.0, and rows that are nothing but their key.
+    """A filter that keeps the rows of one table which were written since a moment.
+
+    A row counts as new where the server does not tell all of its times: collections before Cassandra 5.0, and rows that
+    are nothing but their key.
     """
 
     def __init__(self, table: Table, since_us: int, *, element_times: bool) -> None:
@@ -33,12 +35,12 @@ class WrittenSince:
         self._timed = [c for c in others if element_times or not c.type.is_multicell]
         self._tells_all = len(self._timed) == len(others)
         self.more = "".join(f", writetime({quoted(column.name)})" for column in self._timed)
-        """The expressions to select behind all other columns."""
+        """These expressions are selected behind all other columns."""
         self.count = len(self._timed)
-        """The number of these columns."""
+        """So many columns are selected by `more`."""
 
     def rows(self, times: Sequence[Cells], count: int) -> npt.NDArray[np.int64]:
-        """The numbers of the rows that count. `times` are the columns of `more`."""
+        """Return the numbers of the rows that count. `times` are the columns of `more`."""
         if not self._tells_all:
             return np.arange(count)
         newest = np.full(count, _NEVER_US, np.int64)

@@ -41,7 +41,7 @@ def times_columns(times: Times) -> list[pa.Array]:
 
 
 def nullable(numbers: Any, none: int) -> pa.Array:
-    """An array of numbers, of which one stands for null."""
+    """Return an array of numbers, of which one stands for null."""
     mask = numbers == none
     if mask.all():
         return pa.nulls(len(numbers), pa.from_numpy_dtype(numbers.dtype))
@@ -49,7 +49,7 @@ def nullable(numbers: Any, none: int) -> pa.Array:
 
 
 def mark_column(marks: Marks, kind: pa.StructType, count: int, *, has_ttl: bool) -> pa.Array:
-    """The column of liveness marks, or of deletions, which have no time to live."""
+    """Return the column of liveness marks, or of deletions, which have no time to live."""
     if not len(marks.rows):
         return pa.nulls(count, kind)
     writetimes, ttls, locals_s = times_columns(marks.times)
@@ -58,7 +58,7 @@ def mark_column(marks: Marks, kind: pa.StructType, count: int, *, has_ttl: bool)
 
 
 def change_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str, count: int) -> pa.Array:
-    """The changes of a column of this type in `count` events; `kind`: the Arrow type of one change.
+    """Return the changes of a column of this type in `count` events; `kind` is the Arrow type of one change.
 
     SchemaError names the column; UnknownFieldError: a field that was added since the schema was read.
     """
@@ -75,7 +75,7 @@ def change_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, nam
 
 
 def _cell_column(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str, count: int) -> pa.Array:
-    """The column of a cell: value, times, and whether it was removed."""
+    """Return the column of a cell: value, times, and whether it was removed."""
     rows, values, times, null = changes.rows, changes.values, changes.times, None
     if len(rows) != count:
         null = np.ones(count, np.bool_)
@@ -98,7 +98,7 @@ def _among(numbers: Any, rows: Ints, count: int, fill: int) -> Any:
 
 
 def _elements(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str) -> list[pa.Array]:
-    """The columns of the elements that were set and of those that were removed."""
+    """Return the columns of the elements that were set and of those that were removed."""
     path_type = _TIMEUUID if cql.name == "list" else cql.parameters[0]
     is_removed = changes.values.sizes < 0
     kept, gone = np.flatnonzero(~is_removed), np.flatnonzero(is_removed)
@@ -121,7 +121,7 @@ def _lists(ends: Ints, is_member: Any, members: Sequence[pa.Array], kind: pa.Lis
 
 
 def _fields(changes: ColumnChanges, cql: CqlType, kind: pa.StructType, name: str) -> pa.Array:
-    """The fields of a user-defined type, each as a column."""
+    """Return the fields of a user-defined type, each as a column."""
     fields = kind.field("fields").type
     numbers = decode_column(changes.paths, _FIELD_NUMBER, name)
     if numbers.null_count:

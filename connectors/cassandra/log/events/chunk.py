@@ -1,4 +1,4 @@
-"""Some mutations out of the log -> batches, one per table. What cannot be read is told apart from what can.
+"""Make batches, one per table, of some mutations out of the log. What cannot be read is told apart from what can.
 
 Native code makes the events of nearly all mutations; those that it leaves, and all of them where a value is not of its
 type as far as it is known, are decoded one by one.
@@ -29,7 +29,7 @@ Keep = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """An update, and the position behind its mutation."""
+    """An update that knows its segment and the position behind its mutation."""
 
     update: PartitionUpdate
     segment: int
@@ -38,7 +38,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The events of one table, with the positions of their mutations and the schema of that time."""
+    """The events of one table that have the same schema, with the positions of their mutations."""
 
     table: WatchedTable
     batch: Batch
@@ -46,7 +46,7 @@ class Part:
 
 
 def batches(frames: Frames, watched: Watched, node: Node, keep: Keep) -> list[Batch]:
-    """The events of these mutations in their order, by table and without positions.
+    """Return the events of these mutations in their order, by table and without positions.
 
     The schema is read again where it changed among them, and where they are of a newer form than the one that was read.
     RetriableError: the node does not answer.
@@ -65,7 +65,7 @@ def batches(frames: Frames, watched: Watched, node: Node, keep: Keep) -> list[Ba
 
 
 def _native_parts(frames: Frames, watched: Watched, node: Node) -> tuple[dict[UUID, list[Part]], Iterable[int]]:
-    """The events that native code makes, and the numbers of the mutations that it leaves to Python."""
+    """Return the events that native code makes, and the numbers of the mutations that it leaves to Python."""
     native = module()
     if native is None:
         return {}, range(len(frames))
@@ -141,7 +141,7 @@ def _made(updates: Sequence[Located], table: WatchedTable, node: Node) -> Part:
 
 
 def _merged(parts: Sequence[Part]) -> list[Batch]:
-    """Events in the order of the log; those of a table before and after it changed are batches of their own."""
+    """Join events in the order of the log; those of a table before and after it changed are batches of their own."""
     if len(parts) == 1 or any(part.table.shape.value != parts[0].table.shape.value for part in parts):
         return [part.batch for part in parts]
     order = pa.array(np.argsort(np.concatenate([part.positions for part in parts]), kind="stable"))

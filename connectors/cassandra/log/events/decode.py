@@ -1,4 +1,4 @@
-"""The bytes of a mutation -> partition updates. Pure.
+"""Decode the bytes of a mutation into partition updates. Pure.
 
 A mutation names the columns of its tables, and neither their types nor where its updates end: the changes of a table
 that was dropped are passed over by its layout, or where that is not known by what follows them.
@@ -32,7 +32,7 @@ Sizes = Sequence[int | None]
 """The sizes of the values of clustering columns; None where each value tells its own."""
 _ID_SIZE: Final = 16
 UNSIGNED_TIMES_VERSION: Final = 8
-"""From this version of the commit log on, local deletion times reach to 2106."""
+"""The version of the commit log since which local deletion times may reach to 2106."""
 _EPOCH_US: Final = 1_442_880_000_000_000
 _EPOCH_S: Final = 1_442_880_000
 """The second from which timestamps and times are counted (EncodingStats): 22 September 2015."""

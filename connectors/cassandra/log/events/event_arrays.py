@@ -1,4 +1,4 @@
-"""Events of one table as arrays of NumPy: what native code and its Python twin both make. Values only.
+"""Hold events of one table as arrays of NumPy: what native code and its Python twin both make. Values only.
 
 An entry is an event, a cell, a mark or a change of a collection; `rows` are the numbers of the events, in order.
 """
@@ -31,29 +31,32 @@ class Times(NamedTuple):
     locals_s: Ints
 
     def take(self, places: Ints) -> Times:
-        """Those of some entries."""
+        """Return the times of some entries."""
         return Times(self.writetimes_us[places], self.ttls_s[places], self.locals_s[places])
 
 
 class Marks(NamedTuple):
-    """Livenesses or deletions of some events."""
+    """Livenesses or deletions that some events have."""
 
     rows: Ints
     times: Times
 
 
 class Ranges(NamedTuple):
-    """Deleted ranges. Behind `common` each has two entries: its bounds in the order of the table."""
+    """Ranges that were deleted.
+
+    Behind `common` each has two entries: its bounds in the order of the table.
+    """
 
     rows: Ints
     common: Ints
     """How many of the first clustering columns have one value at both bounds."""
     sizes: Ints
-    """Of how many of the first clustering columns a bound has values."""
+    """Each entry says of how many of the first clustering columns a bound has values."""
     are_inclusive: np.ndarray[Any, np.dtype[np.bool_]]
-    """Whether the range has the rows at the bound."""
+    """Each entry is true if the range has the rows at the bound."""
     prefixes: Sequence[Cells]
-    """The bounds' values, by clustering column."""
+    """These are the bounds' values, by clustering column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +77,10 @@ class ColumnChanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventArrays:
-    """`operations`: by their numbers. `keys`, `clusterings`, `columns`: one entry per column of the table."""
+    """The events of one table, which have one entry per column of the table in `keys`, `clusterings` and `columns`.
+
+    `operations` holds their numbers.
+    """
 
     operations: np.ndarray[Any, np.dtype[np.uint8]]
     writetimes_us: Ints
@@ -93,7 +99,7 @@ class EventArrays:
 
 
 def cells_of(values: Sequence[bytes | None]) -> Cells:
-    """Values as Cassandra stores them, one behind the other."""
+    """Join values, in the form that Cassandra stores, one behind the other."""
     sizes = np.fromiter((-1 if value is None else len(value) for value in values), np.int64, len(values))
     starts = np.zeros(len(values), np.int64)
     np.cumsum(np.maximum(sizes, 0)[:-1], out=starts[1:])
@@ -101,7 +107,7 @@ def cells_of(values: Sequence[bytes | None]) -> Cells:
 
 
 def times_of(marks: Sequence[tuple[int, int | None, int | None]]) -> Times:
-    """Of writetime, time to live and local time of each."""
+    """Return the times of marks, each given as writetime, time to live and local time."""
     writetimes, ttls, locals_s = zip(*marks, strict=True) if marks else ((), (), ())
     return Times(
         np.array(writetimes, np.int64),

@@ -28,7 +28,7 @@ class Node:
 
 @dataclass(frozen=True)
 class EventShape:
-    """A table and the schemas of its events."""
+    """A table and the schemas that its events have."""
 
     table: Table
     key: Schema
@@ -36,16 +36,16 @@ class EventShape:
 
     @cached_property
     def key_type(self) -> pa.StructType:
-        """The Arrow type of the key."""
+        """Return the Arrow type of the key."""
         return arrow_type(self.key)
 
     @cached_property
     def value_type(self) -> pa.StructType:
-        """The Arrow type of the value."""
+        """Return the Arrow type of the value."""
         return arrow_type(self.value)
 
     def part(self, name: str) -> pa.DataType:
-        """The Arrow type of a member of the value."""
+        """Return the Arrow type of a member of the value."""
         return self.value_type.field(name).type
 
 
@@ -54,7 +54,7 @@ _OPERATIONS = pa.array(OPERATIONS)
 
 
 def event_columns(events: EventArrays, shape: EventShape, node: Node) -> tuple[Column, Column]:
-    """The columns of keys and values. SchemaError: a value is not of its type, or is of a newer form of it."""
+    """Return the columns of keys and values. SchemaError: a value is not of its type, or is of a newer form of it."""
     count, table = len(events), shape.table
     keys, clustering = (
         [decode_column(cells, column.type, column.name) for cells, column in zip(found, columns, strict=True)]

@@ -1,4 +1,4 @@
-"""The id of a change: equal for its copies on all replicas, whatever they were packed with. Pure.
+"""Make the id of a change: equal for its copies on all replicas, whatever they were packed with. Pure.
 
 A digest of what the change is (table, key, cells with their writetimes), as the id itself is not in the log. When a
 tombstone was taken is left out: it may be stamped anew where data is streamed.
@@ -19,17 +19,17 @@ _CELL = struct.Struct(">qi")
 
 
 class EventId:
-    """Ids of the changes of one partition, as hexadecimal text."""
+    """A maker of ids for the changes of one partition, which are hexadecimal texts."""
 
     def __init__(self, table_id: UUID, key: bytes) -> None:
         self._start = blake2b(table_id.bytes + _sized(key), digest_size=SIZE_BYTES)
 
     def of_partition(self, deletion: Deletion) -> str:
-        """A deleted partition."""
+        """Return the id of a deleted partition."""
         return self._digest([b"partition", _time(deletion.writetime_us)])
 
     def of_range(self, start: Marker, end: Marker) -> str:
-        """A deleted range."""
+        """Return the id of a deleted range."""
         assert end.end is not None
         bounds = [
             bytes([start.bound.includes_start, end.bound.includes_end]),
@@ -38,7 +38,7 @@ class EventId:
         return self._digest([b"range", *bounds, _time(end.end.writetime_us)])
 
     def of_row(self, op: str, row: Row) -> str:
-        """Changes of a row, or of the static row."""
+        """Return the id of a row's changes, or of those of the static row."""
         parts = [op.encode(), _clustering(row.clustering)]
         if row.liveness is not None:
             parts += [b"live", _CELL.pack(row.liveness.writetime_us, row.liveness.ttl_s or 0)]

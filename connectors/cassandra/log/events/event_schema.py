@@ -1,4 +1,4 @@
-"""The schema of a table's change events. Pure.
+"""Make the schema of a table's change events. Pure.
 
 | field | meaning |
 | --- | --- |
@@ -43,12 +43,14 @@ SOURCE = s.struct(
 
 
 def partition_key_schema(table: Table) -> s.Schema:
-    """The key of the records: all changes of a partition have the same, so that they stay in order."""
+    """Return the schema of the records' keys: all changes of a partition have the same key, so that they stay in
+    order.
+    """
     return columns_schema(table.partition_key, f"{table.title}.PartitionKey")
 
 
 def event_schema(table: Table) -> s.Schema:
-    """The value of the records of a table."""
+    """Return the schema of the values of a table's records."""
     columns = {
         column.name: _change(column.type, f"{table.title}.{column.name}") for column in (*table.static, *table.regular)
     }
@@ -96,7 +98,9 @@ def _change(cql: CqlType, name: str) -> s.Schema:
 
 
 def element_schema(cql: CqlType) -> tuple[dict[str, s.Schema], dict[str, s.Schema]]:
-    """What tells an element of a collection, and what it holds: a list has positions, a map keys, a set itself."""
+    """Return what tells an element of a collection, and what it holds: a list has positions, a map keys, a set
+    itself.
+    """
     match cql.name:
         case "list":
             return {"position": s.STRING}, {"value": connect_schema(cql.parameters[0])}

@@ -1,4 +1,4 @@
-"""Partition updates -> arrays of change events: one per row, static row, range or partition that was changed. Pure."""
+"""Make arrays of change events of partition updates: one per row, static row, range or partition that changed. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Changes:
         self._ends.append(len(self._cells))
 
     def arrays(self) -> ColumnChanges:
-        """All of them."""
+        """Return all changes that were added."""
         paths = [cell.path for cell in self._cells] if self._ends else []
         return ColumnChanges(
             np.array(self._rows, np.int64),
@@ -92,7 +92,7 @@ class Events:
         return len(self._operations)
 
     def add(self, update: PartitionUpdate, segment: int, position: int) -> None:
-        """The events of an update, in the order in which they take effect on each other.
+        """Add the events of an update, in the order in which they take effect on each other.
 
         SchemaError: its partition key is none of this table.
         """
@@ -115,7 +115,7 @@ class Events:
         self._places.extend([(segment, position)] * (len(self) - before))
 
     def arrays(self) -> EventArrays:
-        """All of them."""
+        """Return all events that were added."""
         table: Table = self._shape.table
         segments, positions = np.array(self._places, np.int64).reshape(len(self), 2).T.copy()
         live = times_of([(mark.writetime_us, mark.ttl_s, mark.expires_s) for _, mark in self._live])
@@ -135,7 +135,10 @@ class Events:
         )
 
     def columns(self) -> tuple[Column, Column]:
-        """The columns of keys and values. SchemaError: a value is not of its type, or is of a newer form of it."""
+        """Return the columns of keys and values.
+
+        SchemaError: a value is not of its type, or is of a newer form of it.
+        """
         return event_columns(self.arrays(), self._shape, self._node)
 
     def _say(self, op: str, key: Sequence[bytes], clustering: Clustering, event_id: str, writetime_us: int) -> None:
@@ -167,7 +170,7 @@ class Events:
 
 
 def composite(key: bytes) -> list[bytes]:
-    """The values of a partition key of several columns: 2 bytes of length, the value, a zero byte."""
+    """Return the values of a partition key of several columns: 2 bytes of length, the value, a zero byte."""
     found, at = [], 0
     while at < len(key):
         size = int.from_bytes(key[at : at + 2], "big")
@@ -177,7 +180,7 @@ def composite(key: bytes) -> list[bytes]:
 
 
 def newest_us(row: Row) -> int:
-    """The newest writetime of a row's changes."""
+    """Return the newest writetime of a row's changes, in microseconds; 0 if there are none."""
     times = [mark.writetime_us for mark in (row.liveness, row.deletion) if mark is not None]
     for change in row.columns.values():
         if isinstance(change, Cell):
@@ -190,7 +193,7 @@ def newest_us(row: Row) -> int:
 
 
 def _since(dropped_us: int, change: Cell | ComplexColumn) -> Cell | ComplexColumn | None:
-    """What of a change is newer than the moment at which its column was dropped; None: nothing is."""
+    """Return what of a change is newer than the moment at which its column was dropped; None: nothing is."""
     if isinstance(change, Cell):
         return change if change.writetime_us > dropped_us else None
     cells = [cell for cell in change.cells if cell.writetime_us > dropped_us]
@@ -217,18 +220,18 @@ def _ranges(found: Sequence[tuple[int, Marker, Marker]], columns: int) -> Ranges
 
 
 def _common(one: Clustering, other: Clustering) -> int:
-    """The number of leading values that are equal."""
+    """Return the number of leading values that are equal."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (left, right) in pairs if left != right), min(len(one), len(other)))
 
 
 def _by_column(rows: Sequence[Clustering], columns: int) -> list[Cells]:
-    """The values of the leading columns, null where a row has fewer."""
+    """Return the values of the leading columns, null where a row has fewer."""
     return [cells_of([row[i] if i < len(row) else None for row in rows]) for i in range(columns)]
 
 
 def _parts(key: bytes, columns: int) -> Sequence[bytes]:
-    """SchemaError: the key is of another number of columns."""
+    """Return the values of a partition key. SchemaError: the key is of another number of columns."""
     parts = (key,) if columns == 1 else composite(key)
     if len(parts) != columns:
         raise SchemaError(f"A partition key of {len(key)} bytes has {len(parts)} values instead of {columns}.")

@@ -1,4 +1,7 @@
-"""Where the values of a table's rows end: enough to pass over its changes, also once the table was dropped. Pure."""
+"""Tell where the values of a table's rows end: enough to pass over its changes, also once the table was dropped.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,13 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        """The layout of a table as it is now."""
+        """Return the layout of a table as it is now."""
         sizes = tuple(column.type.fixed_size for column in table.clustering)
         return cls(table.title, sizes, {name: _column(kind) for name, kind in table.value_types.items()})
 
     @classmethod
     def of_stored(cls, stored: Mapping[str, Any]) -> Self:
-        """The layout that `stored` made."""
+        """Return the layout that `stored` made."""
         sizes = tuple(None if size == _COUNTED else size for size in stored["clustering"])
         columns = {
             name: ColumnLayout(None if size < 0 else size, size == _MULTICELL)
@@ -44,7 +47,7 @@ class Layout(NamedTuple):
 
     @property
     def stored(self) -> dict[str, Any]:
-        """The layout as JSON has it."""
+        """Return the layout as JSON has it."""
         return {
             "title": self.title,
             "clustering": [_COUNTED if size is None else size for size in self.clustering],

@@ -1,4 +1,4 @@
-"""The contents of a mutation: the changes of one partition, by table. Values only, as Cassandra stores them."""
+"""The contents that a mutation has: the changes of one partition, by table. Values only, as Cassandra stores them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class Liveness:
 
 
 class Cell(NamedTuple):
-    """A value, or its removal (`value` None). `path` tells the element of a collection, or the field of a type.
+    """A value that was written, or its removal (`value` None).
 
-    A tuple, as a segment has millions of them, which are made, and taken apart by the column. `local_s`: when the value
-    expires, or when it was removed, seconds since 1970; None for one that stays.
+    `path` tells the element of a collection, or the field of a type. A tuple, as a segment has millions of them, which
+    are made, and taken apart by the column. `local_s`: when the value expires, or when it was removed, seconds since
+    1970; None for one that stays.
     """
 
     writetime_us: int
@@ -42,7 +43,7 @@ class Cell(NamedTuple):
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether the cell removes what was there."""
+        """Return True if the cell removes what was there."""
         return self.value is None
 
 
@@ -60,7 +61,7 @@ Clustering = tuple[bytes | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Changes of one row."""
+    """The changes that a mutation makes to one row."""
 
     clustering: Clustering
     liveness: Liveness | None
@@ -69,7 +70,7 @@ class Row:
 
 
 class Bound(Enum):
-    """Kinds of range tombstone markers, by their number in the file (ClusteringPrefix.Kind)."""
+    """The kinds that range tombstone markers have, by their number in the file (ClusteringPrefix.Kind)."""
 
     EXCL_END = 0
     INCL_START = 1
@@ -80,30 +81,31 @@ class Bound(Enum):
 
     @property
     def is_boundary(self) -> bool:
-        """Whether the bound ends one range and begins another."""
+        """Return True if the bound ends one range and begins another."""
         return self in {Bound.EXCL_END_INCL_START, Bound.INCL_END_EXCL_START}
 
     @property
     def is_start(self) -> bool:
-        """Whether the bound begins a range."""
+        """Return True if the bound begins a range."""
         return self not in {Bound.EXCL_END, Bound.INCL_END}
 
     @property
     def includes_end(self) -> bool:
-        """Whether the range that ends here holds the rows at the bound."""
+        """Return True if the range that ends here holds the rows at the bound."""
         return self in {Bound.INCL_END, Bound.INCL_END_EXCL_START}
 
     @property
     def includes_start(self) -> bool:
-        """Whether the range that begins here holds the rows at the bound."""
+        """Return True if the range that begins here holds the rows at the bound."""
         return self in {Bound.INCL_START, Bound.EXCL_END_INCL_START}
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One end of a deleted range, in the table's own order. `start` is the deletion that begins, `end` that which ends.
+    """One end of a deleted range, which follows the table's own order.
 
-    `prefix` holds values of the first clustering columns; none: the partition's end.
+    `start` is the deletion that begins, `end` that which ends. `prefix` holds values of the first clustering columns;
+    none: the partition's end.
     """
 
     bound: Bound
@@ -114,7 +116,10 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class PartitionUpdate:
-    """Changes of one partition of one table. `key`: the partition key as Cassandra stores it."""
+    """The changes that a mutation makes to one partition of one table.
+
+    `key`: the partition key as Cassandra stores it.
+    """
 
     table: Table
     key: bytes

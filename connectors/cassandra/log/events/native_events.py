@@ -30,7 +30,7 @@ class Plan:
 
     @classmethod
     def of(cls, watched: Iterable[Table], others: Iterable[UUID]) -> Plan:
-        """The plan for these tables. ValueError: a table is too large for native code."""
+        """Return the plan for these tables. ValueError: a table is too large for native code."""
         tables, left_out = list(watched), [table_id.bytes + bytes(7) for table_id in others]
         parts = [struct.pack(">I", len(tables) + len(left_out)), *map(_table, tables), *left_out]
         return cls(b"".join(parts), [table.id for table in tables])
@@ -76,7 +76,7 @@ def _ints(data: bytes) -> Ints:
 
 
 def _events(made: Any, frames: Frames) -> EventArrays:
-    """The events from the arrays, which come in the order of gathered.cpp."""
+    """Return the events from the arrays, which come in the order of gathered.cpp."""
     numbers, operations, writetimes, ids, keys, clusterings, *marks, ranges, columns = made
     count = len(operations)
     offsets = np.arange(0, _ID_SIZE * (count + 1), _ID_SIZE, dtype=np.int32)

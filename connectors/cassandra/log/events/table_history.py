@@ -22,7 +22,7 @@ MOST_BYTES: Final = 800_000
 
 
 class TableHistory:
-    """The layouts of the tables of some keyspaces, by id. Owned by one thread."""
+    """The layouts of the tables that some keyspaces have or had, by id. One thread owns it."""
 
     def __init__(self) -> None:
         self._keyspaces: dict[str, dict[UUID, Layout]] = {}
@@ -31,7 +31,7 @@ class TableHistory:
 
     @property
     def gone(self) -> dict[UUID, Layout]:
-        """The tables that are there no more, by id."""
+        """Return the tables that are there no more, by id."""
         return {
             number: layout
             for keyspace, layouts in self._keyspaces.items()
@@ -60,7 +60,7 @@ class TableHistory:
                 self._changed.add(keyspace)
 
     def take_changes(self) -> dict[str, Mapping[str, object]]:
-        """The entries to store of the keyspaces that have changed since the last call."""
+        """Return the entries to store of the keyspaces that have changed since the last call."""
         changed, self._changed = self._changed, set()
         entries: dict[str, Mapping[str, object]] = {}
         for keyspace in sorted(changed):

@@ -32,7 +32,7 @@ class WatchedTable:
 
 
 class Watched:
-    """The tables, as of when the schema was read last. Owned by one thread."""
+    """Knows the tables, as of when the schema was read last. One thread owns it."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Watched:
             self._say(f"No changes of {name} are sent, which `tables` names: no such table has cdc = true.")
 
     def tells_of_schema(self, body: bytes) -> bool:
-        """Whether a mutation changes the schema, so that the schema has to be read again for what is behind it."""
+        """Return True if a mutation changes the schema, so that it has to be read again for what is behind it."""
         return self._is_schema(_first_table(body))
 
     def updates(self, body: bytes, version: int, place: str = "") -> list[PartitionUpdate]:
@@ -122,7 +122,7 @@ class Watched:
         self._leave_out(number, place)
 
     def named(self, body: bytes) -> str:
-        """The name of the first table of a mutation, as far as the bytes can be read."""
+        """Return the name of the first table of a mutation, as far as the bytes can be read."""
         found = {table.id.bytes: table.title for table in self._tables.values()}
         return found.get(_first_table(body), "a table that is not known")
 
@@ -178,16 +178,16 @@ class Watched:
 
 
 def _names_of(table: Table) -> set[str]:
-    """The names by which `tables` may name a table."""
+    """Return the names by which `tables` may name a table."""
     return {table.title, f"{table.keyspace}.*"}
 
 
 def _first_table(body: bytes) -> bytes:
-    """The id of a mutation's first table, behind the number of its updates."""
+    """Return the id of a mutation's first table, which stands behind the number of its updates."""
     begin = 1 + 8 - (body[0] ^ 0xFF).bit_length() if body else 0
     return body[begin : begin + 16]
 
 
 def _only_table(body: bytes) -> bytes | None:
-    """The id of a mutation's table; None where it has updates of several."""
+    """Return the id of a mutation's table; None where it has updates of several."""
     return body[1:17] if body[:1] == b"\1" else None

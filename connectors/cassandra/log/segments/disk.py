@@ -20,7 +20,7 @@ ALARM_SHARE: Final = 0.8
 _LOOK_S: Final = 1.0
 _SIZE: Final = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB)?")
 _UNITS: Final = {None: 2**20, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-"""A number alone counts mebibytes, as in Cassandra 4.0."""
+"""A number without a unit means mebibytes, as in Cassandra 4.0."""
 _SETTINGS: Final = (
     "SELECT name, value FROM system_views.settings "
     "WHERE name IN ('cdc_total_space', 'cdc_total_space_in_mb', 'cdc_block_writes')"
@@ -31,15 +31,18 @@ class Measured(Protocol):
     """A folder of segments whose size is watched."""
 
     def size_bytes(self) -> int:
-        """What its segments take of the node's cdc_total_space."""
+        """Return what its segments take of the node's cdc_total_space."""
 
     def count_damaged(self) -> int:
-        """How many segments are kept, as they could not be read whole."""
+        """Return how many segments are kept, as they could not be read whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """size_bytes: the node's cdc_total_space. blocks_writes: at it writes are refused; else segments are deleted."""
+    """The limit of the folder's size, which the node has.
+
+    size_bytes: the node's cdc_total_space. blocks_writes: at it writes are refused; else segments are deleted.
+    """
 
     size_bytes: int
     blocks_writes: bool
@@ -52,7 +55,7 @@ def read_limit(database: Queries) -> Limit | None:
 
 
 def limit_of(settings: dict[str, str | None]) -> Limit | None:
-    """The limit that these settings of a node give."""
+    """Return the limit that these settings of a node give; None where they give none."""
     text = settings.get("cdc_total_space") or settings.get("cdc_total_space_in_mb") or ""
     found = _SIZE.fullmatch(text.strip())
     if found is None or not int(found[1]):
@@ -67,7 +70,7 @@ class DiskWatch:
     """
 
     def __init__(self, folder: Measured, limit: Limit | None, gauge: Callable[[str, float], None]) -> None:
-        """`gauge` sets a metric of the task."""
+        """Watch a folder; `gauge` is a function that sets a metric of the task."""
         self._folder = folder
         self._limit = limit
         self._gauge = gauge
@@ -91,7 +94,7 @@ class DiskWatch:
 
     @property
     def alarm(self) -> int:
-        """The level of the alarm: 0 below half of the limit, 1 from half on, 2 from four fifths on."""
+        """Return the level of the alarm: 0 below half of the limit, 1 from half on, 2 from four fifths on."""
         return (self._share >= WARN_SHARE) + (self._share >= ALARM_SHARE)
 
     def look(self) -> None:

@@ -1,4 +1,4 @@
-"""The node's folder of commit log segments for change data capture (`cdc_raw`)."""
+"""Read the node's folder of commit log segments for change data capture (`cdc_raw`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SegmentFiles:
     has_log: bool = True
 
     def progress(self) -> Progress | None:
-        """How far the segment may be read; None where the index file does not say it (now)."""
+        """Return how far the segment may be read; None where the index file does not say it (now)."""
         try:
             return parse_index(self.index.read_bytes().decode("ascii", "replace"))
         except FileNotFoundError:
@@ -49,7 +49,7 @@ class SegmentFiles:
 
 
 class CdcFolder:
-    """Lists segments, oldest first.
+    """A folder that is listed by its segments, oldest first.
 
     The node synchronises its segments in their order, and writes the index file of one that has changes then. So once a
     later segment has an index file, an earlier one does not change any more, and has its own if it has changes.
@@ -60,15 +60,19 @@ class CdcFolder:
 
     @property
     def damaged(self) -> Path:
-        """The folder for segments that could not be read whole; beside this one, so that the node does not count it."""
+        """Return the folder for segments that could not be read whole; beside this one, so that the node does not
+        count it.
+        """
         return self.path.with_name(f"{self.path.name}_damaged")
 
     def count_damaged(self) -> int:
-        """The number of segments that are kept as they could not be read whole."""
+        """Return the number of segments that are kept as they could not be read whole."""
         return sum(1 for _ in self.damaged.glob("*.log")) if self.damaged.is_dir() else 0
 
     def size_bytes(self) -> int:
-        """The part of the node's cdc_total_space that the segments take: whole files, however little is in them yet."""
+        """Return the part of the node's cdc_total_space that the segments take: whole files, however little is in
+        them yet.
+        """
         size = 0
         for entry in self.path.iterdir():
             with suppress(FileNotFoundError):
@@ -85,12 +89,12 @@ class CdcFolder:
         return [files for files in found if files.has_index or files.id < newest or _is_let_go(files)]
 
     def is_complete(self, files: SegmentFiles) -> bool:
-        """Whether the node writes to a segment no more, whatever its index file says. ConnectError: as `segments`."""
+        """Tell if the node writes to a segment no more, whatever its index file says. ConnectError: as `segments`."""
         later = any(other.id > files.id and other.has_index and other.has_log for other in self.all_segments())
         return later or _is_let_go(files)
 
     def all_segments(self) -> list[SegmentFiles]:
-        """Every segment of which there is a file. ConnectError: the folder is missing, or cannot be read."""
+        """Return every segment of which there is a file. ConnectError: the folder is missing, or cannot be read."""
         try:
             names = [entry.name for entry in self.path.iterdir()]
         except OSError as error:
@@ -113,7 +117,7 @@ class CdcFolder:
 
 
 def _is_let_go(files: SegmentFiles) -> bool:
-    """Whether the node has let a segment go: its file has no other name any more, as the node's commit log had it.
+    """Tell if the node has let a segment go: its file has no other name any more, as the node's commit log had it.
 
     A segment without changes loses this name as well then.
     """

@@ -18,7 +18,7 @@ _WITHOUT_LOCKS: Final = {errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENO
 
 
 class FolderLock:
-    """The lock of a folder, from its making until `release`."""
+    """The lock of a folder, which is held from its making until `release`."""
 
     def __init__(self, folder: Path) -> None:
         """RetriableError: another process has it. OSError: there is no such folder."""

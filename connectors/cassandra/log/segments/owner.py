@@ -34,7 +34,7 @@ class Owner:
 
     @classmethod
     def of(cls, offset: Mapping[str, Any] | None) -> Owner | None:
-        """The owner that is stored."""
+        """Return the owner that is stored."""
         if offset is None:
             return None
         return cls(
@@ -44,7 +44,7 @@ class Owner:
 
     @property
     def offset(self) -> Mapping[str, object]:
-        """The source offset."""
+        """Return the source offset that stores the owner."""
         return {"token": self.token, "host": self.host, "process": self.process, "node": self.node,
                 "since_ms": self.since_ms}  # fmt: skip
 
@@ -59,13 +59,13 @@ _before: dict[str, str | None] = {}
 
 @cache
 def _token_of(process: int) -> tuple[str, int]:
-    """A token for this process, and when it was made: a process that was forked is another one."""
+    """Return a token for this process, and when it was made: a process that was forked is another one."""
     del process
     return uuid4().hex, time.time_ns() // 1_000_000
 
 
 def take_name(name: str, node: str, stored: Owner | None) -> Owner:
-    """This process as the owner of the name, to be stored. ConfigError: another process has taken it since."""
+    """Return this process as the owner of the name, to be stored. ConfigError: another process has taken it since."""
     token, since_ms = _token_of(os.getpid())
     own = Owner(token, socket.gethostname(), os.getpid(), node, since_ms)
     before = _before.setdefault(f"{token} {name}", None if stored is None else stored.token)

@@ -1,4 +1,4 @@
-"""Where the agent is in its node's commit log, as a source offset. Values only."""
+"""Say where the agent is in its node's commit log, as a source offset. Values only."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from connect.api.errors import ConnectError
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Behind a mutation: its segment and the logical position.
+    """The place that is behind a mutation: its segment and the logical position.
 
     `finished`: behind all there is in the segment; `damaged`: not all of it could be read, and it is kept. `others`:
-    the places in other segments, which were read and may not be deleted yet, or were read in part. `passed`: up to
-    this one segments without an index file were read, and have no changes.
+    the places in other segments, which were read and may not be deleted yet, or were read in part. `passed`: up to this
+    one segments without an index file were read, and have no changes.
     """
 
     segment: int
@@ -28,7 +28,7 @@ class Place:
 
     @classmethod
     def of(cls, offset: Mapping[str, Any] | None) -> Place | None:
-        """The place in a source offset. ConnectError: the offset holds none."""
+        """Return the place in a source offset. ConnectError: the offset holds none."""
         if offset is None:
             return None
         numbers = [offset.get("segment"), offset.get("position"), offset.get("passed", 0)]
@@ -45,7 +45,7 @@ class Place:
 
     @property
     def offset(self) -> Mapping[str, object]:
-        """The source offset."""
+        """Return the source offset that stores the place."""
         damaged = {"damaged": True} if self.damaged else {}
         # Members of an offset are no lists.
         others = {"others": json.dumps([dict(other.offset) for other in self.others])} if self.others else {}

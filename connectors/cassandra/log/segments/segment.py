@@ -1,4 +1,4 @@
-"""A commit log segment as bytes: its name, header, sections and mutation frames. Pure.
+"""Read a commit log segment as bytes: its name, header, sections and mutation frames. Pure.
 
 Source: CommitLogDescriptor, CommitLogSegmentReader and CommitLogReader of Cassandra 4.0 to 5.0. All numbers are
 big-endian, checksums are CRC-32. A position is logical: of compressed segments it counts uncompressed bytes, as the
@@ -42,18 +42,18 @@ class UnsupportedSegmentError(ConnectError):
 
 
 class Readable(Protocol):
-    """Bytes in memory or in a file."""
+    """Bytes that are in memory or in a file."""
 
     def __len__(self) -> int:
-        """The number of bytes."""
+        """Return the number of bytes."""
 
     def __getitem__(self, part: slice, /) -> bytes:
-        """Some of them."""
+        """Return some of the bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The start of a segment, of `size` bytes. `decompress` is None where sections are not compressed."""
+    """The start of a segment, which has `size` bytes. `decompress` is None where sections are not compressed."""
 
     version: int
     segment_id: int
@@ -63,9 +63,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one sync of the log wrote. `start`: the logical position of its marker; `next_file`: where the next one is.
+    """The part of a segment that was written by one sync of the log.
 
-    `data`: frames, uncompressed; the first of them begins at the logical position `start` + 8.
+    `start`: the logical position of its marker; `next_file`: where the next one is. `data`: frames, uncompressed; the
+    first of them begins at the logical position `start` + 8.
     """
 
     start: int
@@ -74,7 +75,7 @@ class Section:
 
     @property
     def end(self) -> int:
-        """The logical position of the marker of the next section."""
+        """Return the logical position of the marker of the next section."""
         return self.start + MARKER_SIZE + len(self.data)
 
 
@@ -99,12 +100,12 @@ class Frames:
         return len(self.starts)
 
     def body(self, number: int) -> bytes:
-        """The bytes of one mutation."""
+        """Return the bytes of one mutation."""
         start = int(self.starts[number])
         return self.data[start : start + int(self.sizes[number])]
 
     def part(self, begin: int, end: int | None = None) -> Frames:
-        """Some of them."""
+        """Return some of the mutations."""
         starts, sizes, ends = (array[begin:end] for array in (self.starts, self.sizes, self.ends))
         return replace(self, starts=starts, sizes=sizes, ends=ends)
 
@@ -171,7 +172,7 @@ def read_section(data: Readable, header: Header, at: int, start: int) -> Section
 
 
 def read_frames(section: Section, header: Header) -> tuple[Frames, CorruptSegmentError | None]:
-    """The mutations of a section in order, up to one that is damaged, and what is wrong with that."""
+    """Return the mutations of a section in order, up to one that is damaged, and what is wrong with that."""
     native, at = module(), 0
     found = [np.empty(0, np.int64)] * 2
     if native is not None:

@@ -20,7 +20,7 @@ from connectors.cassandra.log.segments.segment import (
 
 
 class FileBytes:
-    """The bytes of a file, read when asked for. It is not mapped, as the node may shorten it meanwhile."""
+    """The bytes of a file, which are read when asked for. It is not mapped, as the node may shorten it meanwhile."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -46,14 +46,14 @@ class SegmentFile:
         self.position = position
         """The position behind the last frame that was given."""
         self.is_at_end = False
-        """Whether there was nothing behind what was given last."""
+        """True if there was nothing behind what was given last."""
         self._data = FileBytes(path)
         self._header: Header | None = None
         self._file_at = self._logical_at = 0
         self._left: Frames | None = None
         """The frames of the section that was read last and were not given yet."""
         self._damage: CorruptSegmentError | None = None
-        """What is wrong with the mutation behind these; None where nothing is."""
+        """The error that tells what is wrong with the mutation behind these; None where nothing is."""
 
     def frames(self, progress: Progress, most: int, most_bytes: int) -> Frames | None:
         """Mutations that were not given before, as far as the segment may be read now; None: there are no more.
@@ -91,13 +91,13 @@ class SegmentFile:
         self._data.close()
 
     def _check_end(self, progress: Progress) -> None:
-        """CorruptSegmentError: the segment ends before the end that its index file tells."""
+        """Raise CorruptSegmentError if the segment ends before the end that its index file tells."""
         if self._logical_at < progress.synced != len(self._data):
             told = f"the index file tells of {progress.synced}"
             raise CorruptSegmentError(f"The segment has {self._logical_at} bytes of changes; {told}.", self._file_at)
 
     def _next(self, progress: Progress) -> Frames | None:
-        """The frames that are left of this section, or of the next one with some behind the position."""
+        """Return the frames that are left of this section, or of the next one with some behind the position."""
         while self._left is None or not len(self._left):
             damage, self._damage = self._damage, None
             if damage is not None:

@@ -147,16 +147,16 @@ class Segments:
 
     @property
     def is_passing(self) -> bool:
-        """Whether the segment that was just read to its end is left to the node, and there may be a next one."""
+        """Return True if the segment just read to its end is left to the node, and there may be a next one."""
         return self._finished and self._is_nodes_own
 
     @property
     def _is_nodes_own(self) -> bool:
-        """Whether the segment that is read is one without changes, as far as it was read."""
+        """Return True if the segment that is read is one without changes, as far as it was read."""
         return self._files is not None and not self._files.has_index and not self._has_changes
 
     def _progress(self, files: SegmentFiles) -> Progress | None:
-        """How far this segment may be read; None: wait."""
+        """Return how far this segment may be read; None: wait."""
         progress = files.progress()
         if progress is not None and progress.completed:
             self.waits = None
@@ -191,7 +191,7 @@ class Segments:
         return found
 
     def _is_complete(self, files: SegmentFiles) -> bool:
-        """Whether the node is done with a segment though its index file does not say it."""
+        """Tell if the node is done with a segment though its index file does not say it."""
         if not self._folder.is_complete(files):
             return False
         # In this order: the node may have told it in the meantime.
