@@ -1,1 +1,1 @@
-"""The BigQuery sink: rows of topics into tables, deduplicated on chosen fields of the message."""
+"""Write rows of topics into BigQuery tables, deduplicated on chosen fields of the message."""

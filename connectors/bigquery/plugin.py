@@ -1,4 +1,4 @@
-"""The declaration of the BigQuery sink. Cheap to import: neither Arrow nor Google's client is loaded."""
+"""Declare the BigQuery sink. Cheap to import: neither Arrow nor Google's client is loaded."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ SINK = Plugin(
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """The BigQuery sink."""
+    """Return the BigQuery sink."""
     return [SINK]

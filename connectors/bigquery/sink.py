@@ -66,7 +66,7 @@ class BigQuerySinkConnector:
             warehouse.close()
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """The roles that the account lacks, with what gives them."""
+        """Yield the roles that the account lacks, with what gives them."""
         warehouse = open_warehouse(self._config)
         try:
             with warehouse.within(deadline):
@@ -84,19 +84,19 @@ class BigQuerySinkConnector:
             warehouse.close()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """The same settings for each task, and the number of tasks."""
+        """Return the same settings for each task, and the number of tasks."""
         return [{**self._config.originals, TASKS_KEY: str(max_tasks)} for _ in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> BigQuerySinkTask:
-        """A task, which is not open yet."""
+        """Return a task, which is not open yet."""
         return BigQuerySinkTask(BigQuerySinkConfig.parse(config))
 
     def bulk_writer(self, ctx: BulkSinkContext) -> BigQueryBulkWriter:
-        """A writer of chunks of a backfill."""
+        """Return a writer of chunks of a backfill."""
         return BigQueryBulkWriter(self._config, ctx)
 
     def trial_target(self, name: str) -> TrialDataset:
-        """A dataset beside the real one."""
+        """Return a dataset beside the real one."""
         return TrialDataset(self._config, name)
 
 
@@ -295,6 +295,6 @@ class BigQuerySinkTask:
 
 
 def _waiting(target: str, failure: RetriableError) -> str:
-    """Why a table waits, in one line: what to do comes first, as BigQuery's own words can be long."""
+    """Return why a table waits, in one line: what to do comes first, as BigQuery's own words can be long."""
     fix = "" if failure.fix is None else f"{failure.fix} "
     return " ".join(f"Table {target} waits, and is tried again. {fix}{failure.message}".split())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: TypeRules) -> Columns:
-    """The columns that a table has for dedup alone: all NULLABLE, as rows that were there before have none."""
+    """Return the columns that a table has for dedup alone: all NULLABLE, as rows that were there before have none."""
     found = [
         column_of(placed.column, cell(batch, placed.path).schema.as_optional(), types, str(placed.path))
         for placed in columns.own
@@ -28,7 +28,7 @@ def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: T
 
 
 def cell(batch: Batch, path: Path) -> Found:
-    """The values at a path of dedup. A tombstone has no fields: its key is looked into, by the same names."""
+    """Return the values at a path of dedup. A tombstone has no fields: its key is looked into, by the same names."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -60,7 +60,7 @@ def misfit(schema: s.Schema, name: str, error: Exception) -> SchemaError:
 
 
 def times_us(batch: Batch, offsets: pa.Int64Array) -> pa.Array:
-    """Kafka's timestamps, in microseconds, of the records at these offsets."""
+    """Return Kafka's timestamps, in microseconds, of the records at these offsets."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

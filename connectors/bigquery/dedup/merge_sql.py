@@ -1,4 +1,4 @@
-"""The SQL of deduplication: staged rows into the table, by one guarded MERGE. Text only; BigQuery and DuckDB take it.
+"""Make the SQL of deduplication: one guarded MERGE takes staged rows into the table. BigQuery and DuckDB take the text.
 
 The guard is what makes a replay harmless: a staged row takes the place of a row only if its order is larger. NULL is
 the smallest order, so rows that were there before dedup began give way to any record.
@@ -35,11 +35,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One MERGE. All members are names of columns but `target`, `staged` and `tombstones`, which are quoted tables.
+    """One MERGE statement, which is described by names of tables and columns.
 
-    columns: those of the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the
-    staged tables have; the others become NULL in a row that is replaced. tombstones: where hard deletes are remembered.
-    A key may be a member of a record, as in `key.id`. bound: None searches the whole table.
+    All members are names of columns but `target`, `staged` and `tombstones`, which are quoted tables. columns: those of
+    the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the staged tables have; the
+    others become NULL in a row that is replaced. tombstones: where hard deletes are remembered. A key may be a member
+    of a record, as in `key.id`. bound: None searches the whole table.
+
     takes_earlier: with FIRST, a staged row of smaller order takes a row's place, for batches that come in any order.
     """
 
@@ -57,7 +59,7 @@ class Merge:
     quote: Quote = backticks
 
     def text(self) -> str:
-        """The text of the MERGE into the table."""
+        """Return the text of the MERGE into the table."""
         lines = [
             f"MERGE INTO {self.target} AS T",
             f"USING (\n{self._source()}\n) AS S",
@@ -87,7 +89,10 @@ class Merge:
         ])  # fmt: skip
 
     def remember_deletes(self, now: str) -> str:
-        """The MERGE of this batch's deletes into `tombstones`, to be run before `text`. `now`: SQL of the moment."""
+        """Return the MERGE of this batch's deletes into `tombstones`, to be run before `text`.
+
+        `now`: SQL of the moment.
+        """
         assert self.tombstones is not None
         marks = [c for c in self.order if c not in self.keys]
         names, deleted_at = [*self.keys, *marks], self.quote(DELETED_AT)
@@ -103,7 +108,10 @@ class Merge:
         ])  # fmt: skip
 
     def newer(self, one: str, other: str) -> str:
-        """SQL: the order of `one` is larger than that of `other`, both aliases; NULL is smallest. Never NULL."""
+        """Return SQL that is true if the order of `one` is larger than that of `other`, both aliases.
+
+        NULL is the smallest order; the SQL itself is never NULL.
+        """
         text = "FALSE"
         for name in reversed(self.order):
             a, b = f"{one}.{self.quote(name)}", f"{other}.{self.quote(name)}"
@@ -116,7 +124,9 @@ class Merge:
         return self.quote(IS_DELETE)
 
     def append(self) -> str:
-        """The MERGE of rows of their own: a record that is there already, by its coordinates, is not added again."""
+        """Return the MERGE of rows of their own: a record that is there already, by its coordinates, is not added
+        again.
+        """
         columns = ", ".join((*self._staged_names(), self._is_delete))
         rows = "\n  UNION ALL\n".join(
             f"  SELECT {columns} FROM {table} WHERE {self.quote(IS_APPEND)}"  # noqa: S608 - names alone
@@ -141,7 +151,10 @@ class Merge:
         return ".".join((alias, *map(self.quote, parts)))
 
     def _same(self, one: str, other: str, *, is_flat: bool = False) -> str:
-        """SQL: the keys are equal. With `is_flat` the members of records are columns in `other`."""
+        """Return SQL that is true if the keys are equal.
+
+        With `is_flat` the members of records are columns in `other`.
+        """
         pairs = ((self._ref(one, key), self._ref(other, key, is_flat=is_flat)) for key in self.keys)
         return " AND ".join(f"{a} = {b}" for a, b in pairs)
 
@@ -152,7 +165,7 @@ class Merge:
         return f" AND ({column} >= {self.bound.least} OR {column} IS NULL)"
 
     def _winners(self) -> str:
-        """SQL: of each key the staged row that stays."""
+        """Return SQL that selects of each key the staged row that stays."""
         # Two batches may hold the same record, as after a replay: its rows are alike, and either will do.
         columns = ", ".join((*self._staged_names(), self._is_delete, self.quote(IS_APPEND)))
         rows = "\n  UNION ALL\n".join(f"  SELECT {columns} FROM {table}" for table in self.staged)  # noqa: S608 - names

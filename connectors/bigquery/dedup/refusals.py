@@ -1,4 +1,4 @@
-"""The errors of refused records, in words for a person."""
+"""Make the errors of refused records, in words for a person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_table(table: str, error: SchemaError) -> SchemaError:
-    """The same error, with the name of its table."""
+    """Return the same error, with the name of its table."""
     return type(error)(f"Table {table}: {error.message}", key=error.key, fix=error.fix)
 
 

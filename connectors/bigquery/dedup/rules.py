@@ -43,14 +43,17 @@ TIE_BREAK: Final = (Path(Root.TIMESTAMP), *PLACE)
 
 
 class Keep(StrEnum):
-    """Which of several records of one row stays."""
+    """The choice which of several records of one row stays."""
 
     LATEST = "latest"
     FIRST = "first"
 
 
 class Deletes(StrEnum):
-    """Which records delete a row, and how. REFUSE: none, and a tombstone is a bad record (without dedup)."""
+    """The choice which records delete a row, and how.
+
+    REFUSE: none, and a tombstone is a bad record (without dedup).
+    """
 
     TOMBSTONE = "tombstone"
     FIELD = "field"
@@ -96,22 +99,19 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class DedupColumns:
-    """Where keys and order stand in the table. `order` ends with the tie-break."""
+    """The columns of the table that have the values of keys and order. `order` ends with the tie-break."""
 
     keys: tuple[Placed, ...]
     order: tuple[Placed, ...]
 
     @property
     def own(self) -> tuple[Placed, ...]:
-        """The columns that exist for dedup alone, each once."""
+        """Return the columns that exist for dedup alone, each once."""
         return tuple({placed.column: placed for placed in (*self.order, *self.keys) if placed.is_own}.values())
 
 
 def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None, key_column: str = "") -> DedupColumns:
-    """The columns of keys and order for records whose key has this schema (None: no key).
-
-    `key_column`: where the table holds the whole key, if it does.
-    """
+    """Return the columns of keys and order for records whose key has this schema (None: no key)."""
     keys = [member for path in rules.fields for member in _members(path, key_schema)]
     order: tuple[Path, ...] = PLACE if rules.has_coordinates else ()
     if rules.fields:
@@ -126,7 +126,7 @@ def placed(rules: DedupRules, names: FieldNames, key_schema: s.Schema | None, ke
 
 
 def check_key_type(path: Path, schema: s.Schema, topic: str) -> None:
-    """SchemaError when values of this type cannot be compared for equality in SQL."""
+    """Raise SchemaError when values of this type cannot be compared for equality in SQL."""
     if schema.type in {s.Type.FLOAT32, s.Type.FLOAT64}:
         raise SchemaError(
             f"Values of topic {topic} cannot be told apart by this field: it is a {schema.type}, and two "
@@ -145,7 +145,7 @@ def check_key_type(path: Path, schema: s.Schema, topic: str) -> None:
 
 
 def key_column_problem(column: ColumnSchema) -> str | None:
-    """Why values of a column cannot be compared for equality in SQL, and what to do; None where they can."""
+    """Return why values of a column cannot be compared for equality in SQL, and what to do; None where they can."""
     if column.type is ColumnType.FLOAT:
         return (
             f"column {column.name}, which dedup.fields names, is a FLOAT, and two floating-point numbers that look "
@@ -160,7 +160,7 @@ def key_column_problem(column: ColumnSchema) -> str | None:
 
 
 def _members(path: Path, key_schema: s.Schema | None) -> list[Path]:
-    """The fields of a key that is a struct, as SQL does not compare structs."""
+    """Return the fields of a key that is a struct, as SQL does not compare structs."""
     if path != Path(Root.KEY) or key_schema is None or key_schema.type is not s.Type.STRUCT:
         return [path]
     if not key_schema.fields:
@@ -171,7 +171,7 @@ def _members(path: Path, key_schema: s.Schema | None) -> list[Path]:
 
 
 def flat(column: str) -> str:
-    """The name that a member of a record (`key.id`) has as a column of its own."""
+    """Return the name that a member of a record (`key.id`) has as a column of its own."""
     return column.replace(".", "_")
 
 

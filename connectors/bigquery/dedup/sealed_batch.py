@@ -18,7 +18,7 @@ Refusals = Mapping[int, Exception]
 
 
 class OffsetRange(NamedTuple):
-    """The first and last offset of a partition's rows in a batch."""
+    """The first and last offset that a partition's rows have in a batch."""
 
     first: int
     last: int
@@ -26,7 +26,10 @@ class OffsetRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The rows of one put, and their offsets in its partition. topic_id: of its topic, None where it is not known."""
+    """The rows of one put, which have their offsets in its partition.
+
+    topic_id: of its topic, None where it is not known.
+    """
 
     partition: TopicPartition
     rows: pa.Table
@@ -35,11 +38,11 @@ class Piece:
 
     @property
     def range(self) -> OffsetRange:
-        """The offsets of its rows, of which there is at least one."""
+        """Return the offsets of its rows, of which there is at least one."""
         return OffsetRange(self.offsets[0].as_py(), self.offsets[-1].as_py())
 
     def slice(self, start: int, stop: int) -> Piece:
-        """The rows start..stop-1, without a copy."""
+        """Return the rows start..stop-1, without a copy."""
         return replace(self, rows=self.rows.slice(start, stop - start), offsets=self.offsets.slice(start, stop - start))
 
 
@@ -58,12 +61,12 @@ class SealedBatch:
 
     @property
     def tables(self) -> list[pa.Table]:
-        """The rows, as an Arrow table for each put."""
+        """Return the rows, as an Arrow table for each put."""
         return [piece.rows for piece in self.pieces]
 
     @property
     def ranges(self) -> dict[TopicPartition, OffsetRange]:
-        """The offsets of the rows of each partition."""
+        """Return the offsets of the rows of each partition."""
         found: dict[TopicPartition, OffsetRange] = {}
         for piece in self.pieces:
             if not len(piece.offsets):
@@ -76,16 +79,16 @@ class SealedBatch:
 
     @property
     def deletes(self) -> int:
-        """The number of rows that delete one."""
+        """Return the number of rows that delete one."""
         return self._marked(IS_DELETE)
 
     @property
     def appends(self) -> int:
-        """The number of rows that are rows of their own, whatever their key."""
+        """Return the number of rows that are rows of their own, whatever their key."""
         return self._marked(IS_APPEND)
 
     def slice(self, start: int, stop: int) -> SealedBatch:
-        """The rows start..stop-1, without a copy. Of no rows one piece stays, for its columns."""
+        """Return the rows start..stop-1, without a copy. If there are none, one piece stays, for its columns."""
         pieces, before = [], 0
         for piece in self.pieces:
             size = len(piece.offsets)
@@ -96,7 +99,7 @@ class SealedBatch:
         return replace(self, pieces=pieces or [self.pieces[0].slice(0, 0)])
 
     def without(self, rows: Collection[int]) -> SealedBatch:
-        """The batch without these rows, given by their place in the batch."""
+        """Return the batch without these rows, given by their place in the batch."""
         import pyarrow as pa
 
         pieces, before = [], 0
@@ -109,7 +112,7 @@ class SealedBatch:
         return replace(self, pieces=pieces)
 
     def places(self, rows: Sequence[int]) -> dict[TopicPartition, list[tuple[int, int]]]:
-        """The offset of each of these rows and its place in the batch, by partition."""
+        """Return the offset of each of these rows and its place in the batch, by partition."""
         found: dict[TopicPartition, list[tuple[int, int]]] = {}
         before, left = 0, sorted(rows)
         for piece in self.pieces:

@@ -1,6 +1,6 @@
-"""A batch made into rows of a staging table: columns in the table's types, keys, order, deletes; and the rows refused.
+"""Make a batch into rows of a staging table: columns in the table's types, keys, order, deletes; and the rows refused.
 
-Changes nothing, so whatever it raises leaves the sink as it was. Columns stay Arrow: no object per record.
+It changes nothing, so whatever it raises leaves the sink as it was. Columns stay Arrow: no object per record.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ _NO_EXTRAS = Extras()
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Rows to stage, in the order of their offsets. bad: rows of the batch as it was put. late: how many rows were.
+    """Rows that are to be staged, in the order of their offsets.
 
-    oldest_us, newest_us: of the times of rows' partitions, where there is a window.
+    bad: rows of the batch as it was put. late: how many rows were. oldest_us, newest_us: of the times of rows'
+    partitions, where there is a window.
     """
 
     rows: pa.Table
@@ -102,14 +103,14 @@ class Admission:
         return admitted if self.window is None else self._judged(self.window, batch, admitted, newest_us)
 
     def _paths(self) -> Iterator[Path]:
-        """All paths that settings name."""
+        """Yield all paths that settings name."""
         yield from (placed.path for placed in (*self.columns.order, *self.columns.keys))
         yield from self.insert_id
         if self.rules.delete_field is not None:
             yield self.rules.delete_field
 
     def _insert_ids(self, batch: Batch) -> pa.Array:
-        """The values at the paths of `insert_id`, joined."""
+        """Return the values at the paths of `insert_id`, joined."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -117,7 +118,7 @@ class Admission:
         return pc.binary_join_element_wise(*parts, "-")
 
     def _misfits(self, values: pa.Array, schema: s.Schema, tombstone: pa.Array) -> dict[int, Exception]:
-        """The rows with a value that does not fit its column. SchemaError: no value of a field fits."""
+        """Return the rows with a value that does not fit its column. SchemaError: no value of a field fits."""
         try:
             bad = self._unfitting(values, schema, tombstone)
         except SchemaError as error:
@@ -141,7 +142,9 @@ class Admission:
         return bad
 
     def _skipped(self, lacks_key: pa.Array, tombstone: pa.Array) -> set[int]:
-        """The deletes that are left out: all of them, or those that name no row where such records are appended."""
+        """Return the deletes that are left out: all of them, or those that name no row where such records are
+        appended.
+        """
         import pyarrow.compute as pc
 
         if self.rules.deletes is Deletes.IGNORE:
@@ -151,7 +154,7 @@ class Admission:
         return set()
 
     def _lacks_key(self, cells: Mapping[str, Found], size: int) -> pa.Array:
-        """The rows that lack a dedup field."""
+        """Return a mask that is true at the rows that lack a dedup field."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -161,7 +164,7 @@ class Admission:
         return lacking
 
     def _judged(self, window: Window, batch: Batch, admitted: Admitted, newest_us: int | None) -> Admitted:
-        """The rows that the rules for late records leave."""
+        """Return the rows that the rules for late records leave."""
         import pyarrow.compute as pc
 
         # A delete has no column of its own that says when: its record's time is the best there is.
@@ -183,7 +186,7 @@ class Admission:
         return Admitted(rows, offsets, dict(sorted(bad.items())), late.true_count, oldest, newest)
 
     def _fields(self, values: pa.Array, schema: s.Schema) -> dict[str, Found]:
-        """The fields of the value by the name, in lower case, of their column."""
+        """Return the fields of the value by the name, in lower case, of their column."""
         import pyarrow.compute as pc
 
         if schema.type is not s.Type.STRUCT:
@@ -212,7 +215,7 @@ class Admission:
         return pa.Table.from_arrays(arrays, names=[column.name for column in self.table])
 
     def _cells(self, batch: Batch) -> dict[str, Found]:
-        """The values of keys and order by column; those of tombstones come from the record's key."""
+        """Return the values of keys and order by column; those of tombstones come from the record's key."""
         found = {}
         for placed in (*self.columns.order, *self.columns.keys):
             found[placed.column] = cell(batch, placed.path)
@@ -223,7 +226,9 @@ class Admission:
     def _without_key(
         self, batch: Batch, cells: Mapping[str, Found], tombstone: pa.Array, refused: Collection[int]
     ) -> dict[int, Exception]:
-        """The rows without a dedup field, but for those `refused` already, and deletes without a field of the order."""
+        """Return the rows without a dedup field, and deletes without a field of the order, but for those `refused`
+        already.
+        """
         bad: dict[int, Exception] = {}
         for placed in self.columns.keys:
             lacking = _indices(cells[placed.column].values.is_null()).difference(refused)
@@ -244,7 +249,7 @@ class Admission:
         return bad
 
     def _counts(self, lacking: set[int], tombstone: pa.Array) -> bool:
-        """Whether a row is more than a tombstone that is left out."""
+        """Return True if a row is more than a tombstone that is left out."""
         return self.rules.deletes is not Deletes.IGNORE or bool(lacking - _indices(tombstone))
 
     def _is_delete(self, batch: Batch, tombstone: pa.Array) -> pa.Array:

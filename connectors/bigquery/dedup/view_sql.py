@@ -1,4 +1,4 @@
-"""The SQL of dedup.mode=view: of all records that were added, the one of each key that stays. Text only."""
+"""Make the SQL of dedup.mode=view: of all records that were added, the one of each key that stays. Text only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LatestView:
     quote: Quote = backticks
 
     def text(self) -> str:
-        """The text of the query."""
+        """Return the text of the query."""
         quote = self.quote
         shown = ", ".join(quote(name) for name in self.columns if name != SOFT_DELETED)
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"

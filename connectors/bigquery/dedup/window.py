@@ -1,4 +1,4 @@
-"""dedup.window: which partitions of a table are searched for a row, and which records are late. Pure.
+"""Apply dedup.window: which partitions of a table are searched for a row, and which records are late. Pure.
 
 A record is late when the time of its partition lies further back than the window behind the newest one that its task
 has seen for the table. Times are microseconds since 1970, in UTC.
@@ -32,7 +32,7 @@ class Late(StrEnum):
 
 
 def parse_window(text: str) -> int | None:
-    """Milliseconds of `3d`, `12h`, `90m`, `30s`, `500ms`; None for `none`. ValueError for anything else."""
+    """Return the milliseconds of `3d`, `12h`, `90m`, `30s`, `500ms`; None for `none`. ValueError for anything else."""
     if text.lower() == "none":
         return None
     for unit in ("ms", "s", "m", "h", "d"):
@@ -52,7 +52,7 @@ class Window:
     late: Late
 
     def times(self, rows: pa.Table) -> pa.Array:
-        """The times of rows' partitions, int64 with nulls."""
+        """Return the times of rows' partitions, int64 with nulls."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -62,7 +62,7 @@ class Window:
         return values.cast(pa.int64())
 
     def late_rows(self, times: pa.Array, newest_us: int | None) -> pa.Array:
-        """The rows that are late. For `newest_us` see `newest_of`."""
+        """Return a mask of the rows that are late. For `newest_us` see `newest_of`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -71,7 +71,7 @@ class Window:
         return pc.less(times, newest_us - self.length_ms * 1000).fill_null(False)
 
     def bound(self, oldest_us: int) -> str:
-        """SQL: the least time of the partitions that are searched for rows not older than `oldest_us`."""
+        """Return SQL of the least time of the partitions that are searched for rows not older than `oldest_us`."""
         least = max(oldest_us - self.length_ms * 1000, -62_135_596_800_000_000)
         moment = _EPOCH + timedelta(microseconds=least)
         if self.type is ColumnType.DATE:
@@ -81,8 +81,10 @@ class Window:
 
 
 def newest_of(times: pa.Array, before_us: int | None, now_us: int) -> int | None:
-    """The latest of these times and one before. What lies in the future counts as now: else one record of a wrong clock
-    would make all others late."""
+    """Return the latest of these times and one before.
+
+    What lies in the future counts as now: else one record of a wrong clock would make all others late.
+    """
     import pyarrow.compute as pc
 
     found = pc.max(times).as_py()

@@ -1,4 +1,4 @@
-"""Which rows of a refused batch are at fault: found by landing halves. Writes through what it is given, nothing else.
+"""Find which rows of a refused batch are at fault by landing halves. Writes through what it is given, nothing else.
 
 BigQuery refuses a load job or a MERGE as a whole and names no row. A limit of one job, as of the partitions that it may
 change, is kept by halves as well. What is refused without any row, too, is not the rows' fault.
@@ -33,7 +33,7 @@ def land_by_halves(batch: SealedBatch, land: Callable[[SealedBatch], None]) -> R
 
 
 def land_parts(batch: SealedBatch, land: Callable[[SealedBatch], None], error: RefusedJobError) -> Refusals:
-    """Land in parts a batch that BigQuery refused as a whole, for `error`; see `land_by_halves`."""
+    """Write a batch in parts, as BigQuery refused it as a whole for `error`; see `land_by_halves`."""
     if not len(batch):
         raise error
     _log.warning("A batch of %d rows is landed in parts, as BigQuery refused it: %s", len(batch), error)

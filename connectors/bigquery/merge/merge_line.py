@@ -1,4 +1,5 @@
-"""Statements that merge into a table, one after the other, whoever runs them, without a lock that the dead could hold.
+"""Run statements that merge into a table one after the other, whoever runs them, without a lock that the dead could
+hold.
 
 BigQuery runs two MERGEs of a table side by side as long as both only insert, so two of them could insert the same key.
 The id of a job is used once in a project. So a statement is submitted under the first number of its table that has no
@@ -36,12 +37,12 @@ def _line_of(target: str) -> str:
 
 
 def merges_table(target: str) -> str:
-    """The empty table whose label notes how far the line of a table is."""
+    """Return the name of the empty table whose label notes how far the line of a table is."""
     return f"_{target}_merges"
 
 
 class MergeLine:
-    """The place of one process in the line of each table. Used by several threads, one table a thread."""
+    """The place that one process has in the line of each table. Several threads use it, one table a thread."""
 
     def __init__(self, warehouse: Warehouse, now_s: Callable[[], float] = time.monotonic) -> None:
         self._warehouse = warehouse
@@ -69,11 +70,11 @@ class MergeLine:
             pause(_QUIET_S)
 
     def _last(self, line: str, known: int) -> int:
-        """The number of the last job of a line, where all up to `known` are taken; -1: there is none."""
+        """Return the number of the last job of a line, where all up to `known` are taken; -1: there is none."""
         return known + first_free(lambda count: self._warehouse.has_attempt(line, known + 1 + count))
 
     def _number(self, target: str, line: str) -> int:
-        """The first number that may be free, as far as this process knows; all jobs of lower ones have ended."""
+        """Return the first number that may be free, as far as this process knows; all jobs of lower ones have ended."""
         number = self._next.get(target)
         if number is not None and self._now_s() - self._noted_at_s[target] < _NOTE_EVERY_S:
             return number
@@ -88,7 +89,7 @@ class MergeLine:
         return number
 
     def _noted(self, target: str) -> int:
-        """The number that was noted last: it was free at most an hour before the table's last merge."""
+        """Return the number that was noted last: it was free at most an hour before the table's last merge."""
         found = self._warehouse.table(merges_table(target))
         if found is None:
             self._warehouse.create(NewTable(merges_table(target), _COLUMNS))

@@ -1,4 +1,4 @@
-"""Staged batches into tables: load jobs, merges, and which task merges what. Runs on threads beside the task's.
+"""Take staged batches into tables: load jobs, merges, and which task merges what. Runs on threads beside the task's.
 
 One task merges a table, as each merge searches it; the others stage, and wait for the mark that says their batch is
 merged. A task whose batch nobody merges in time, as the other is dead or frozen, merges it itself: merges of a table
@@ -36,7 +36,7 @@ _PATIENCE_S: Final = 15.0
 _WAITING_MOST: Final = 1000
 _DAY_S: Final = 86_400
 _USD_PER_TIB: Final = 6.25
-"""A price of on-demand queries, to show an order of magnitude. The log names it, as regions and contracts differ."""
+"""A TiB of on-demand queries costs about this. The log names the price, as regions and contracts differ."""
 
 
 class Merging:
@@ -56,8 +56,12 @@ class Merging:
         at_once: int,
         in_any_order: bool = False,
     ) -> None:
-        """`report`: hears the figures of each merge, on any thread. at_once: the most tables that are staged or merged
-        at a time. `in_any_order`: an earlier record may be merged after a later one, as from chunks of a backfill."""
+        """Take the settings of merges, and open nothing.
+
+        `report` is called with the figures of each merge, on any thread. at_once: the most tables that are staged or
+        merged at a time. `in_any_order`: an earlier record may be merged after a later one, as from chunks of a
+        backfill.
+        """
         self._warehouse = warehouse
         self._role = role
         self._staging = StagingTables(warehouse, role)
@@ -79,7 +83,9 @@ class Merging:
 
     @property
     def threads(self) -> int:
-        """The most threads that call `land` at a time: those that wait for another task hold up none that work."""
+        """Return the most threads that call `land` at a time: those that wait for another task hold up none that
+        work.
+        """
         return self._at_once if self._role.tasks == 1 else _WAITING_MOST
 
     def stop(self) -> None:
@@ -94,7 +100,7 @@ class Merging:
         self._staging.sweep()
 
     def doing(self, target: str) -> str:
-        """What a batch of this table waits for, for people."""
+        """Return what a batch of this table waits for, for people."""
         return self._waiting.get(target, "it is staged and merged")
 
     def land(self, batch: SealedBatch) -> Refusals:
@@ -192,7 +198,7 @@ class Merging:
         return True
 
     def _is_marked(self, name: str, target: str) -> bool:
-        """Whether a staging table is merged. RefusedJobError: BigQuery refused its merge."""
+        """Tell if a staging table is merged. RefusedJobError: BigQuery refused its merge."""
         found = self._staging.look(name)
         if found is None:
             raise RetriableError(f"Staging table {name} was dropped by somebody else before it was merged.")
@@ -254,7 +260,7 @@ class Merging:
         )  # fmt: skip
 
     def _bound(self, staged: Sequence[Staged]) -> Bound | None:
-        """The widest of the bounds. Their texts have one form, and sort as the moments do."""
+        """Return the widest of the bounds. Their texts have one form, and sort as the moments do."""
         bounds = [one.facts.bound for one in staged]
         if self._window_column is None or any(bound is None for bound in bounds):
             return None

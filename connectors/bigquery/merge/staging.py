@@ -1,4 +1,4 @@
-"""Staging tables: their names, what is written on them, and the Parquet that fills them. Pure.
+"""Describe staging tables: their names, what is written on them, and the Parquet that fills them. Pure.
 
 A staging table holds one batch of rows for one table, and is there from its load job to its merge. What the merge needs
 to know is written on it, so that the one task that merges a table can merge what other tasks staged.
@@ -31,7 +31,10 @@ _ID: Final = re.compile(r"[0-9a-f]{24}")
 
 @dataclass(frozen=True, slots=True)
 class StagedFacts:
-    """What is written on a staging table, as JSON in its description. bound: SQL of the least partition searched."""
+    """The facts that are written on a staging table, as JSON in its description.
+
+    bound: SQL of the least partition searched.
+    """
 
     target: str
     keys: tuple[str, ...]
@@ -44,7 +47,7 @@ class StagedFacts:
 
     @classmethod
     def of(cls, batch: SealedBatch) -> StagedFacts:
-        """What the merge of a batch needs to know."""
+        """Return what the merge of a batch needs to know."""
         present = {name for table in batch.tables for name in table.column_names}
         return cls(
             target=batch.target,
@@ -58,12 +61,12 @@ class StagedFacts:
         )
 
     def text(self) -> str:
-        """The facts as the text of a description."""
+        """Return the facts as the text of a description."""
         return json.dumps({name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
     def parse(cls, text: str) -> StagedFacts:
-        """The facts in a description. ValueError or KeyError: it is none of ours."""
+        """Return the facts in a description. ValueError or KeyError: it is none of ours."""
         found = json.loads(text)
         return cls(
             target=found["target"],
@@ -78,12 +81,16 @@ class StagedFacts:
 
 
 def connector_label(connector: str) -> str:
-    """The value of CONNECTOR_LABEL: labels hold 63 characters of a small alphabet, names of connectors anything."""
+    """Return the value of CONNECTOR_LABEL.
+
+    Labels hold 63 characters of a small alphabet, names of connectors anything.
+    """
     return hashlib.sha256(connector.encode()).hexdigest()[:32]
 
 
 def batch_id(owner: str, batch: SealedBatch, content: bytes | memoryview) -> str:
-    """The id of an owner's batch: the same for the same rows in the same form, and another one for anything else.
+    """Return the id of an owner's batch: the same for the same rows in the same form, and another one for anything
+    else.
 
     A batch without rows has another id each time, as nothing tells it from others.
     """
@@ -96,12 +103,12 @@ def batch_id(owner: str, batch: SealedBatch, content: bytes | memoryview) -> str
 
 
 def staging_name(target: str, suffix: str, batch: str) -> str:
-    """The name of the staging table of a batch. Its leading underscore hides it in Google's console."""
+    """Return the name of the staging table of a batch. Its leading underscore hides it in Google's console."""
     return f"_{target}_{suffix}_{batch}"
 
 
 def target_of(name: str, suffix: str) -> str | None:
-    """The table that a staging table is for; None where the name is not that of a staging table."""
+    """Return the table that a staging table is for; None where the name is not that of a staging table."""
     rest, _, batch = name.rpartition("_")
     if not _ID.fullmatch(batch) or not rest.startswith("_") or not rest.endswith(f"_{suffix}"):
         return None
@@ -109,7 +116,7 @@ def target_of(name: str, suffix: str) -> str | None:
 
 
 def staging_columns(table: Columns) -> Columns:
-    """The columns of a staging table: all NULLABLE, as a delete has its key alone, and its marks."""
+    """Return the columns of a staging table: all NULLABLE, as a delete has its key alone, and its marks."""
     return (
         *(column.relaxed() for column in table),
         *(ColumnSchema(m, ColumnType.BOOLEAN) for m in (IS_DELETE, IS_APPEND)),
@@ -117,7 +124,7 @@ def staging_columns(table: Columns) -> Columns:
 
 
 def parquet_of(tables: Sequence[pa.Table]) -> pa.Buffer:
-    """The rows as one Parquet file; a column that a table lacks is null there."""
+    """Return the rows as one Parquet file; a column that a table lacks is null there."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""The staging tables of one connector in BigQuery: filled, marked by what became of them, found again, dropped.
+"""Fill the staging tables of one connector, mark them by what became of them, find them again, and drop them.
 
 A task fills tables of its own: their names hold its number and its life, so no other task drops one, or takes its rows
 for the same batch of its own.
@@ -44,7 +44,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part of a task among those of its connector. `suffix` ends the names of its staging tables."""
+    """The part that a task has among those of its connector. `suffix` ends the names of its staging tables."""
 
     connector: str
     task: int
@@ -53,21 +53,21 @@ class Role:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of the staging tables of the connector."""
+        """Return the labels of the staging tables of the connector."""
         return {CONNECTOR_LABEL: connector_label(self.connector)}
 
     def merging_task(self, target: str) -> int:
-        """The number of the task that merges the table."""
+        """Return the number of the task that merges the table."""
         return zlib.crc32(target.encode()) % self.tasks
 
     def merges(self, target: str) -> bool:
-        """Whether this task is the one that merges the table."""
+        """Return True if this task is the one that merges the table."""
         return self.merging_task(target) == self.task
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A staging table with its rows."""
+    """A staging table that has its rows."""
 
     name: str
     facts: StagedFacts
@@ -82,7 +82,7 @@ class Found:
 
 
 class StagingTables:
-    """Used by several threads of a task, one staging table a thread."""
+    """Fills, marks and drops staging tables. Several threads of a task use it, one staging table a thread."""
 
     def __init__(self, warehouse: Warehouse, role: Role) -> None:
         self._warehouse = warehouse
@@ -134,12 +134,12 @@ class StagingTables:
         self._warehouse.label(name, {STATE_LABEL: state}, description=why)
 
     def look(self, name: str) -> Found | None:
-        """What became of a staging table; None where it is gone."""
+        """Return what became of a staging table; None where it is gone."""
         found = self._warehouse.table(name)
         return None if found is None else Found(_state(found.labels), found.description)
 
     def waiting(self) -> dict[str, list[str]]:
-        """The staging tables of all tasks that wait for their merge, by the table that they are for."""
+        """Return the staging tables of all tasks that wait for their merge, by the table that they are for."""
         found: dict[str, list[str]] = {}
         for name, labels in self._warehouse.labelled(self._role.labels):
             target = target_of(name, self._role.suffix)
@@ -148,7 +148,7 @@ class StagingTables:
         return found
 
     def staged(self, name: str) -> Staged | None:
-        """A staging table that a task filled; None when it was dropped meanwhile."""
+        """Return a staging table that a task filled; None when it was dropped meanwhile."""
         found = self._warehouse.table(name)
         return None if found is None else Staged(name, StagedFacts.parse(found.description))
 

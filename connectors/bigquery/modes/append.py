@@ -37,5 +37,5 @@ class AppendMode(Mode):
 
     @property
     def lacks_fields(self) -> bool:
-        """False, as rows need no key."""
+        """Return False, as rows need no key."""
         return False

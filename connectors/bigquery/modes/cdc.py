@@ -13,7 +13,7 @@ from connectors.bigquery.modes.mode import Landing, Ways
 from connectors.bigquery.rows.table_schema import Columns, ColumnType, by_name
 
 _ORDERED: Final = frozenset({ColumnType.INTEGER, ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.DATETIME})
-"""The types of the order field that fit into a sequence number."""
+"""The types of the order field that can be made into a sequence number."""
 _INSTEAD: Final = "Change it, or set dedup.mode=merge."
 
 

@@ -8,7 +8,7 @@ from connectors.bigquery.rows.paths import Path
 
 
 class KeyedMode(Mode):
-    """A mode in which the dedup fields tell rows apart."""
+    """A mode that tells rows apart by the dedup fields."""
 
     is_keyed = True
 

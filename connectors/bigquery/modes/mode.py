@@ -72,14 +72,14 @@ class SqlNames(Protocol):
 
 
 class Mode(ABC):
-    """One value of dedup.mode with the settings around it. Subclasses override what they do in another way."""
+    """One value of dedup.mode, which knows the settings around it. Subclasses override what they do in another way."""
 
     name: ClassVar[str]
     doc: ClassVar[str]
     """Ends the documentation of dedup.mode."""
 
     is_keyed: ClassVar[bool] = False
-    """True where records with equal dedup fields become one row."""
+    """True if records that have equal dedup fields become one row."""
     merges_rows: ClassVar[bool] = False
     """True where a table holds one row of each key, so that a replay adds none."""
     is_idempotent: ClassVar[bool] = False
@@ -165,7 +165,7 @@ class Mode(ABC):
 
     @property
     def uses_storage_api(self) -> bool:
-        """True where rows go by the Storage Write API."""
+        """Return True if rows go by the Storage Write API."""
         return self._config.use_storage_api or self._config.exactly_once
 
     @property

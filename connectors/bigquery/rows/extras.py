@@ -1,4 +1,5 @@
-"""Columns that hold no field of the value: the record's key and coordinates, by the Java connector's settings. Pure.
+"""Make columns that hold no field of the value: the record's key and coordinates, by the Java connector's settings.
+Pure.
 
 Source: KafkaDataBuilder and SchemaManager of the WePay connector 2.6.
 """
@@ -25,13 +26,13 @@ _COORDINATES_SCHEMA: Final = s.struct(
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """kafkaKeyFieldName and kafkaDataFieldName; empty: no such column."""
+    """The columns that are named by kafkaKeyFieldName and kafkaDataFieldName; empty: no such column."""
 
     key_column: str = ""
     coordinates_column: str = ""
 
     def columns(self, batch: Batch, types: TypeRules) -> Columns:
-        """The extra columns that a batch needs; no key column where no record has a key."""
+        """Return the extra columns that a batch needs; no key column where no record has a key."""
         found: list[ColumnSchema] = []
         types = replace(types, nullable=True)
         if self.key_column and has_keys(batch):
@@ -42,7 +43,7 @@ class Extras:
         return tuple(found)
 
     def values(self, batch: Batch, now_ms: int) -> dict[str, Found]:
-        """The values of these columns. `now_ms` is the time of arrival, in milliseconds since 1970."""
+        """Return the values of these columns. `now_ms` is the time of arrival, in milliseconds since 1970."""
         found: dict[str, Found] = {}
         if self.key_column and has_keys(batch):
             assert batch.keys is not None
@@ -53,7 +54,7 @@ class Extras:
 
 
 def has_keys(batch: Batch) -> bool:
-    """Whether a record of the batch has a key."""
+    """Return True if a record of the batch has a key."""
     return batch.keys is not None and batch.keys.arrow().null_count < len(batch)
 
 

@@ -1,4 +1,4 @@
-"""Arrow values of Connect types made into the Arrow type of a column, or refused row by row. Pure; lossless.
+"""Make Arrow values of Connect types into the Arrow type of a column, or refuse them row by row. Pure; lossless.
 
 The one exception is a Decimal in a FLOAT column, which `decimalHandlingMode=FLOAT` asks for.
 """
@@ -24,14 +24,14 @@ _NUMBERS: Final = frozenset(
 _TEXTS: Final = frozenset(ColumnType) - {ColumnType.BYTES, ColumnType.RECORD}
 _FIRST_US: Final = -62_135_596_800_000_000
 _LAST_US: Final = 253_402_300_799_999_999
-"""The last microsecond of the year 9999: TIMESTAMP and DATETIME hold the years 1 to 9999."""
+"""This is the last microsecond of the year 9999: TIMESTAMP and DATETIME hold the years 1 to 9999."""
 _DATE_DAYS: Final = (-719_162, 2_932_896)
 
 
 def fitted_rows(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) -> Mapping[int, SchemaError]:
-    """The rows whose value has no place in the column, each with the reason; found by halving, so good rows are cheap.
+    """Return the rows whose value has no place in the column, each with the reason.
 
-    SchemaError when no value of this type has.
+    They are found by halving, so good rows are cheap.
     """
     bad: dict[int, SchemaError] = {}
 
@@ -143,7 +143,7 @@ def _scalar(array: pa.Array, schema: s.Schema, column: ColumnSchema, path: str) 
 
 
 def _allowed(arrow: pa.DataType) -> frozenset[ColumnType]:
-    """The types of columns that hold the values of an Arrow type, or refuse those that they do not hold."""
+    """Return the types of columns that hold the values of an Arrow type, or refuse those that they do not hold."""
     import pyarrow.types as t
 
     if t.is_integer(arrow):

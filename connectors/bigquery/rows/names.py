@@ -17,19 +17,19 @@ _RESERVED: Final = ("_table_", "_file_", "_partition", "_row_timestamp", "__root
 
 
 def plain(name: str) -> str:
-    """The name with `_` for everything but ASCII letters, digits and `_`, as the Java connector sanitizes it."""
+    """Return the name with `_` for all but ASCII letters, digits and `_`, as the Java connector sanitizes it."""
     found = _NOT_PLAIN.sub("_", name)
     return f"_{found}" if found[:1].isdigit() else found
 
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """Names the columns of fields. `is_sanitizing` is sanitizeFieldNames."""
+    """The rule that names the columns of fields. `is_sanitizing` is sanitizeFieldNames."""
 
     is_sanitizing: bool
 
     def column(self, name: str, path: str) -> str:
-        """The column of a field. SchemaError: BigQuery takes no such name."""
+        """Return the column of a field. SchemaError: BigQuery takes no such name."""
         found = plain(name) if self.is_sanitizing else name
         if not re.fullmatch(r"[^\W\d]\w*", found):
             raise SchemaError(
@@ -45,13 +45,13 @@ class FieldNames:
 
 @dataclass(frozen=True, slots=True)
 class TableNames:
-    """Names the tables of topics. A topic of `mapped` (topic2TableMap) is never sanitized."""
+    """The rule that names the tables of topics. A topic of `mapped` (topic2TableMap) is never sanitized."""
 
     is_sanitizing: bool
     mapped: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def table(self, topic: str) -> str:
-        """The table of a topic. ConnectError: BigQuery takes no such name."""
+        """Return the table of a topic. ConnectError: BigQuery takes no such name."""
         if topic in self.mapped:
             return self.mapped[topic]
         found = plain(topic) if self.is_sanitizing else topic
@@ -65,5 +65,5 @@ class TableNames:
 
 
 def is_table_name(name: str) -> bool:
-    """Whether BigQuery takes this name for a table: letters, digits, marks, _, - and spaces, at most 1024 bytes."""
+    """Tell if BigQuery takes this name for a table: letters, digits, marks, _, - and spaces, at most 1024 bytes."""
     return _TABLE.fullmatch(name) is not None and len(name.encode()) <= 1024

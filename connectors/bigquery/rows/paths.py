@@ -1,4 +1,4 @@
-"""Places in a record that settings name: fields of the value or the key, headers, coordinates. Pure.
+"""Find places in a record that settings name: fields of the value or the key, headers, coordinates. Pure.
 
 `id` and `order.id` are fields of the value, `__key` and `__key.id` the key or a field of it, `__header.x` a header;
 `__topic`, `__topic_id`, `__partition`, `__offset` and `__timestamp` are the record's coordinates in Kafka.
@@ -38,7 +38,7 @@ COORDINATES: Final = frozenset({Root.TOPIC, Root.TOPIC_ID, Root.PARTITION, Root.
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A parsed path. `names`: of the field and its members, outermost first; of a header, its one name."""
+    """A path that was parsed. `names`: of the field and its members, outermost first; of a header, its one name."""
 
     root: Root
     names: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def find(batch: Batch, path: Path) -> Found:
 
 
 def schema_of(column: Column) -> s.Schema:
-    """The schema of a column; without one that of its Arrow form."""
+    """Return the schema of a column; without one that of its Arrow form."""
     return column.schema if column.schema is not None else connect_schema(column.arrow().type)
 
 
@@ -135,7 +135,7 @@ def _member(batch: Batch, column: Column, path: Path) -> Found:
 
 
 def unreadable_headers(batch: Batch, paths: Iterable[Path]) -> dict[int, ConnectError]:
-    """The rows whose header at one of these paths is no text, each with its error."""
+    """Return the rows whose header at one of these paths is no text, each with its error."""
     found: dict[int, ConnectError] = {}
     for path in paths:
         if path.root is not Root.HEADER:
@@ -151,13 +151,13 @@ def unreadable_headers(batch: Batch, paths: Iterable[Path]) -> dict[int, Connect
 
 
 def place_of(batch: Batch, row: int) -> str:
-    """Topic, partition and offset of a record, for people."""
+    """Return topic, partition and offset of a record, for people."""
     assert batch.consumed is not None
     return f"{batch.consumed.topic_partition.topic}-{batch.partition}@{batch.consumed.offsets[row].as_py()}"
 
 
 def _header(batch: Batch, name: str) -> Found:
-    """The values of a header: null where a row has none, or one that is no text (see `unreadable_headers`)."""
+    """Return the values of a header: null where a row has none, or one that is no text (see `unreadable_headers`)."""
     import pyarrow as pa
 
     found = [None if value is None else _text(value) for value in _header_values(batch, name)]
@@ -165,7 +165,10 @@ def _header(batch: Batch, name: str) -> Found:
 
 
 def _header_values(batch: Batch, name: str) -> Iterator[Any]:
-    """Headers are Python objects per row already; the last of a name counts, as Kafka's `lastHeader`."""
+    """Yield the value of a header for each row; the last of a name counts, as with Kafka's `lastHeader`.
+
+    Headers are Python objects per row already.
+    """
     for headers in batch.headers or [()] * len(batch):
         yield next((header.value for header in reversed(headers) if header.key == name), None)
 

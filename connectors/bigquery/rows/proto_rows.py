@@ -1,4 +1,4 @@
-"""Rows as the protobuf messages of the Storage Write API: a descriptor made of columns, and a message per row. Pure.
+"""Make rows into the protobuf messages of the Storage Write API: a descriptor of the columns, a message per row. Pure.
 
 Change data capture takes no Arrow. Columns become messages without an object per row. Source of the forms: Google's
 "Data type conversions" of the Storage Write API: DATE is days, TIMESTAMP is microseconds since 1970, what protobuf
@@ -25,7 +25,7 @@ _TYPES: Final = {
 
 
 def descriptor_of(columns: Columns, name: str = "Row") -> Any:
-    """The DescriptorProto of rows with these columns. SchemaError: a column's name is none in protobuf."""
+    """Return the DescriptorProto of rows with these columns. SchemaError: a column's name is none in protobuf."""
     from google.protobuf import descriptor_pb2
 
     found = descriptor_pb2.DescriptorProto(name=name)
@@ -49,7 +49,7 @@ def descriptor_of(columns: Columns, name: str = "Row") -> Any:
 
 
 def messages_of(rows: pa.Table, columns: Columns, descriptor: Any) -> pa.BinaryArray:
-    """A message per row. `rows`: these columns, in the Arrow types of `types.arrow_type_of`."""
+    """Return a message per row. `rows`: these columns, in the Arrow types of `types.arrow_type_of`."""
     import pyarrow as pa
     from google.protobuf import descriptor_pb2, descriptor_pool
     from ptars import HandlerPool
@@ -65,7 +65,7 @@ def messages_of(rows: pa.Table, columns: Columns, descriptor: Any) -> pa.BinaryA
 
 
 def joined(messages: pa.BinaryArray) -> bytes:
-    """The messages as ProtoRows of the Storage Write API."""
+    """Return the messages as ProtoRows of the Storage Write API."""
     import pyarrow as pa
     from google.cloud.bigquery_storage_v1 import types
     from ptars import HandlerPool
@@ -78,7 +78,7 @@ def joined(messages: pa.BinaryArray) -> bytes:
 
 
 def _plain(array: pa.Array, column: ColumnSchema) -> pa.Array:
-    """The values in the types that a message has."""
+    """Return the values in the types that a message has."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -101,14 +101,14 @@ def _plain(array: pa.Array, column: ColumnSchema) -> pa.Array:
 
 
 def order_sections(values: pa.Int64Array) -> pa.StringArray:
-    """Signed numbers as sections of a sequence number, which sort as the numbers do; null is the smallest."""
+    """Return signed numbers as sections of a sequence number, which sort as the numbers do; null is the smallest."""
     import pyarrow.compute as pc
 
     return sections(pc.bit_wise_xor(values.fill_null(-(2**63)), -(2**63)))
 
 
 def sections(values: pa.Int64Array) -> pa.StringArray:
-    """Unsigned numbers of 64 bits as sections of a sequence number: 16 hexadecimal digits each."""
+    """Return unsigned numbers of 64 bits as sections of a sequence number: 16 hexadecimal digits each."""
     import pyarrow.compute as pc
 
     parts = [_digits().take(pc.bit_wise_and(pc.shift_right(values, bits), 0xFFFF)) for bits in (48, 32, 16, 0)]
@@ -117,7 +117,7 @@ def sections(values: pa.Int64Array) -> pa.StringArray:
 
 @cache
 def _digits() -> pa.StringArray:
-    """All numbers of 16 bits, as text."""
+    """Return all numbers of 16 bits, as text."""
     import pyarrow as pa
 
     return pa.array([f"{number:04x}" for number in range(2**16)])

@@ -14,6 +14,6 @@ def backticks(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """A STRING literal for BigQuery."""
+    """Return a STRING literal for BigQuery."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
     return f"'{escaped}'"

@@ -1,4 +1,4 @@
-"""How large rows are, and which of them one request takes. Pure.
+"""Tell how large rows are, and which of them one request takes. Pure.
 
 Sizes are those of Arrow; JSON's are about the same.
 """
@@ -20,7 +20,7 @@ ROW_BYTES: Final = 9 * 1024 * 1024
 
 
 def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
-    """The rows that are larger than that, each with the reason."""
+    """Return the rows that are larger than `most_bytes`, each with the reason."""
     import pyarrow.compute as pc
 
     if rows.nbytes <= most_bytes:
@@ -31,7 +31,7 @@ def too_large(rows: pa.Table, most_bytes: int) -> dict[int, Exception]:
 
 
 def _too_large_error(size_bytes: int) -> ConnectError:
-    """Why a row of this size is refused."""
+    """Return the error that says why a row of this size is refused."""
     return ConnectError(
         f"The row has {size_bytes} bytes, and a request to BigQuery takes 10 MB.",
         fix="Load it by a job, as with dedup or enableBatchLoad, or leave the large field out by a transform.",
@@ -60,13 +60,13 @@ def parts(
 
 
 def runs_without(first: int, end: int, rows: Collection[int]) -> list[tuple[int, int]]:
-    """The rows first..end-1 without these, as runs."""
+    """Return the rows first..end-1 without these, as runs."""
     edges = [first - 1, *sorted(rows), end]
     return [(a + 1, b) for a, b in pairwise(edges) if a + 1 < b]
 
 
 def row_sizes(rows: pa.Table) -> pa.Array:
-    """The bytes of each row, as int64."""
+    """Return the bytes of each row, as int64."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -77,7 +77,7 @@ def row_sizes(rows: pa.Table) -> pa.Array:
 
 
 def _sizes(array: pa.Array) -> pa.Array:
-    """The bytes of each value, with all that a nested one holds."""
+    """Return the bytes of each value, with all that a nested one holds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -13,7 +13,7 @@ REPEATED: Final = "REPEATED"
 
 
 class ColumnType(StrEnum):
-    """The types of BigQuery, by their names in its REST API."""
+    """The types that BigQuery has, by their names in its REST API."""
 
     INTEGER = "INTEGER"
     FLOAT = "FLOAT"
@@ -37,7 +37,7 @@ _STANDARD_SQL: Final = {"INT64": "INTEGER", "FLOAT64": "FLOAT", "BOOL": "BOOLEAN
 
 @dataclass(frozen=True, slots=True)
 class ColumnSchema:
-    """A column, or a member of a record. `precision` and `scale` None: the type's own.
+    """A column that a table has, or a member of a record. `precision` and `scale` None: the type's own.
 
     max_length: of a STRING in characters, of BYTES in bytes; None: no limit.
     """
@@ -52,7 +52,10 @@ class ColumnSchema:
 
     @classmethod
     def from_json(cls, member: Mapping[str, Any]) -> ColumnSchema:
-        """The column in the form of the REST API (TableFieldSchema); ValueError for a type that is not known here."""
+        """Return a column given in the form of the REST API (TableFieldSchema).
+
+        ValueError for a type that is not known here.
+        """
         kind, _, arguments = str(member["type"]).upper().partition("(")
         numbers = [int(number) for number in arguments.rstrip(")").split(",") if number.strip().isdigit()]
         precision, scale = member.get("precision"), member.get("scale")
@@ -72,7 +75,7 @@ class ColumnSchema:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The column in the form of the REST API."""
+        """Return the column in the form of the REST API."""
         found: dict[str, Any] = {"name": self.name, "type": str(self.type), "mode": self.mode}
         if self.fields:
             found["fields"] = [child.as_json() for child in self.fields]
@@ -85,7 +88,7 @@ class ColumnSchema:
         return found
 
     def relaxed(self) -> ColumnSchema:
-        """The same column without REQUIRED, at any depth."""
+        """Return the same column without REQUIRED, at any depth."""
         mode = NULLABLE if self.mode == REQUIRED else self.mode
         return replace(self, mode=mode, fields=tuple(child.relaxed() for child in self.fields))
 
@@ -94,5 +97,5 @@ Columns = tuple[ColumnSchema, ...]
 
 
 def by_name(columns: Sequence[ColumnSchema]) -> dict[str, ColumnSchema]:
-    """The columns by their names in lower case, as BigQuery compares names."""
+    """Return the columns by their names in lower case, as BigQuery compares names."""
     return {column.name.lower(): column for column in columns}

@@ -1,4 +1,4 @@
-"""Which column a Connect type becomes, and the Arrow type that its values have in a Parquet file. Pure.
+"""Tell which column a Connect type becomes, and the Arrow type of its values in a Parquet file. Pure.
 
 | Connect                         | BigQuery                                             |
 | ------------------------------- | ---------------------------------------------------- |
@@ -46,7 +46,7 @@ _LOGICAL: Final = {
 _DEBEZIUM_TIMESTAMPS: Final = frozenset({f"{NAMESPACE}Timestamp", f"{NAMESPACE}MicroTimestamp"})
 NUMERIC_DIGITS: Final = (38, 9)
 BIGNUMERIC_DIGITS: Final = (76, 38)
-"""The precision and scale that hold every NUMERIC and, but for the 77th digit, every BIGNUMERIC."""
+"""The precision and scale that can hold every NUMERIC and, but for the 77th digit, every BIGNUMERIC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class TypeRules:
 
 
 def columns_of(schema: s.Schema, rules: TypeRules, path: str = "") -> tuple[ColumnSchema, ...]:
-    """The columns of a struct's fields. SchemaError names a field that BigQuery has no type for."""
+    """Return the columns of a struct's fields. SchemaError names a field that BigQuery has no type for."""
     return tuple(column_of(f.name, f.schema, rules, f"{path}.{f.name}".lstrip(".")) for f in schema.fields)
 
 
 def column_of(name: str, schema: s.Schema, rules: TypeRules, path: str) -> ColumnSchema:
-    """The column of one field."""
+    """Return the column of one field."""
     mode = NULLABLE if schema.optional or rules.nullable else REQUIRED
     column = ColumnSchema(rules.names.column(name, path), ColumnType.STRING, mode)
     if path in rules.chosen and schema.type not in _NESTED:
@@ -99,7 +99,7 @@ def column_of(name: str, schema: s.Schema, rules: TypeRules, path: str) -> Colum
 
 
 def arrow_type_of(column: ColumnSchema) -> pa.DataType:
-    """The Arrow type of a column's values as they are loaded."""
+    """Return the Arrow type of a column's values as they are loaded."""
     import pyarrow as pa
 
     if column.mode == REPEATED:

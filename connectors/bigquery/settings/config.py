@@ -76,7 +76,7 @@ def _check_labels(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class BigQuerySinkConfig(DedupSettings):
-    """The Java connector's settings, and ours: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
+    """The settings that the Java connector has, and ours: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
 
     project: Annotated[String, non_empty] = key(
         "project", doc="The Google Cloud project of the dataset.", importance="high", group=TARGET
@@ -239,7 +239,7 @@ class BigQuerySinkConfig(DedupSettings):
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
-        """The typed settings; names of version 1 count as those of today."""
+        """Return the typed settings; names of version 1 count as those of today."""
         given = with_new_names(properties)
         refused = tuple(problems_of({name: value for name, value in given.items() if value is not None}))
         try:
@@ -252,16 +252,16 @@ class BigQuerySinkConfig(DedupSettings):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """The keys that neither this declaration nor the Java connector knows."""
+        """Return the keys that neither this declaration nor the Java connector knows."""
         return super().unknown_keys(name for name in properties if name not in KNOWN)
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """The file of a key, where keyfile names one."""
+        """Return the file of a key, where keyfile names one."""
         path = self.keyfile.get_secret_value()
         return (("keyfile", path),) if path and self.key_source.upper() == "FILE" else ()
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys, as a problem for each."""
+        """Return what is wrong between keys, as a problem for each."""
         return problems_between(self)
 
     def notes(self) -> Iterable[ConfigProblem]:
@@ -280,32 +280,32 @@ class BigQuerySinkConfig(DedupSettings):
 
     @property
     def extras(self) -> Extras:
-        """The columns beside those of fields."""
+        """Return the columns beside those of fields."""
         return Extras(self.key_column, self.coordinates_column)
 
     def table_path(self, table: str) -> str:
-        """The name of a table for messages."""
+        """Return the name of a table for messages."""
         return f"{self.project}.{self.dataset}.{table}"
 
     @property
     def table_labels(self) -> dict[str, str]:
-        """The labels of new tables."""
+        """Return the labels of new tables."""
         return {name: text for name, _, text in (pair.partition(":") for pair in self.labels)}
 
     @property
     def field_names(self) -> FieldNames:
-        """How columns are named."""
+        """Return the rule by which columns are named."""
         return FieldNames(self.sanitize_fields)
 
     @property
     def table_names(self) -> TableNames:
-        """How tables are named."""
+        """Return the rule by which tables are named."""
         pairs = (pair.partition(":") for pair in self.table_map)
         return TableNames(self.sanitize_topics, {topic: table for topic, _, table in pairs})
 
     @property
     def type_rules(self) -> TypeRules:
-        """How columns are made of schemas."""
+        """Return the rules by which columns are made of schemas."""
         pairs = (pair.rpartition(":") for pair in self.column_types)
         return TypeRules(
             self.field_names, ColumnType(self.decimals.upper()), self.all_nullable, self.debezium_integers,

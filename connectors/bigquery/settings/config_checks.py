@@ -16,7 +16,7 @@ _OF_GOOGLE: Final = re.compile(r"(https://)?([a-z0-9-]+\.)+googleapis\.com(:443)
 
 
 def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
-    """The problems between keys."""
+    """Yield the problems between keys."""
     if len(config.clustering) > 4:
         yield ConfigProblem("clusteringPartitionFieldNames", "BigQuery clusters by at most 4 columns.")
     yield from _credential_problems(config)

@@ -1,4 +1,4 @@
-"""The settings of dedup. Values only."""
+"""Declare the settings of dedup. Values only."""
 
 from __future__ import annotations
 
@@ -150,14 +150,14 @@ class DedupSettings(ConnectorConfig):
 
     @property
     def interval_ms(self) -> int:
-        """The longest time that rows wait before they are written."""
+        """Return the longest time, in milliseconds, that rows wait before they are written."""
         if not self.upsert or "dedup.merge.interval.ms" in self.originals:
             return self.dedup_interval_ms
         return _NEVER_MS if self.merge_interval_ms == -1 else self.merge_interval_ms
 
     @property
     def max_records(self) -> int:
-        """The largest number of rows that are written at once."""
+        """Return the largest number of rows that are written at once."""
         if not self.upsert or "dedup.merge.max.records" in self.originals or self.merge_threshold == -1:
             return self.dedup_max_records
         return self.merge_threshold

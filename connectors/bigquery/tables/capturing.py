@@ -1,8 +1,8 @@
-"""dedup.mode=cdc: records as upserts and deletes by the table's primary key, which BigQuery applies itself. On threads.
+"""Send records as upserts and deletes by the table's primary key, which BigQuery applies itself (dedup.mode=cdc).
 
-BigQuery keeps of a key the change of the largest sequence number, whenever it comes, so replays and changes out of
-order are harmless. The number is the record's order: its field, partition, offset and, as two topics may share these,
-topic.
+All of it runs on threads. BigQuery keeps of a key the change of the largest sequence number, whenever it comes, so
+replays and changes out of order are harmless. The number is the record's order: its field, partition, offset and, as
+two topics may share these, topic.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Capture:
 
 
 def _sequences(batch: SealedBatch, rows: pa.Table) -> pa.ChunkedArray:
-    """The sequence number of each row."""
+    """Return the sequence number of each row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

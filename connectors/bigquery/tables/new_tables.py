@@ -16,14 +16,17 @@ _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
 
 
 def made_for_deletes(table: TableFacts) -> bool:
-    """Whether this sink, in any task or life, created the table when only deletes had come."""
+    """Tell if this sink, in any task or life, created the table when only deletes had come."""
     return _MADE_FOR_DELETES.items() <= table.labels.items()
 
 
 def new_table(
     config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool
 ) -> NewTable:
-    """The table to create for records; `for_deletes` where only deletes have come. ConfigError: there can be none."""
+    """Return the table to create for records; `for_deletes` where only deletes have come.
+
+    ConfigError: there can be none.
+    """
     path = config.table_path(target)
     if not config.auto_create:
         raise ConfigError(
@@ -46,7 +49,7 @@ def new_table(
 
 
 def _check_named(config: BigQuerySinkConfig, path: str, columns: Columns) -> None:
-    """ConfigError where a setting names a column that the records do not have."""
+    """Raise ConfigError where a setting names a column that the records do not have."""
     known = by_name(columns)
     names = ", ".join(column.name for column in columns)
     lacking = [name for name in config.primary_key if name.lower() not in known]

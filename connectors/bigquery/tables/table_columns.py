@@ -47,7 +47,7 @@ class Allowed:
 
 
 def value_columns(batch: Batch, rules: TypeRules) -> Columns:
-    """The columns of the records' fields; none where the batch holds only tombstones."""
+    """Return the columns of the records' fields; none where the batch holds only tombstones."""
     schema = schema_of(batch.values)
     if schema.type is s.Type.STRUCT:
         columns = columns_of(schema, rules)
@@ -63,7 +63,7 @@ def value_columns(batch: Batch, rules: TypeRules) -> Columns:
 
 
 def _check_told_apart(topic: str, columns: Columns, path: str) -> None:
-    """UnusableSchemaError: two columns, or members of a record, are one for BigQuery, which ignores case."""
+    """Raise UnusableSchemaError if two columns, or members of a record, are one for BigQuery, which ignores case."""
     seen: dict[str, str] = {}
     for column in columns:
         other = seen.setdefault(column.name.lower(), column.name)
@@ -79,8 +79,11 @@ def _check_told_apart(topic: str, columns: Columns, path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What records need of their table. values: columns of their fields, none for deletes alone. own: columns that
-    dedup needs, which are always added. keys: names, in lower case, of the columns that tell rows apart."""
+    """The columns that records need of their table.
+
+    values: columns of their fields, none for deletes alone. own: columns that dedup needs, which are always added.
+    keys: names, in lower case, of the columns that tell rows apart.
+    """
 
     values: Columns
     own: Columns
@@ -125,7 +128,7 @@ def _widened(existing: Columns, wanted: Columns, allowed: Allowed, path: str, re
 def _fitting(
     column: ColumnSchema, wanted: ColumnSchema | None, allowed: Allowed, path: str, refused: list[str]
 ) -> ColumnSchema:
-    """The column of the table that also takes what the records have for it."""
+    """Return the column of the table that also takes what the records have for it."""
     name = f"{path}{column.name}"
     if wanted is None:
         if column.mode == REQUIRED and not allowed.relaxation:
@@ -140,7 +143,7 @@ def _fitting(
 
 
 def clustering(chosen: Sequence[str], keys: Iterable[str], columns: Columns) -> tuple[str, ...]:
-    """The columns to cluster a new table by: the chosen ones, else the columns of keys that allow it."""
+    """Return the columns to cluster a new table by: the chosen ones, else the columns of keys that allow it."""
     if chosen:
         return tuple(chosen)
     known = by_name(columns)
@@ -149,12 +152,12 @@ def clustering(chosen: Sequence[str], keys: Iterable[str], columns: Columns) -> 
 
 
 def deletes_table(target: str) -> str:
-    """The name of the table that remembers the hard deletes of a table."""
+    """Return the name of the table that remembers the hard deletes of a table."""
     return f"_{target}_deletes"
 
 
 def member(columns: Columns, name: str) -> ColumnSchema:
-    """A column, or a member of a record (`key.id`) as a column of its own; not REQUIRED."""
+    """Return a column, or a member of a record (`key.id`) as a column of its own; not REQUIRED."""
     first, *rest = name.split(".")
     found = by_name(columns)[first.lower()]
     for part in rest:
@@ -163,6 +166,6 @@ def member(columns: Columns, name: str) -> ColumnSchema:
 
 
 def deletes_columns(columns: Columns, names: Iterable[str]) -> Columns:
-    """The columns of the table that remembers deletes: keys, order, and when the delete was merged."""
+    """Return the columns of the table that remembers deletes: keys, order, and when the delete was merged."""
     kept = tuple(member(columns, name) for name in dict.fromkeys(names))
     return (*kept, ColumnSchema(DELETED_AT, ColumnType.TIMESTAMP))

@@ -1,4 +1,4 @@
-"""A dataset for a trial, beside the one that the sink is set to. Its rows are read by Google's client alone."""
+"""Make a dataset for a trial, beside the one that the sink is set to. Its rows are read by Google's client alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_ARRIVAL: Final = "insertTime"
 
 
 class TrialDataset:
-    """The dataset `<dataset>_<name>`. Making it needs the right bigquery.datasets.create."""
+    """The dataset that is named `<dataset>_<name>`. Making it needs the right bigquery.datasets.create."""
 
     def __init__(self, config: BigQuerySinkConfig, name: str) -> None:
         self._config = config
@@ -25,17 +25,17 @@ class TrialDataset:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The setting that names this dataset."""
+        """Return the setting that names this dataset."""
         return {"defaultDataset": self._dataset}
 
     @property
     def is_once(self) -> bool:
-        """Whether a row is there once, as records are merged."""
+        """Return True if a row is there once, as records are merged."""
         return self._config.mode.merges_rows
 
     @property
     def merges(self) -> bool:
-        """Whether records with the same dedup fields become one row."""
+        """Return True if records with the same dedup fields become one row."""
         return self._config.mode.merges_rows
 
     def make(self, deadline: Deadline) -> None:
@@ -44,7 +44,7 @@ class TrialDataset:
             client.create_dataset(self._dataset, timeout=deadline.remaining_s)
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """The rows of all tables but staging tables, whose names begin with `_`."""
+        """Yield the rows of all tables but staging tables, whose names begin with `_`."""
         with self._client("reading the dataset") as client:
             for table in list(client.list_tables(self._dataset, timeout=deadline.remaining_s)):
                 if not table.table_id.startswith("_"):
@@ -53,7 +53,7 @@ class TrialDataset:
                         yield repr((table.table_id, self._plain(dict(row)))).encode()
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """As BigQuery tells them; those of records by the paths of their members."""
+        """Return the types as BigQuery tells them; those of records by the paths of their members."""
         with self._client("reading the dataset") as client:
             tables = [client.get_table(one, timeout=deadline.remaining_s) for one in self._tables(client, deadline)]
         return {
@@ -88,7 +88,7 @@ class TrialDataset:
             return []
 
     def _plain(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A row without the time at which it was written."""
+        """Return a row without the time at which it was written."""
         column = self._config.coordinates_column
         coordinates = row.get(column) if column else None
         if not isinstance(coordinates, Mapping):

@@ -27,7 +27,7 @@ class DatasetCalls:
 
     @property
     def path(self) -> str:
-        """The name of the dataset as `project.dataset`."""
+        """Return the name of the dataset as `project.dataset`."""
         return f"{self.project}.{self.dataset}"
 
     @contextmanager
@@ -41,13 +41,15 @@ class DatasetCalls:
 
     @property
     def limit_s(self) -> float:
-        """The time in seconds that a request of this thread may take."""
+        """Return the time in seconds that a request of this thread may take."""
         deadline: Deadline | None = getattr(self._of_thread, "deadline", None)
         return self._timeout_s if deadline is None else min(self._timeout_s, max(_LEAST_S, deadline.remaining_s))
 
     @property
     def again(self) -> Any:
-        """The retry of requests that may be sent twice, so that an idle connection that was closed costs nothing."""
+        """Return the retry of requests that may be sent twice, so that an idle connection that was closed costs
+        nothing.
+        """
         from google.api_core.retry import Retry, if_exception_type
         from requests.exceptions import ConnectionError as LostError
 

@@ -17,9 +17,9 @@ _RETRIABLE_REASONS: Final = frozenset(
         "quotaExceeded", "rateLimitExceeded", "tableUnavailable", "timeout", "stopped",
     }
 )  # fmt: skip
-"""The reasons of errors that pass by themselves: faults of BigQuery's own, and quotas, which fill up again."""
+"""Errors for these reasons pass by themselves: they are faults of BigQuery's own, and quotas, which fill up again."""
 _PASSING_CODES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
-"""What is left of 403 is a quota; a table that is not found is made again."""
+"""A 403 that is left is a quota; a table that is not found is made again."""
 _NO_DATASET: Final = re.compile(r"not found: (dataset|project)", re.IGNORECASE)
 _RETRIABLE_TEXTS: Final = (
     "could not serialize access", "concurrent update", "transaction is aborted", "failed to commit",
@@ -62,7 +62,7 @@ def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
 
 
 def _no_credentials(where: str, doing: str, error: Exception) -> ConfigError:
-    """The error for missing credentials. It has only those parts of the client's text that hold no secret."""
+    """Return the error for missing credentials. It has only those parts of the client's text that hold no secret."""
     why = type(error).__name__
     if _WRONG_CLOCK.search(str(error)):
         return ConfigError(
@@ -76,7 +76,7 @@ def _no_credentials(where: str, doing: str, error: Exception) -> ConfigError:
 
 
 def _api_error(where: str, doing: str, error: Any) -> ConnectError:
-    """The error of the contract for an error of BigQuery's API."""
+    """Return the error of the contract for an error of BigQuery's API."""
     reasons = {str(part.get("reason", "")) for part in error.errors or () if isinstance(part, Mapping)}
     message = _in_one_line(error.message)
     match int(error.code or 0):
@@ -120,7 +120,7 @@ def _passing(where: str, doing: str, message: str) -> RetriableError:
 
 
 def job_error(result: Mapping[str, Any], doing: str) -> ConnectError:
-    """The error of the contract for a job that failed."""
+    """Return the error of the contract for a job that failed."""
     return _refused("BigQuery", doing, {str(result.get("reason", ""))}, _in_one_line(str(result.get("message", ""))))
 
 
@@ -134,5 +134,7 @@ def _refused(where: str, doing: str, reasons: AbstractSet[str], message: str) ->
 
 
 def _in_one_line(message: str) -> str:
-    """Google's message as part of a sentence: without the lines for the job's location and id, and its full stop."""
+    """Return Google's message as part of a sentence: without the lines for the job's location and id, and its full
+    stop.
+    """
     return " ".join(message.split()).rstrip(".")

@@ -8,7 +8,10 @@ from enum import Enum, auto
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """A row that insertAll refused. `reason` is `stopped` where only other rows are bad; `location` is the column."""
+    """A row that was refused by insertAll.
+
+    `reason` is `stopped` where only other rows are bad; `location` is the column.
+    """
 
     row: int
     reason: str
@@ -28,7 +31,7 @@ class Changed:
 
 
 class Counts(Enum):
-    """Which jobs that were there before a submission make it done.
+    """The choice which earlier jobs make a submission done, if they were there before it.
 
     ALWAYS: any of the id, also of an earlier life. LOST: of this life, where the answer did not come; the table may
     have been changed since another was done. NEVER: none.

@@ -32,7 +32,7 @@ class Jobs:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of the jobs of this life."""
+        """Return the labels of the jobs of this life."""
         return {LIFE_LABEL: self._life}
 
     def stop(self) -> None:
@@ -40,7 +40,7 @@ class Jobs:
         self._stop.set()
 
     def has_attempt(self, job_id: str, attempt: int) -> bool:
-        """Whether a job was ever submitted under this id and number."""
+        """Tell if a job was ever submitted under this id and number."""
         from google.api_core.exceptions import NotFound
 
         with self._calls.translated(f"looking at job {job_id}"):
@@ -116,5 +116,5 @@ class Jobs:
 
 
 def _is_done(counts: Counts, *, is_lost: bool) -> bool:
-    """Whether a job that existed before the submission did its work."""
+    """Tell if a job that existed before the submission did its work."""
     return counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)

@@ -1,4 +1,4 @@
-"""The Storage Write API over gRPC: rows as Arrow batches or protobuf messages. The only module that speaks it."""
+"""Speak the Storage Write API over gRPC: rows as Arrow batches or protobuf messages. The only module that speaks it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _REQUEST_BYTES: Final = 7 * 1024 * 1024
 _PASSING: Final = frozenset({"NOT_FOUND", "ABORTED", "CANCELLED", "INTERNAL"})
 """Codes that pass: a table or column that was just made is seen some seconds later, and Google ends old connections."""
 _NEW_COLUMN_TEXTS: Final = ("schema mismatch", "more fields than")
-"""What is said of a column that the stream does not see yet."""
+"""BigQuery's errors have these texts when the stream does not see a column yet."""
 _Run = tuple[int, int]
-"""The rows first..end-1 of one request."""
+"""The run stands for the rows first..end-1 of one request."""
 
 
 class Appended(NamedTuple):
@@ -37,7 +37,7 @@ class StorageWriter:
     """Writes to streams of the tables of one dataset. Used by several threads."""
 
     def __init__(self, client: Any, project: str, dataset: str, *, timeout_s: float) -> None:
-        """`client`: a google.cloud.bigquery_storage_v1.BigQueryWriteClient."""
+        """Write by `client`, a google.cloud.bigquery_storage_v1.BigQueryWriteClient."""
         self._client = client
         self._parent = f"projects/{project}/datasets/{dataset}"
         self._timeout_s = timeout_s
@@ -50,7 +50,7 @@ class StorageWriter:
         return self._append(table, rows, lambda part: _request(self._default(table), part))
 
     def append_messages(self, table: str, descriptor: Any, messages: pa.BinaryArray) -> Refusals:
-        """As `append`, with rows as protobuf messages of this DescriptorProto."""
+        """Add rows as `append` does, given as protobuf messages of this DescriptorProto."""
         import pyarrow as pa
 
         def request(part: pa.Table) -> Any:
@@ -161,7 +161,10 @@ def _message_request(stream: str, descriptor: Any, messages: pa.BinaryArray) -> 
 
 
 def _bad_rows_at(table: str, answer: Any) -> dict[int, Exception]:
-    """The bad rows of a request to a stream at an offset. RetriableError: the stream does not go on from there."""
+    """Return the bad rows of a request to a stream at an offset.
+
+    RetriableError: the stream does not go on from there.
+    """
     if answer is None:
         raise RetriableError(f"BigQuery, appending to table {table}: the connection ended before its answers.")
     if answer.error.code and not answer.row_errors:
@@ -172,7 +175,7 @@ def _bad_rows_at(table: str, answer: Any) -> dict[int, Exception]:
 
 
 def _bad_rows(table: str, answer: Any) -> dict[int, Exception]:
-    """The rows of a request that are bad. ConnectError: it was refused for another reason."""
+    """Return the rows of a request that are bad. ConnectError: it was refused for another reason."""
     bad: dict[int, Exception] = {
         error.index: ConnectError(f"Table {table} refused the row: {error.message}") for error in answer.row_errors
     }

@@ -27,9 +27,10 @@ class TableFacts:
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table to create. partition_by: a column; None with a `partitioning`: by the time of arrival.
+    """A table that is to be created.
 
-    partitioning: HOUR, DAY, MONTH or YEAR; None: no partitions. max_staleness_s: how old what queries see may be.
+    partition_by: a column; None with a `partitioning`: by the time of arrival. partitioning: HOUR, DAY, MONTH or YEAR;
+    None: no partitions. max_staleness_s: how old what queries see may be.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""BigQuery: tables and jobs. The only module that talks to it; errors leave as the contract's.
+"""Reach BigQuery's tables and jobs. The only module that talks to it; errors leave as the contract's.
 
 A job is given its id by us, so that a submission whose answer was lost is found again. The retries of Google's client
 are off: the framework tries again, with its own backoff, and knows when to stop.
@@ -28,7 +28,7 @@ STATEMENT_LABEL: Final = "kafka-connect-statement"
 
 
 class Warehouse:
-    """The tables and jobs of one dataset. Used by several threads of a task, as Google's client allows."""
+    """The tables and jobs that one dataset has. Several threads of a task use it, as Google's client allows."""
 
     def __init__(self, client: Any, project: str, dataset: str, *, timeout_s: float) -> None:
         """`client`: a google.cloud.bigquery.Client, whose annotations allow no `retry=None`, though it means none."""
@@ -49,7 +49,7 @@ class Warehouse:
         self._client.close()
 
     def path(self, table: str) -> str:
-        """The name of a table for SQL."""
+        """Return the name of a table for SQL."""
         return f"`{self._calls.project}`.`{self._calls.dataset}`.`{table}`"
 
     def look(self) -> None:
@@ -132,7 +132,7 @@ class Warehouse:
             )
 
     def labelled(self, labels: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
-        """The tables that have these labels, each with all its labels."""
+        """Yield the tables that have these labels, each with all its labels."""
         with self._calls.translated("listing tables"):
             dataset = self._calls.path
             for table in self._client.list_tables(dataset, retry=self._calls.again, timeout=self._calls.limit_s):
@@ -222,7 +222,7 @@ class Warehouse:
         return Changed(stats.inserted_row_count, stats.updated_row_count, stats.deleted_row_count, billed, attempt)
 
     def has_attempt(self, job_id: str, attempt: int) -> bool:
-        """Whether a job was ever submitted under this id and number."""
+        """Tell if a job was ever submitted under this id and number."""
         return self._jobs.has_attempt(job_id, attempt)
 
     def wait_for(self, job_id: str, attempt: int) -> None:
@@ -230,7 +230,7 @@ class Warehouse:
         self._jobs.wait_for(job_id, attempt)
 
     def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
-        """Run a query that changes nothing; its rows."""
+        """Run a query that changes nothing; return its rows."""
         with self._calls.translated(doing):
             job = self._client.query(
                 sql, location=self._calls.location, retry=self._calls.again, job_retry=None, timeout=self._calls.limit_s
@@ -238,7 +238,7 @@ class Warehouse:
             return [dict(row) for row in job.result(retry=self._calls.again, timeout=self._calls.limit_s)]
 
     def scanned_bytes(self, sql: str) -> int:
-        """The bytes that a statement would read, by a dry run."""
+        """Return the bytes that a statement would read, by a dry run."""
         from google.cloud import bigquery
 
         config = bigquery.QueryJobConfig(dry_run=True, use_query_cache=False)

@@ -1,1 +1,1 @@
-"""Writes batches into tables, in each of the ways that settings choose."""
+"""Write batches into tables, in each of the ways that settings choose."""

@@ -1,4 +1,4 @@
-"""Rows that are added as they come, without dedup: by insertAll, the Storage Write API or load jobs. On threads.
+"""Add rows as they come, without dedup: by insertAll, the Storage Write API or load jobs. On threads.
 
 All three repeat rows when a crash comes between writing them and committing their offsets. insertAll carries an id per
 row, by which BigQuery drops repeats of about the last minute, as well as it can.
@@ -41,7 +41,7 @@ _SCHEMA_TEXTS: Final = ("no such field", "not found")
 
 
 class Writer(Protocol):
-    """A way to add rows to a table."""
+    """A way in which rows are added to a table."""
 
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
         """Return once the rows are there, but for those refused. `rows`: the batch's, with the columns of the table
@@ -75,11 +75,11 @@ class Appending:
 
     @property
     def threads(self) -> int:
-        """The most threads that call `land` at a time."""
+        """Return the most threads that call `land` at a time."""
         return self._at_once
 
     def doing(self, target: str) -> str:  # noqa: ARG002 - of all tables alike
-        """What a batch on its way waits for."""
+        """Return what a batch on its way waits for."""
         return "it is written"
 
     def land(self, batch: SealedBatch) -> Refusals:
@@ -108,7 +108,10 @@ class Appending:
 
 
 class InsertAll:
-    """tabledata.insertAll, as the Java connector. The API takes JSON, so a row becomes a Python object here."""
+    """A writer that calls tabledata.insertAll, as the Java connector does.
+
+    The API takes JSON, so a row becomes a Python object here.
+    """
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
@@ -125,7 +128,7 @@ class InsertAll:
         return refused
 
     def close(self) -> None:
-        """It has no connection of its own."""
+        """Do nothing: the writer has no connection of its own."""
 
 
 class DefaultStream:
@@ -165,18 +168,20 @@ class LoadJobs:
         self._warehouse.append(batch.target, columns, content, f"kafka-connect-load-{name}")
 
     def close(self) -> None:
-        """It has no connection of its own."""
+        """Do nothing: the writer has no connection of its own."""
 
 
 def loadable(batch: SealedBatch) -> tuple[Columns, pa.Buffer]:
-    """A batch as a load job takes it: its columns, and a Parquet file of its rows."""
+    """Return a batch as a load job takes it: its columns, and a Parquet file of its rows."""
     known = by_name(batch.columns)
     rows = rows_of(batch).drop_columns([INSERT_ID])
     return tuple(known[name.lower()] for name in rows.column_names), parquet_of([rows])
 
 
 def rows_of(batch: SealedBatch) -> pa.Table:
-    """The batch's rows without the marks of dedup; those of a table that a view looks at say which are deletes."""
+    """Return the batch's rows without the marks of dedup; those of a table that a view looks at say which are
+    deletes.
+    """
     import pyarrow as pa
 
     rows = pa.concat_tables(batch.tables, promote_options="default")
@@ -190,7 +195,7 @@ def _short(text: str) -> str:
 
 
 def _json_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row in insertAll's JSON, without nulls, as null is no value of a REPEATED column."""
+    """Return a row in insertAll's JSON, without nulls, as null is no value of a REPEATED column."""
     return {name: _json_value(value) for name, value in row.items() if value is not None}
 
 
@@ -212,7 +217,7 @@ def _json_value(value: Any) -> Any:
 
 
 def _refused(target: str, errors: Sequence[RowError]) -> dict[int, Exception]:
-    """The bad rows of a request. RetriableError: the table does not show a new column yet."""
+    """Return the bad rows of a request. RetriableError: the table does not show a new column yet."""
     refused: dict[int, Exception] = {}
     for error in errors:
         if error.reason == "stopped":

@@ -1,4 +1,4 @@
-"""Chunks of a backfill in tables, each row once, by the rules by which the sink's tasks write.
+"""Write chunks of a backfill into tables, each row once, by the rules by which the sink's tasks write.
 
 With dedup a chunk is staged and merged as a task's batch is; a MERGE that runs again changes nothing. Without, its rows
 are added by a load job that is named after the chunk. Chunks come in any order and from several processes.
@@ -56,8 +56,10 @@ class BigQueryBulkWriter:
             return WrittenChunk(written.rows_of([chunk])[chunk.id] if lanes else 0, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """What is noted of the chunks, as far as their tables are there. Records that were merged count as rows, also
-        those that a later one has replaced."""
+        """Return what is noted of the chunks, as far as their tables are there.
+
+        Records that were merged count as rows, also those that a later one has replaced.
+        """
         with self._warehouse.within(deadline):
             return WrittenChunks(self._warehouse).rows_of(chunks)
 
@@ -78,7 +80,7 @@ class BigQueryBulkWriter:
         return self._opened
 
     def _gathered(self, batches: Iterable[Batch], targets: Targets) -> list[Lane]:
-        """The rows of a chunk by table. Rows that do not fit their table are given up."""
+        """Return the rows of a chunk by table. Rows that do not fit their table are given up."""
         for batch in batches:
             if not len(batch):
                 continue
@@ -116,7 +118,9 @@ class BigQueryBulkWriter:
 
 
 def _require_no_places(config: BigQuerySinkConfig) -> None:
-    """ConfigError where rows are told apart by topic, partition and offset: rows that were never in Kafka lack them."""
+    """Raise ConfigError if rows are told apart by topic, partition and offset, which rows that were never in Kafka
+    lack.
+    """
     if config.mode.tells_by_place:
         raise ConfigError(
             "Rows that are copied past Kafka have no offsets, by which this setting tells rows apart.",

@@ -17,7 +17,7 @@ from connectors.bigquery.write.appending import loadable
 
 
 def chunk_name(chunk: BulkChunk, target: str, created_ms: int) -> str:
-    """The name of a chunk in a table. A table that was made anew gives another name."""
+    """Return the name of a chunk in a table. A table that was made anew gives another name."""
     text = json.dumps([chunk.job, chunk.id, target, created_ms])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -51,7 +51,10 @@ class ChunkLoads:
         return self._warehouse.append(batch.target, columns, content, name)
 
     def _refused(self, batch: SealedBatch) -> Refusals:
-        """The rows that are refused even alone. They are tried on a table of the same columns that nobody else sees."""
+        """Return the rows that are refused even alone.
+
+        They are tried on a table of the same columns that nobody else sees.
+        """
         trial = staging_name(batch.target, self._suffix, secrets.token_hex(12))
         self._warehouse.create(NewTable(trial, batch.columns, expires_after_s=EXPIRES_AFTER_S))
 

@@ -1,4 +1,4 @@
-"""Rows that are added exactly once, by a committed stream of the Storage Write API for each partition. On threads.
+"""Add rows exactly once, by a committed stream of the Storage Write API for each partition. On threads.
 
 A stream belongs to one owner of a partition. Who becomes the owner makes a stream, notes it in a table beside the
 target, ends all other streams that are noted for the partition, and only then asks which offsets the target holds: so
@@ -36,7 +36,7 @@ STREAMS_COLUMNS: Final = (
 
 
 class _Place(NamedTuple):
-    """A partition of a topic, as made at one time, and the table that its rows go into."""
+    """A partition that a topic had when made at one time, and the table that its rows go into."""
 
     target: str
     partition: TopicPartition
@@ -44,15 +44,16 @@ class _Place(NamedTuple):
 
 
 def streams_table(target: str) -> str:
-    """The table that notes the streams by which a table is written."""
+    """Return the name of the table that notes the streams by which a table is written."""
     return f"_{target}_streams"
 
 
 @dataclass(slots=True)
 class _Owned:
-    """A partition's stream. end: rows in it. held: runs of offsets (first, last) that the table had before.
+    """The stream that a partition has.
 
-    next_offset: all rows before it that this life was given are in the table, or refused.
+    end: rows in it. held: runs of offsets (first, last) that the table had before. next_offset: all rows before it that
+    this life was given are in the table, or refused.
     """
 
     stream: str
@@ -61,17 +62,17 @@ class _Owned:
     next_offset: int = 0
 
     def may_have(self, offset: int) -> bool:
-        """Whether the table may have rows from this offset on."""
+        """Return True if the table may have rows from this offset on."""
         return offset < self.next_offset or bool(self.held and offset <= self.held[-1][1])
 
     def has(self, offset: int) -> bool:
-        """Whether the row at this offset is in the table or was refused."""
+        """Return True if the row at this offset is in the table or was refused."""
         return offset < self.next_offset or _holds(self.held, offset)
 
 
 @dataclass(slots=True)
 class CommittedStreams:
-    """Writes batches by a stream per partition. Each table is written by one thread at a time."""
+    """A writer that has a stream per partition. One thread at a time writes each table."""
 
     warehouse: Warehouse
     storage: StorageWriter

@@ -1,4 +1,4 @@
-"""The records of one put made into rows of their tables, and those that are bad. On the task thread.
+"""Make the records of one put into rows of their tables, and tell those that are bad. On the task thread.
 
 Records without a schema are judged one by one: one of another type, a scalar or a number beyond 64 bits is bad alone,
 whatever stands beside it. Records of a schema that no table can have are all bad.
@@ -19,7 +19,10 @@ from connectors.bigquery.write.tables_ready import Targets
 
 @dataclass(slots=True)
 class Intake:
-    """What became of a batch. parts: rows with the lane of their table, in order. bad: rows of the batch as it was."""
+    """The rows that a batch became, and those that are bad.
+
+    parts: rows with the lane of their table, in order. bad: rows of the batch as it was.
+    """
 
     parts: list[tuple[Lane, Admitted]] = field(default_factory=list)
     bad: dict[int, Exception] = field(default_factory=dict)
@@ -34,7 +37,7 @@ def taken_in(batch: Batch, targets: Targets) -> Intake:
 
 
 def _take(batch: Batch, first: int, targets: Targets, intake: Intake) -> None:
-    """`first`: where the batch begins in the whole one."""
+    """Take a part of a batch in; `first` is where it begins in the whole one."""
     bad: Mapping[int, Exception]
     try:
         ready = targets.prepare(batch)

@@ -1,4 +1,4 @@
-"""The way of one table's rows: gathered, sealed as a batch, landed by a thread. Owned by the task thread.
+"""Lead the rows of one table on their way: gathered, sealed as a batch, landed by a thread. The task thread owns it.
 
 Rows of a lane are merged in the order in which they came, one batch after the other; those of several tables side by
 side. A lane says which offsets are not yet in the table.
@@ -31,10 +31,10 @@ class Rotation:
 
 @dataclass
 class Lane:
-    """One table. `columns` and `dedup` are those of the table as it is now. newest_us: see `window.newest_of`.
+    """The rows on their way into one table, which has these `columns` and this `dedup` now.
 
-    refused: rows of landed batches that the table did not take, for the sink to give up. failure: why the batch on its
-    way has to be landed again. sealed_at_s: when it was sealed.
+    newest_us: see `window.newest_of`. refused: rows of landed batches that the table did not take, for the sink to give
+    up. failure: why the batch on its way has to be landed again. sealed_at_s: when it was sealed.
     """
 
     target: str
@@ -72,21 +72,21 @@ class Lane:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes of all rows that the lane keeps."""
+        """Return the bytes of all rows that the lane keeps."""
         return self._bytes + self._sealed_bytes
 
     @property
     def held_rows(self) -> int:
-        """The number of rows that are gathered and not sealed."""
+        """Return the number of rows that are gathered and not sealed."""
         return self._rows
 
     @property
     def is_landing(self) -> bool:
-        """Whether a batch is on its way."""
+        """Return True if a batch is on its way."""
         return self._sealed is not None
 
     def due_in_s(self, now_s: float) -> float | None:
-        """The seconds until the gathered rows are sealed; None where there are none."""
+        """Return the seconds until the gathered rows are sealed; None where there are none."""
         if not self._pieces:
             return None
         if self._rows >= self.rotation.rows or self._bytes >= self.rotation.size_bytes:
@@ -102,7 +102,7 @@ class Lane:
         return sealed
 
     def _bound(self) -> str | None:
-        """The least partition in which rows of the gathered records may be; None where they may be anywhere."""
+        """Return the least partition in which rows of the gathered records may be; None where they may be anywhere."""
         oldest = self._oldest_us
         if self.window is None or any(time is None for time in oldest):
             return None
@@ -125,7 +125,7 @@ class Lane:
         return error
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
-        """The first offset of each partition that is not in the table yet."""
+        """Yield the first offset of each partition that is not in the table yet."""
         for piece in self._pieces:
             yield piece.partition, piece.range.first
         if self._sealed is not None:
@@ -160,7 +160,7 @@ class Lane:
 
 
 def first_pending(lanes: Collection[Lane]) -> Mapping[TopicPartition, int]:
-    """The first offset of each partition that is in no table yet; partitions without such are left out."""
+    """Return the first offset of each partition that is in no table yet; partitions without such are left out."""
     first: dict[TopicPartition, int] = {}
     for lane in lanes:
         for partition, offset in lane.pending():

@@ -1,4 +1,4 @@
-"""Tables made ready for records: found or created, with columns for every field. On the task thread, seldom.
+"""Make tables ready for records: found or created, with columns for every field. On the task thread, seldom.
 
 What is known of a table is asked once; a record with another schema makes it look again.
 """
@@ -156,14 +156,14 @@ class Targets:
         return Window(column.name, column.type, length_ms, Late(config.dedup_late))
 
     def _needed(self, target: str, batch: Batch, dedup: DedupColumns) -> Needed:
-        """What the batch needs of its table. SchemaError: no table, or no key, can be made of its fields."""
+        """Return what the batch needs of its table. SchemaError: no table, or no key, can be made of its fields."""
         try:
             return self._columns(batch, dedup)
         except SchemaError as error:
             raise in_table(self._config.table_path(target), error) from None
 
     def _columns(self, batch: Batch, dedup: DedupColumns) -> Needed:
-        """The columns for the records' fields and for dedup."""
+        """Return the columns for the records' fields and for dedup."""
         types = self._config.type_rules
         for placed_key in dedup.keys:
             check_key_type(placed_key.path, cell(batch, placed_key.path).schema, batch.topic)
@@ -213,7 +213,7 @@ class Targets:
             )
 
     def _create(self, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool) -> TableFacts:
-        """The table, made now, or by somebody else at the same time."""
+        """Return the table, made now, or by somebody else at the same time."""
         table = new_table(self._config, target, columns, dedup, for_deletes=for_deletes)
         found = None if self._warehouse.create(table) else self._warehouse.table(target)
         if found is not None:

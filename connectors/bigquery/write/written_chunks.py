@@ -25,7 +25,7 @@ _COLUMNS: Final = (
 
 
 class WrittenChunks:
-    """The notes of one dataset. Owned by one thread."""
+    """The notes that one dataset has of its chunks. One thread owns it."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
@@ -50,7 +50,7 @@ class WrittenChunks:
         )
 
     def rows_of(self, chunks: Collection[BulkChunk]) -> Mapping[str, int]:
-        """The number of rows of each chunk that were written to tables that still exist."""
+        """Return the number of rows of each chunk that were written to tables that still exist."""
         rows = {chunk.id: 0 for chunk in chunks}
         if not rows or self._warehouse.table(TABLE) is None:
             return rows
