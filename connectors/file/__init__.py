@@ -1,1 +1,1 @@
-"""The file connectors: the lines of a file as a topic, and topics as lines of a file."""
+"""Read the lines of a file into a topic, and write topics as lines of a file."""

@@ -1,4 +1,7 @@
-"""The settings of the file connectors. Names, defaults and messages are those of Kafka 4.1's file connectors."""
+"""Declare the settings of the file connectors.
+
+Names, defaults and messages are those of Kafka 4.1's file connectors.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from connect.lib.key_role import KeyRole
 
 
 def paths_key() -> Any:
-    """The leave that the worker gives these connectors beside its allowed.paths."""
+    """Return the key of the leave that the worker gives these connectors beside its allowed.paths."""
     doc = "Files, and folders with all in them, that the worker allows beside those of allowed.paths."
     return key("file.stream.paths", (), reach=Reach.FILE, doc=doc, group="", from_worker=True)
 
@@ -40,7 +43,7 @@ class FileStreamSourceConfig(ConnectorConfig):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Exactly-once delivery is asked for where no offset is kept."""
+        """Yield a problem if exactly-once delivery is asked for where no offset is kept."""
         if not self.file and self.originals.get("exactly.once.support", "").strip().lower() == "required":
             yield ConfigProblem(
                 "exactly.once.support",
@@ -49,7 +52,7 @@ class FileStreamSourceConfig(ConnectorConfig):
 
 
 class FileStreamSinkConfig(ConnectorConfig):
-    """Where the sink writes."""
+    """The settings of the sink, which has one: the file."""
 
     paths: ListOf = paths_key()
     file: String | None = key(

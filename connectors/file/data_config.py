@@ -1,4 +1,4 @@
-"""The settings of the source of data files. Values only."""
+"""Declare the settings of the source of data files. Values only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STORE: Final = "S3"
 
 
 class DataFilesSourceConfig(ConnectorConfig):
-    """Which files are read, how, and where to."""
+    """The settings that say which files are read, how, and where to."""
 
     paths: ListOf = paths_key()
     folder: Annotated[String, non_empty] = key(
@@ -102,20 +102,20 @@ class DataFilesSourceConfig(ConnectorConfig):
 
     @property
     def is_s3(self) -> bool:
-        """The folder is in a bucket."""
+        """Return True if the folder is in a bucket."""
         return self.folder.startswith(S3)
 
     @property
     def column_types(self) -> dict[str, str]:
-        """csv.types."""
+        """Return the types that csv.types gives, by column."""
         return {name: kind for name, _, kind in (pair.rpartition(":") for pair in self.csv_types)}
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """The folder, where it is one of this machine."""
+        """Return the folder, where it is one of this machine."""
         return () if self.is_s3 else (("folder", self.folder),)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys."""
+        """Yield what is wrong between keys."""
         yield from self._csv_problems()
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
             name = "aws.secret.access.key" if self.access_key_id else "aws.access.key.id"

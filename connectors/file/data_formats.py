@@ -16,7 +16,7 @@ from connectors.file.data_store import DataFile, DataStore
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The rows that begin at `start` and before `stop`. rows, size_bytes: estimates."""
+    """A part of a file: it has the rows that begin at `start` and before `stop`. rows, size_bytes: estimates."""
 
     start: int
     stop: int
@@ -45,18 +45,19 @@ class DataFormat(Protocol):
     """How files of one format are read. Owned by one thread."""
 
     def pieces(self, store: DataStore, file: DataFile, rows: int, size_bytes: int) -> Sequence[Piece]:
-        """A file in pieces of about so many rows and bytes, which together are all of it; one at least."""
+        """Return a file in pieces of about so many rows and bytes, which together are all of it; one at least."""
 
     def pages(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[Page]:
-        """The rows that begin at a place in start..stop-1, in order. Errors as of the store; ConnectError: the file is
-        no such file.
+        """Yield the rows that begin at a place in start..stop-1, in order.
+
+        Errors as of the store; ConnectError: the file is no such file.
         """
 
     def count(self, store: DataStore, path: str, start: int, stop: int) -> int:
-        """How many rows begin there."""
+        """Return how many rows begin in start..stop-1."""
 
 
 def cut(start: int, stop: int, parts: int) -> Iterator[tuple[int, int]]:
-    """Places of about the same width."""
+    """Yield places of about the same width."""
     places = [start + (stop - start) * part // parts for part in range(parts + 1)]
     yield from pairwise(places)

@@ -1,4 +1,4 @@
-"""Files of lines, CSV and JSON: cut anywhere, as a line belongs to the piece in which it begins."""
+"""Read files of lines, CSV and JSON: cut anywhere, as a line belongs to the piece in which it begins."""
 
 from __future__ import annotations
 
@@ -39,10 +39,14 @@ class LineParser(Protocol):
     """Makes rows of lines."""
 
     def header(self, first: bytes) -> int:
-        """How many lines at the beginning of a file are no rows; `first` is its first one, which is looked at."""
+        """Return how many lines at the beginning of a file are no rows; `first` is its first one, which is looked
+        at.
+        """
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
-        """The rows of lines, none of which is empty, and those that are none, by the byte at which each begins."""
+        """Return the rows of lines, none of which is empty, and those that are none, by the byte at which each
+        begins.
+        """
 
 
 class LineFiles:
@@ -57,7 +61,7 @@ class LineFiles:
         self._is_multiline = is_multiline
 
     def pieces(self, store: DataStore, file: DataFile, rows: int, size_bytes: int) -> Sequence[Piece]:
-        """Rows are estimated from the lines at the beginning of the file."""
+        """Return the file in pieces, whose rows are estimated from the lines at the beginning of the file."""
         with store.open(file.path) as opened:
             sample = opened.read(_SAMPLE_BYTES)
         row_bytes = max(1, len(sample) // max(1, sample.count(b"\n")))
@@ -69,17 +73,17 @@ class LineFiles:
         ]
 
     def pages(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[Page]:
-        """So many lines at a time; the last line of a file needs no end."""
+        """Yield so many lines at a time; the last line of a file needs no end."""
         for lines, behind in self._lines(store, path, start, stop):
             column, bad = self._parser.rows(lines)
             yield Page(column, behind, bad)
 
     def count(self, store: DataStore, path: str, start: int, stop: int) -> int:
-        """All lines that are not empty."""
+        """Return the number of all lines that are not empty."""
         return sum(len(lines) for lines, _ in self._lines(store, path, start, stop))
 
     def _lines(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[tuple[list[Line], int]]:
-        """Lines that begin in start..stop-1, and the byte behind them."""
+        """Yield lines that begin in start..stop-1, and the byte behind them."""
         with store.open(path) as file:
             first = self._first_line(file, path)
             if not first:
@@ -116,7 +120,7 @@ class LineFiles:
         yield lines, first + at
 
     def _ends(self, block: bytes) -> Any:
-        """Where lines end that are ends of rows; `block` begins with a row."""
+        """Return where lines end that are ends of rows; `block` begins with a row."""
         data = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(data == _NEWLINE)
         if self._is_multiline:
@@ -124,13 +128,16 @@ class LineFiles:
         return ends
 
     def _first_line(self, file: Any, path: str) -> bytes:
-        """With its end; empty: there is none."""
+        """Return the first line with its end; empty: there is none."""
         block = self._whole_lines(file, 0, path)
         ends = self._ends(block)
         return block[: ends[0] + 1] if len(ends) else block
 
     def _whole_lines(self, file: Any, place: int, path: str) -> bytes:
-        """Lines from a place on, as many as a block has; at the end of the file the last one, too. Empty: no more."""
+        """Return lines from a place on, as many as a block has; at the end of the file the last one, too.
+
+        Empty: no more.
+        """
         file.seek(place)
         block: bytes = file.read(_BLOCK_BYTES)
         while len(block) >= _BLOCK_BYTES and not len(ends := self._ends(block)):
@@ -144,14 +151,14 @@ class LineFiles:
 
 
 class JsonLines:
-    """A JSON value per line, schemaless. Implements LineParser."""
+    """A parser that reads a JSON value per line, schemaless. Implements LineParser."""
 
     def header(self, first: bytes) -> int:  # noqa: ARG002 - the protocol's
-        """None."""
+        """Return 0, as every line is a row."""
         return 0
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
-        """As `json` reads them: whole numbers of any size stay what they are."""
+        """Return the values as `json` reads them: whole numbers of any size stay what they are."""
         rows, bad = [], {}
         for line in lines:
             try:
@@ -162,7 +169,10 @@ class JsonLines:
 
 
 class CsvLines:
-    """Values with a delimiter, each line a struct; an empty value without quotes is null. Implements LineParser."""
+    """A parser that reads values with a delimiter, each line a struct; an empty value without quotes is null.
+
+    Implements LineParser.
+    """
 
     def __init__(self, config: DataFilesSourceConfig) -> None:
         self._delimiter = config.csv_delimiter
@@ -172,7 +182,9 @@ class CsvLines:
         self._is_multiline = config.csv_multiline
 
     def header(self, first: bytes) -> int:
-        """The columns of this file are those of its first line, where it has such a line."""
+        """Take the columns of this file from its first line, where it has such a line; return how many lines these
+        are.
+        """
         if self._has_header:
             table = self._read(first, None)
             self._columns = table.column_names
@@ -184,7 +196,7 @@ class CsvLines:
         return int(self._has_header)
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
-        """All at once; where some line is no row, line by line."""
+        """Return the rows, read all at once; where some line is no row, line by line."""
         try:
             if not any(line.text.count(b'"') % 2 for line in lines):
                 return self._column(lines), {}
@@ -244,7 +256,7 @@ class CsvLines:
 
 
 def _line_start(file: Any, place: int) -> int:
-    """The first byte at or behind `place` at which a line begins."""
+    """Return the first byte at or behind `place` at which a line begins."""
     if place == 0:
         return 0
     at = place - 1

@@ -1,4 +1,4 @@
-"""Parquet files: columns with their types, cut between rows."""
+"""Read Parquet files: columns with their types, cut between rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ParquetFiles:
         self._times = times
 
     def pieces(self, store: DataStore, file: DataFile, rows: int, size_bytes: int) -> Sequence[Piece]:
-        """By the numbers of rows and bytes in the file's footer."""
+        """Return the file in pieces, by the numbers of rows and bytes in the file's footer."""
         with _opened(store, file.path) as opened:
             total = opened.metadata.num_rows
             groups = range(opened.metadata.num_row_groups)
@@ -38,7 +38,10 @@ class ParquetFiles:
         ]
 
     def pages(self, store: DataStore, path: str, start: int, stop: int) -> Iterator[Page]:
-        """Row group by row group; those before `start` are not read. SchemaError: a column has no lossless type."""
+        """Yield row group by row group; those before `start` are not read.
+
+        SchemaError: a column has no lossless type.
+        """
         with _opened(store, path) as opened:
             first = 0
             for group in range(opened.metadata.num_row_groups):
@@ -48,7 +51,7 @@ class ParquetFiles:
                 first += rows
 
     def count(self, store: DataStore, path: str, start: int, stop: int) -> int:
-        """By the footer."""
+        """Return the number of rows from the file's footer."""
         with _opened(store, path) as opened:
             return max(0, min(stop, int(opened.metadata.num_rows)) - start)
 
@@ -78,7 +81,7 @@ def _column(batch: pa.RecordBatch, times: TimePrecision) -> Column:
 
 
 def _fitted(array: Any, schema: Schema) -> Any:
-    """The array in the Arrow type that the contract has for its schema: text of 32 bits, no dictionaries."""
+    """Return the array in the Arrow type that the contract has for its schema: text of 32 bits, no dictionaries."""
     if time_type(schema.name) is not None or pa.types.is_struct(array.type):
         array = with_times(array, schema)
     wanted = arrow_type(schema)

@@ -1,4 +1,4 @@
-"""The source of data files: each file of a folder once, from where its offset says; in bulk or as files come.
+"""Read each file of a folder once, from where its offset says; in bulk or as files come.
 
 A file is whole when it appears: whoever writes it moves it there once it is done. What is appended later is not read.
 """
@@ -51,16 +51,16 @@ class DataFilesSourceConnector:
         return []
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Each has the files whose path falls to it."""
+        """Return the settings of tasks, each of which has the files whose path falls to it."""
         return [dict(self._config.originals) | {_TASK: f"{number}/{max_tasks}"} for number in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> DataFilesSourceTask:
-        """A task, not yet open."""
+        """Return a task that is not open yet."""
         number, _, count = config.get(_TASK, "0/1").partition("/")
         return DataFilesSourceTask(DataFilesSourceConfig.parse(config), int(number), int(count))
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Every file that is there now, in pieces. ConnectError: there is none, or one is broken."""
+        """Plan every file that is there now, in pieces. ConnectError: there is none, or one is broken."""
         del deadline
         store, files = DataStore(self._config), format_of(self._config, _BULK_ROWS)
         found = store.list()
@@ -78,7 +78,7 @@ class DataFilesSourceConnector:
         return BulkPlan(splits, ends, [*shown, *([f"and {len(found) - 10} more files"] if len(found) > 10 else [])])
 
     def bulk_reader(self) -> DataFilesReader:
-        """A reader of pieces of files."""
+        """Return a reader of pieces of files."""
         return DataFilesReader(self._config)
 
 
@@ -86,13 +86,16 @@ class DataFilesReader:
     """Reads pieces of files. Owned by one thread. Implements BulkReader."""
 
     def __init__(self, config: DataFilesSourceConfig) -> None:
-        """Opens nothing."""
+        """Keep the settings, and open nothing."""
         self._topic = config.topic
         self._store = DataStore(config)
         self._format = format_of(config, max(_BULK_ROWS, config.batch_max_rows))
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """The rows of a piece. ConnectError: a line of it is no row, or the file is another one than was planned."""
+        """Yield the rows of a piece.
+
+        ConnectError: a line of it is no row, or the file is another one than was planned.
+        """
         file, start, stop = self._piece(split)
         begin = start if after is None else _number(after["place"])
         for page in self._format.pages(self._store, file.path, begin, stop):
@@ -101,12 +104,12 @@ class DataFilesReader:
             yield Batch(self._topic, page.rows, position=_position(file, page.next_place, is_read=False))
 
     def count(self, split: Split) -> int:
-        """How many rows the piece has now."""
+        """Return how many rows the piece has now."""
         file, start, stop = self._piece(split)
         return self._format.count(self._store, file.path, start, stop)
 
     def close(self) -> None:
-        """Nothing is open between two calls."""
+        """Do nothing: nothing is open between two calls."""
 
     def _piece(self, split: Split) -> tuple[DataFile, int, int]:
         bounds = split.bounds
@@ -140,11 +143,11 @@ class DataFilesSourceTask:
         self._next_look_s = 0.0
 
     def open(self, ctx: SourceContext) -> None:
-        """Nothing is opened before a file is there."""
+        """Keep the context; nothing is opened before a file is there."""
         self._ctx = ctx
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next rows of a file; a file without rows gives a batch without any. Errors as of the store."""
+        """Return the next rows of a file; a file without rows gives a batch without any. Errors as of the store."""
         while self._pages is None:
             if not self._waiting and time.monotonic() >= self._next_look_s:
                 self._look()
@@ -163,7 +166,7 @@ class DataFilesSourceTask:
         return batch
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Files are left where they are."""
+        """Do nothing: files are left where they are."""
 
     def close(self) -> None:
         """Close what is being read."""
@@ -184,7 +187,7 @@ class DataFilesSourceTask:
                 self._read[file.path] = file.size_bytes
 
     def _known(self, file: DataFile) -> int | None:
-        """The size of a file that was read to its end before; None: it was not."""
+        """Return the size of a file that was read to its end before; None: it was not."""
         assert self._ctx is not None
         stored = self._ctx.stored_offset({"file": file.path})
         if stored is None or not stored.get("is_read"):
@@ -230,7 +233,7 @@ class DataFilesSourceTask:
 
 
 def format_of(config: DataFilesSourceConfig, page_rows: int) -> DataFormat:
-    """How the files are read."""
+    """Return the format by which the files are read."""
     if config.format == "parquet":
         return ParquetFiles(page_rows, TimePrecision(config.time_precision_mode))
     if config.format == "json":

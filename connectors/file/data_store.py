@@ -1,4 +1,4 @@
-"""Where data files are: a folder of this machine or of a bucket. Lists and opens; decides nothing about rows."""
+"""Reach data files in a folder of this machine or of a bucket. Lists and opens; decides nothing about rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DataFile:
 
 
 class DataStore:
-    """One folder. Owned by one thread."""
+    """The files that one folder holds. One thread owns it."""
 
     def __init__(self, config: DataFilesSourceConfig) -> None:
         """Connects to nothing."""
@@ -37,14 +37,17 @@ class DataStore:
         self._allowed = None if config.is_s3 else config.allowed
 
     def list(self) -> Sequence[DataFile]:
-        """The files of the folder now, by path. ConfigError: there is no such folder. RetriableError: it is away."""
+        """Return the files of the folder now, by path.
+
+        ConfigError: there is no such folder. RetriableError: it is away.
+        """
         with self._translated(self._shown):
             found = self._files.get_file_info(pafs.FileSelector(self._folder, recursive=True))
         files = [DataFile(info.path, info.size) for info in found if info.type is pafs.FileType.File]
         return sorted((file for file in files if self._is_wanted(file.path)), key=lambda file: file.path)
 
     def size(self, path: str) -> int:
-        """How large a file is now. ConnectError: it is gone."""
+        """Return how large a file is now, in bytes. ConnectError: it is gone."""
         with self._translated(path):
             info = self._files.get_file_info(self._real(path))
         if info.type is not pafs.FileType.File:
@@ -53,9 +56,10 @@ class DataStore:
 
     @contextmanager
     def open(self, path: str) -> Iterator[Any]:
-        """A file for reading at any place. RetriableError: it cannot be read now, also from within the block.
+        """Open a file for reading at any place.
 
-        ConfigError: a link leads to where the worker allows no file, or the plan of a backfill names another one.
+        RetriableError: it cannot be read now, also from within the block. ConfigError: a link leads to where the worker
+        allows no file, or the plan of a backfill names another one.
         """
         with self._translated(path), self._files.open_input_file(self._real(path)) as file:
             yield file

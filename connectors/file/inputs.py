@@ -1,8 +1,8 @@
-"""Where the source's bytes come from: a regular file that grows, or standard input. Decides nothing about lines.
+"""Read the source's bytes from a regular file that grows, or from standard input. Decides nothing about lines.
 
-A file that was truncated or replaced is not read anew: what follows the stored position may be lost or old, and only
-a person knows. It is said once, and reading goes on as in Kafka's own source: in the open file, once it is longer
-than what was read.
+A file that was truncated or replaced is not read anew: what follows the stored position may be lost or old, and only a
+person knows. It is said once, and reading goes on as in Kafka's own source: in the open file, once it is longer than
+what was read.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _FIX_ACCESS: Final = "Give the worker's user the right to read it, or name anoth
 
 
 class Input(Protocol):
-    """Bytes by position. Owned by the task thread; never waits."""
+    """Bytes that are read by position. The task thread owns them; no call waits."""
 
     def read(self, at: int, size: int) -> bytes:
-        """At most `size` bytes from byte `at` on; empty: nothing there yet."""
+        """Return at most `size` bytes from byte `at` on; empty: nothing there yet."""
 
     def ends_before(self, at: int) -> bool:
-        """There are fewer than `at` bytes now, though they were there before."""
+        """Return True if there are fewer than `at` bytes now, though they were there before."""
 
     def close(self) -> None:
         """Release it. May be called twice."""
@@ -45,7 +45,10 @@ class FileInput:
         self._said: set[str] = set()
 
     def read(self, at: int, size: int) -> bytes:
-        """At most `size` bytes from byte `at` on; empty while there is no file. RetriableError when a read fails."""
+        """Return at most `size` bytes from byte `at` on; empty while there is no file.
+
+        RetriableError when a read fails.
+        """
         if self._descriptor is None:
             self._descriptor = self._opened()
             if self._descriptor is None:
@@ -60,7 +63,7 @@ class FileInput:
         return data
 
     def ends_before(self, at: int) -> bool:
-        """The file was truncated below byte `at`."""
+        """Return True if the file was truncated below byte `at`."""
         return self._descriptor is not None and os.fstat(self._descriptor).st_size < at
 
     def close(self) -> None:
@@ -113,21 +116,21 @@ class FileInput:
 
 
 class StandardInput:
-    """Standard input, or another open descriptor; positions mean nothing here."""
+    """The bytes of standard input, or another open descriptor; positions have no meaning here."""
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
 
     def read(self, at: int, size: int) -> bytes:
-        """What has come so far, at most `size` bytes. `at` is not looked at."""
+        """Return what has come so far, at most `size` bytes. `at` is not looked at."""
         del at
         readable, _, _ = select.select([self._descriptor], [], [], 0)
         return os.read(self._descriptor, size) if readable else b""
 
     def ends_before(self, at: int) -> bool:
-        """Never."""
+        """Return False always."""
         del at
         return False
 
     def close(self) -> None:
-        """Standard input belongs to the process."""
+        """Do nothing: standard input belongs to the process."""

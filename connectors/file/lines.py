@@ -1,4 +1,7 @@
-"""Bytes -> lines as Arrow columns. A line ends with `\\n`, `\\r\\n` or `\\r`. Pure; no Python object per line."""
+"""Split bytes into lines as Arrow columns.
+
+A line ends with `\\n`, `\\r\\n` or `\\r`. Pure; no Python object per line.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ _LONE_RETURN: Final = re.compile(rb"\r(?!\n)")
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of a block. `ends` (int64): for each the bytes from the block's start to behind its terminator.
+    """The lines that a block holds.
 
-    `bad`: the bytes of lines that are not UTF-8, by index; their text is empty.
+    `ends` (int64): for each the bytes from the block's start to behind its terminator. `bad`: the bytes of lines that
+    are not UTF-8, by index; their text is empty.
     """
 
     texts: pa.StringArray
@@ -39,7 +43,7 @@ def complete_size(data: bytes | bytearray, scanned: int = 0) -> int:
 
 
 def split_lines(block: bytes) -> Lines:
-    """The lines of a block that ends with a terminator, at most 2 GiB."""
+    """Return the lines of a block that ends with a terminator, at most 2 GiB."""
     returns = block.count(b"\r")
     if returns != block.count(b"\r\n"):
         # A newline for each lone return: no position moves, and every return left stands before a newline.
@@ -54,7 +58,7 @@ def split_lines(block: bytes) -> Lines:
 
 
 def _decoded(lines: pa.BinaryArray) -> tuple[pa.StringArray, Mapping[int, bytes]]:
-    """Lines as text, and those that are none; only where there are such is each line looked at."""
+    """Return lines as text, and those that are none; only where there are such is each line looked at."""
     try:
         return lines.cast(pa.string()), {}
     except pa.ArrowInvalid:
@@ -64,7 +68,7 @@ def _decoded(lines: pa.BinaryArray) -> tuple[pa.StringArray, Mapping[int, bytes]
 
 
 def is_text(line: bytes) -> bool:
-    """It is UTF-8."""
+    """Return True if the line is UTF-8."""
     try:
         line.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The source's partitions and offsets, and which of them a person may set. Pure.
+"""Make the source's partitions and offsets, and check which of them a person may set. Pure.
 
 Form and messages: org.apache.kafka.connect.file.FileStreamSourceConnector of Kafka 4.1. `position` counts bytes.
 """
@@ -18,12 +18,12 @@ _RESET: Final = 'Set it with PATCH /connectors/<name>/offsets, for example {"pos
 
 
 def source_position(file: str, position: int) -> SourcePosition:
-    """The place `position` bytes into the file."""
+    """Return the place `position` bytes into the file."""
     return SourcePosition({FILENAME: file}, {POSITION: position})
 
 
 def position_of(offset: Mapping[str, object] | None) -> int:
-    """The byte to read next; 0 without an offset. ConnectError for an offset that is no place in a file."""
+    """Return the byte to read next; 0 without an offset. ConnectError for an offset that is no place in a file."""
     position = None if offset is None else offset.get(POSITION)
     if position is None:
         return 0
@@ -38,7 +38,10 @@ def position_of(offset: Mapping[str, object] | None) -> int:
 
 
 def check_offsets(file: str | None, offsets: Iterable[SourcePosition]) -> None:
-    """Whether these offsets may be set; None as an offset forgets a partition and is always allowed. ConnectError."""
+    """Raise ConnectError if these offsets may not be set.
+
+    None as an offset forgets a partition and is always allowed.
+    """
     if not file:
         raise ConnectError(
             "Offsets cannot be modified if the 'file' configuration is unspecified. "

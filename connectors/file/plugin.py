@@ -9,7 +9,7 @@ from connectors.file.config import FileStreamSinkConfig, FileStreamSourceConfig
 from connectors.file.data_config import DataFilesSourceConfig
 
 KAFKA_VERSION: Final = "4.1.0"
-"""The Kafka release whose file connectors these stand in for."""
+"""The Kafka release whose file connectors are replaced by these."""
 
 SOURCE = Plugin(
     kind=PluginKind.SOURCE,
@@ -43,5 +43,5 @@ DATA_FILES = Plugin(
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """The file source, the file sink and the source of data files."""
+    """Return the file source, the file sink and the source of data files."""
     return [SOURCE, SINK, DATA_FILES]

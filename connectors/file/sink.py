@@ -22,13 +22,13 @@ STANDARD_OUTPUT: Final = 1
 
 
 class FileStreamSinkConnector:
-    """Plans tasks that all append to the one file."""
+    """The connector that plans tasks which all append to the one file."""
 
     def __init__(self, config: FileStreamSinkConfig) -> None:
         self._config = config
 
     def check(self, deadline: Deadline) -> None:
-        """The file can be made or appended to. ConfigError."""
+        """Raise ConfigError if the file can neither be made nor appended to."""
         del deadline
         if not self._config.file:
             return
@@ -38,15 +38,15 @@ class FileStreamSinkConnector:
             raise ConfigError(_unusable(path, why), key="file")
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """As many as allowed; each appends its own partitions' lines."""
+        """Return as many tasks as allowed; each appends its own partitions' lines."""
         return [dict(self._config.originals) for _ in range(max_tasks)]
 
     def task(self, config: Mapping[str, str]) -> FileStreamSinkTask:
-        """A task, its file not yet open."""
+        """Return a task whose file is not open yet."""
         return FileStreamSinkTask(FileStreamSinkConfig.parse(config))
 
     def trial_target(self, name: str) -> TrialFile:
-        """A file beside the one that is set."""
+        """Return a file beside the one that is set."""
         return TrialFile(self._config.file, name)
 
 
@@ -74,7 +74,7 @@ class FileStreamSinkTask:
         self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing is kept per partition before its first batch."""
+        """Do nothing: nothing is kept per partition before its first batch."""
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Append the batch. RetriableError while lines of an earlier batch are still refused."""
@@ -159,7 +159,7 @@ def _unusable(path: Path, why: str) -> str:
 
 
 def _obstacle(path: Path) -> str | None:
-    """Why lines cannot be appended here, and what to do; None: they can."""
+    """Return why lines cannot be appended here, and what to do; None: they can."""
     folder = path.parent
     if folder.is_dir() and os.statvfs(folder).f_flag & os.ST_RDONLY:
         return f"the file system of {folder} is read-only; mount it for writing, or name another file"

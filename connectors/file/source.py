@@ -1,4 +1,4 @@
-"""The file source: whole lines of one file as batches of strings, each with the byte behind its last line."""
+"""Read whole lines of one file as batches of strings, each with the byte behind its last line."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class FileStreamSourceConnector:
             raise ConfigError(f"File {path} may not be read by this user.", key="file", fix="Grant the right to read.")
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Always one: a file is read in order."""
+        """Return the settings of one task always: a file is read in order."""
         del max_tasks
         return [dict(self._config.originals)]
 
     def task(self, config: Mapping[str, str]) -> FileStreamSourceTask:
-        """The task, its file not yet open."""
+        """Return the task, whose file is not open yet."""
         return FileStreamSourceTask(FileStreamSourceConfig.parse(config))
 
     def alter_offsets(self, positions: Sequence[SourcePosition]) -> bool:
@@ -90,7 +90,7 @@ class FileStreamSourceTask:
             log.warning("No file is set: standard input is read, which is empty in a worker, and no offset is kept.")
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next lines, at once when there are any; else what comes before the deadline."""
+        """Return the next lines, at once when there are any; else what comes before the deadline."""
         while self._lines is None and not self._split():
             if self._fill():
                 self._idle_s = IDLE_S
@@ -102,7 +102,7 @@ class FileStreamSourceTask:
         return self._next_batch()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """The file is not pruned."""
+        """Do nothing: the file is not pruned."""
 
     def close(self) -> None:
         """Close the file."""

@@ -1,4 +1,4 @@
-"""Columns -> the sink's lines, by Arrow's kernels where a type has one. Pure."""
+"""Make the sink's lines of columns, by Arrow's kernels where a type has one. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIKE_JAVA = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN)
 
 
 def lines_of(column: Column) -> bytes:
-    """The text of each value, every one followed by a newline. Values of type bytes are written as they are."""
+    """Return the text of each value, every one followed by a newline. Values of type bytes are written as they are."""
     if not len(column):
         return b""
     array = _arrow_form(column)
@@ -31,12 +31,12 @@ def lines_of(column: Column) -> bytes:
 
 
 def _text(value: Any, schema: Schema | None) -> str:
-    """`String.valueOf`; bytes inside other values are base64, where Java prints an object address."""
+    """Return `String.valueOf` of a value; bytes inside other values are base64, where Java prints an object address."""
     return java_string(value, schema, of_bytes=lambda data: base64.b64encode(data).decode("ascii"))
 
 
 def _arrow_form(column: Column) -> pa.Array | None:
-    """The Arrow array where it says all there is to say; schemaless values show their type in Python form only."""
+    """Return the Arrow array if it says all there is to say; schemaless values show their type in Python form only."""
     if not column.is_arrow:
         return None
     array = column.arrow()
@@ -45,7 +45,7 @@ def _arrow_form(column: Column) -> pa.Array | None:
 
 
 def _texts(array: pa.Array, schema: Schema) -> pa.Array:
-    """The text of each value as large_string; a null stays null."""
+    """Return the text of each value as large_string; a null stays null."""
     if schema.type is Type.STRING or (schema.name is None and schema.type in _LIKE_JAVA):
         return array.cast(_TEXT)
     if schema.type is Type.STRUCT:

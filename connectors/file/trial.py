@@ -1,4 +1,4 @@
-"""A file of a trial's own, beside the one that the sink is set to."""
+"""Make a file of a trial's own, beside the one that the sink is set to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.lib.deadline import Deadline
 
 
 class TrialFile:
-    """`<file>.<name>`. Rows are its lines, so a value with a line break is several."""
+    """The file that is named `<file>.<name>`. Rows are its lines, so a value with a line break is several."""
 
     is_once = False
     merges = False
@@ -23,20 +23,20 @@ class TrialFile:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The other file."""
+        """Return the setting that names the other file."""
         return {"file": str(self._path)}
 
     def make(self, deadline: Deadline) -> None:
-        """The sink makes it."""
+        """Do nothing: the sink makes the file."""
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Its lines; none where the sink has written none."""
+        """Yield the lines of the file; none where the sink has written none."""
         del deadline
         if self._path.exists():
             with self._path.open("rb") as lines:
                 yield from lines
 
     def remove(self, deadline: Deadline) -> None:
-        """Delete it."""
+        """Delete the file."""
         del deadline
         self._path.unlink(missing_ok=True)
