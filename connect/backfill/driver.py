@@ -40,7 +40,7 @@ def state_topics(spec: BackfillSpec) -> StateTopics:
 
 
 class Driver:
-    """One run of a job. Owned by one thread; closed by `with`."""
+    """Does one run of a job. Owned by one thread; closed by `with`."""
 
     def __init__(
         self,

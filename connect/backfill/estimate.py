@@ -75,8 +75,10 @@ class RuleOfThumb:
     size_bytes_per_second: float
 
     def on(self, speed: float) -> RuleOfThumb:
-        """The rule for cores of another speed, as times the bench's. Half of the time goes with it: moving a
-        row's bytes through memory and kernel takes as long on a core that encodes them faster.
+        """Return the rule for cores of another speed, as times the bench's.
+
+        Half of the time goes with it: moving a row's bytes through memory and kernel takes as long on a core that
+        encodes them faster.
         """
         longer = (1 + 1 / speed) / 2
         return RuleOfThumb(self.start_s * longer, self.rows_per_second / longer, self.size_bytes_per_second / longer)
@@ -90,7 +92,9 @@ _RULES: Final[Mapping[str, RuleOfThumb]] = {
     "local": RuleOfThumb(7.0, 150_000, 142e6),
     "spark": RuleOfThumb(19.0, 145_000, 138e6),
 }
-"""By engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see docs/design/backfill-bulk-work.md."""
+"""Holds the rule of each engine: rows of 940 bytes of JSON from PostgreSQL on two cores, see
+docs/design/backfill-bulk-work.md.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Connectors(Protocol):
 
 
 class ConnectorsByRest:
-    """Through any worker of the cluster."""
+    """Reaches the connectors through any worker of the cluster."""
 
     def __init__(self, client: ConnectClient) -> None:
         self._client = client
@@ -71,7 +71,9 @@ def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline, *, is_for
 
 
 def require_no_bad_verdict(driver: Driver) -> None:
-    """JobStateError: the last verification found something wrong. Nothing is asked once the offsets are written."""
+    """Raise JobStateError if the last verification found something wrong. Nothing is asked once the offsets are
+    written.
+    """
     job = driver.ownership.require_known()
     said = driver.store.driver_state(Deadline.after(_KAFKA_S)).verdict
     if job.state is not JobState.DONE and said is not None and not said.good:
@@ -134,7 +136,7 @@ def _write(driver: Driver, job: Job, deadline: Deadline) -> Job:
 
 
 def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Deadline) -> Job:
-    """The offsets of a source, in the transaction of the marker."""
+    """Write the offsets of a source, in the transaction of the marker."""
     _require_one_cluster(parts)
     name, config, positions = driver.settings.name, parts.source_config, job.positions
     with ExitStack() as stack:

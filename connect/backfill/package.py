@@ -26,7 +26,7 @@ from connect.api.errors import ConfigError
 
 PRODUCT: Final = "connect-for-kafka"
 EXTRAS: Final = ("jdbc-postgres", "jdbc-mariadb", "registry-protobuf", "s3", "bigquery", "cassandra", "sql")
-"""What connectors and converters need; those of the demo, of services and of tests run in no lane."""
+"""These extras are needed by connectors and converters; those of the demo, of services and of tests run in no lane."""
 _OF_THE_CLUSTER: Final = frozenset({"pyspark", "py4j"})
 _OWN: Final = ("connect", "connectors")
 _LEFT_OUT: Final = frozenset({"__pycache__", "tests", "include"})
@@ -131,7 +131,7 @@ def write_metadata(of: Distribution, place: Path) -> None:
 
 
 def _copy_own(module: str, place: Path) -> None:
-    """What is installed from its sources stands elsewhere."""
+    """Copy a package of ours from where it is: one that is installed from its sources stands elsewhere."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.submodule_search_locations is not None

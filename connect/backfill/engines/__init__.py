@@ -27,7 +27,7 @@ class Engine(Protocol):
 
 
 def engine_of(spec: BackfillSpec) -> Engine:
-    """The engine that a spec names. ConnectError: it is not installed."""
+    """Return the engine that a spec names. ConnectError: it is not installed."""
     if spec.engine.type == "local":
         from connect.backfill.engines.local import LocalEngine
 

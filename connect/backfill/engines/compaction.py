@@ -23,7 +23,7 @@ class GroupTask:
 
 
 def compactable(catalog: Catalog, name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> CompactableSink:
-    """The connector of a configuration. ConnectError: its target has no files that could be joined."""
+    """Return the connector of a configuration. ConnectError: its target has no files that could be joined."""
     connector = build_connector(catalog, config, worker)
     if not isinstance(connector, CompactableSink):
         raise ConnectError(f"{name}: its files cannot be compacted; objects and Iceberg tables of the S3 sink can.")

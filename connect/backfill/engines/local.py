@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Process:
-    """A process of the engine. `task` is the lane that it runs now; None where it runs none."""
+    """Holds a process of the engine. `task` is the lane that it runs now; None where it runs none."""
 
     process: SpawnProcess
     lanes: Connection
@@ -34,8 +34,10 @@ class LocalEngine:
     """One process per core, each of which runs one lane after the other. Owned by the driver's thread."""
 
     def __init__(self, processes: int, retries: int, run: RunLane = run_lane) -> None:
-        """`processes` 0: one per core. `retries`: how often a lane whose process died is run again. `run`: what a
-        process does with its lane.
+        """Take how the lanes are run.
+
+        `processes` 0: one per core. `retries`: how often a lane whose process died is run again. `run`: what a process
+        does with its lane.
         """
         self._processes = processes or os.cpu_count() or 1
         self._retries = retries

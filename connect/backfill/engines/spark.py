@@ -1,4 +1,4 @@
-"""Lanes as tasks of Spark. Spark schedules them and runs them again; rows never cross into its JVM."""
+"""Gives lanes to Spark as its tasks. Spark schedules them and runs them again; rows never cross into its JVM."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class SparkEngine:
     """A Spark application of one job: one task per lane that may run beside others. Owned by the driver's thread."""
 
     def __init__(self, spec: EngineSpec, job: str, run: RunLane = run_lane) -> None:
-        """Starts nothing. `run`: what a task does with its lane. ConnectError: Java is missing, where it is needed."""
+        """Check what Spark needs, and start nothing. ConnectError: Java is missing, where it is needed.
+
+        `run`: what a task does with its lane.
+        """
         self._spec = spec
         self._job = job
         self._run = run
@@ -114,7 +117,7 @@ class SparkEngine:
 
 
 def remote_session(spec: EngineSpec, remote: str) -> SparkSession:
-    """A session of a Spark Connect server. ConnectError: it does not answer, or its client is not installed."""
+    """Return a session of a Spark Connect server. ConnectError: it does not answer, or its client is not installed."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 

@@ -42,7 +42,7 @@ _REMEDIES: Final = (
     (r"UnknownHostException|Connection refused|All masters are unresponsive|stopped SparkContext",
      "The master does not answer: check engine.master, and that executors reach the driver (conf: spark.driver.host)."),
 )  # fmt: skip
-"""Words of Spark's errors, and what helps."""
+"""Holds words of Spark's errors, and what helps."""
 
 # YARN tells in further lines why its containers failed.
 _JAVA_MESSAGE: Final = re.compile(r"^: (?P<message>.*?)(?=^\s*at |^Caused by: |^\s*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -156,7 +156,9 @@ def remedy(text: str) -> str | None:
 
 
 def reason_in(text: str) -> str:
-    """What happened, of Spark's long text: the line of a Python error, or what Java said first and its last cause."""
+    """Return what happened, out of Spark's long text: the line of a Python error, or what Java said first and its last
+    cause.
+    """
     stripped = (line.strip() for line in text.splitlines())
     lines = [line for line in stripped if line and not line.startswith(("at ", "... "))]
     named = [line for line in lines if "Error: " in line or "Error(" in line]

@@ -1,4 +1,5 @@
-"""The chunk protocol: fence, read markers, work. A chunk's rows and its marker are in one transaction. No threads.
+"""Defines the chunk protocol: fence, read markers, work. A chunk's rows and its marker are in one transaction. No
+threads.
 
 A lane is an ordered list of chunks with one transactional id and one marker partition. Whoever runs it takes the id
 over first, which ends what an older run of the lane has open and keeps it from ever committing again; only then are
@@ -55,7 +56,7 @@ class Wish(StrEnum):
 
 
 class Transactions(Protocol):
-    """A producer under the lane's transactional id: a `BatchProducer`."""
+    """Writes records under the lane's transactional id, as a `BatchProducer` does."""
 
     def init_transactions(self, deadline: Deadline) -> None:
         """Fence older producers of the id and end what they have open."""
@@ -74,11 +75,11 @@ class Transactions(Protocol):
 
 
 class LanePorts(Protocol):
-    """The outside of one lane."""
+    """Connects one lane to what is outside of it."""
 
     @property
     def producer(self) -> Transactions:
-        """Writes."""
+        """Return the producer that writes the lane's records."""
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
         """The parts of what is left of a chunk; the last one is marked as such. Raises for a row that is not tolerated.
@@ -87,10 +88,10 @@ class LanePorts(Protocol):
         """
 
     def markers(self) -> Iterable[Marker]:
-        """What is committed in the lane's marker partition now, in order."""
+        """Return the markers that are committed in the lane's marker partition now, in order."""
 
     def marker_batch(self, marker: Marker) -> RawBatch:
-        """The record of a marker, for that partition."""
+        """Return the record of a marker, for that partition."""
 
     def wish(self) -> Wish:
         """What the job's owner wants, once the hours have come in which the job works."""
@@ -124,7 +125,7 @@ class LaneReport:
 
     @property
     def ends_run(self) -> bool:
-        """Whether no lane is started any more: by what its owner wants, or an error."""
+        """Return True if no lane is started any more: by what its owner wants, or for an error."""
         return self.error is not None or self.wish not in {Wish.GO_ON, Wish.AGAIN}
 
 
@@ -143,7 +144,7 @@ class LaneWork:
 
 
 class LaneRun:
-    """One run of one lane. Owned by one thread."""
+    """Does one run of one lane. Owned by one thread."""
 
     def __init__(
         self, work: LaneWork, ports: LanePorts, on_step: Callable[[Step, str], None] = lambda _step, _chunk: None

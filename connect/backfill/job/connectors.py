@@ -33,8 +33,10 @@ class Configurations:
 def connectors_of(
     spec: BackfillSpec, folder: Path | None, worker: WorkerConfig, cluster: Callable[[], ConnectClient] | None
 ) -> Configurations:
-    """The configurations. `folder`: which the spec's file names are relative to; None: it may name none. `cluster`:
-    where to create a connector that is not there; None: it is not created. ConfigError: there is none.
+    """Return the configurations of the job's connectors.
+
+    `folder`: which the spec's file names are relative to; None: it may name none. `cluster`: where to create a
+    connector that is not there; None: it is not created. ConfigError: there is none.
     """
     known = read_connectors(worker, "connect-backfill-configs", Deadline.after(_READ_S))
     written: list[bool] = []

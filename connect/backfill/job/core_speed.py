@@ -15,7 +15,9 @@ from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 
 BENCH_ROWS_PER_SECOND: Final = 4_300_000
-"""What `encoded_rows_per_second` gave in quiet on the machine of the bench, see docs/design/backfill-bulk-work.md."""
+"""This is what `encoded_rows_per_second` gave in quiet on the machine of the bench, see
+docs/design/backfill-bulk-work.md.
+"""
 _ROWS: Final = 20_000
 _TIMES: Final = 9
 _SCHEMA: Final = s.struct({"id": s.INT64, "price": s.FLOAT64, "sku": s.STRING, "note": s.STRING})
@@ -23,7 +25,7 @@ _NOTE: Final = "The parcel came back to the store unopened, and was sent again b
 
 
 def core_speed() -> float:
-    """1: as fast as the bench's; 2: twice as fast. Takes a tenth of a second."""
+    """Return 1 for a core as fast as the bench's, 2 for one twice as fast. Takes a tenth of a second."""
     return encoded_rows_per_second() / BENCH_ROWS_PER_SECOND
 
 

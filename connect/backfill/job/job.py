@@ -16,7 +16,7 @@ from connect.backfill.job.spec import BackfillSpec
 
 
 class JobStateError(ConnectError):
-    """What is asked of a job does not fit its state, or that of its connector."""
+    """Says that what is asked of a job does not fit its state, or that of its connector."""
 
 
 class JobState(StrEnum):
@@ -35,10 +35,11 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What the driver writes. run: the id of the run that owns the job; error: why it failed, without secrets.
-    worker: the `host:port` of the worker that runs it, which another one takes the place of; empty: a command runs it.
-    group: the `group.id` of the cluster that the job belongs to; empty: a release wrote it that knew no owners, and the
-    next run makes it its own.
+    """Holds what the driver writes of a job.
+
+    run: the id of the run that owns the job; error: why it failed, without secrets. worker: the `host:port` of the
+    worker that runs it, which another one takes the place of; empty: a command runs it. group: the `group.id` of the
+    cluster that the job belongs to; empty: a release wrote it that knew no owners, and the next run makes it its own.
     """
 
     spec: Mapping[str, Any]
@@ -73,12 +74,12 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the job's name."""
         return str(self.spec["name"])
 
     @property
     def settings(self) -> BackfillSpec:
-        """Its spec."""
+        """Return the job's spec."""
         return BackfillSpec.model_validate(self.spec)
 
     @property
@@ -87,25 +88,25 @@ class Job:
         return [SourcePosition(one["partition"], one["offset"]) for one in self.following]
 
     def now(self, state: JobState, at_ms: int, error: str | None = None) -> Job:
-        """The same job in another state."""
+        """Return the same job in another state."""
         return replace(self, state=state, updated_ms=at_ms, error=error)
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Key and value."""
+        """Return the key and value of the job's record."""
         return job_key(self.name), compact(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
 class JobWish:
-    """What the owner of a job said last."""
+    """Holds what the owner of a job said last."""
 
     job: str
     wish: Wish
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Key and value."""
+        """Return the key and value of the wish's record."""
         return wish_key(self.job), compact({"wish": self.wish})
 
 
@@ -118,12 +119,12 @@ class JobPace:
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Key and value."""
+        """Return the key and value of the pace's record."""
         return compact({"job": self.job, "pace": True}), compact(asdict(self.pace))
 
 
 class Jobs:
-    """The newest of each job, wish and pace, as read from the topic."""
+    """Holds the newest of each job, wish and pace, as read from the topic."""
 
     def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = ()) -> None:
         self.jobs: dict[str, Job] = {}
@@ -171,7 +172,7 @@ class Jobs:
         return self.jobs.get(name)
 
     def spec(self, job: Job) -> BackfillSpec:
-        """Its spec with the limits that its owner gave last."""
+        """Return the job's spec with the limits that its owner gave last."""
         pace = self.paces.get(job.name)
         if pace is None:
             return job.settings
@@ -187,7 +188,7 @@ class Jobs:
 
 
 def _job(name: str, told: Mapping[str, Any]) -> Job:
-    """The job of a record's value. ValueError: it tells of another one, or its spec is none."""
+    """Return the job of a record's value. ValueError: it tells of another one, or its spec is none."""
     members = known_members(Job, told)
     made = Job(**{**members, "state": JobState(members["state"])})
     if made.settings.name != name:
@@ -196,10 +197,10 @@ def _job(name: str, told: Mapping[str, Any]) -> Job:
 
 
 def job_key(name: str) -> bytes:
-    """The key of a job."""
+    """Return the key of a job's record."""
     return compact({"job": name})
 
 
 def wish_key(name: str) -> bytes:
-    """The key of a wish."""
+    """Return the key of a wish's record."""
     return compact({"job": name, "wish": True})

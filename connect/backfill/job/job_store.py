@@ -58,12 +58,12 @@ def lane_transactional_id(job: str, lane: int) -> str:
 
 
 def driver_transactional_id(job: str) -> str:
-    """The same for every driver of the job."""
+    """Return the transactional id that every driver of the job has."""
     return f"bf-{job}-driver"
 
 
 def raw_batch(topic: str, partition: int, records: Iterable[KeyValue]) -> RawBatch:
-    """Records for one partition."""
+    """Return records as a batch for one partition."""
     import pyarrow as pa
 
     keys, values = zip(*records, strict=True)
@@ -145,15 +145,15 @@ class JobStore:
             )
 
     def jobs(self, deadline: Deadline) -> Jobs:
-        """Every job and wish."""
+        """Return every job, wish and pace."""
         return Jobs(self._read(self.topics.jobs, [_JOBS_PARTITION], deadline))
 
     def lane_markers(self, lane: int, deadline: Deadline) -> list[Marker]:
-        """The committed markers of a lane, in order. ConnectError: older ones are gone."""
+        """Return the committed markers of a lane, in order. ConnectError: older ones are gone."""
         return markers(self._read(self.topics.markers, [lane], deadline))
 
     def all_markers(self, deadline: Deadline) -> list[Marker]:
-        """The committed markers of all lanes, those of a lane in order."""
+        """Return the committed markers of all lanes, those of a lane in order."""
         return markers(self._read(self.topics.markers, range(self.topics.lanes), deadline))
 
     def markers_of(self, done: Sequence[str], deadline: Deadline) -> list[Marker]:
@@ -171,15 +171,15 @@ class JobStore:
         return driver_state(self._read(self.topics.markers, [self.topics.lanes], deadline))
 
     def marker_batch(self, marker: Marker, lane: int) -> RawBatch:
-        """A marker's record."""
+        """Return the record of a marker, for the partition of its lane."""
         return raw_batch(self.topics.markers, lane, [marker.record])
 
     def driver_batch(self, records: Iterable[KeyValue]) -> RawBatch:
-        """Records of the driver's partition."""
+        """Return records for the driver's partition."""
         return raw_batch(self.topics.markers, self.topics.lanes, records)
 
     def job_batch(self, job: Job) -> RawBatch:
-        """A job's record."""
+        """Return the record of a job."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [job.record])
 
     def said_batch(self, said: JobWish | JobPace) -> RawBatch:

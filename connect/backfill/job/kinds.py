@@ -42,7 +42,7 @@ class JobConnectors:
         return found
 
     def open_source(self) -> BulkSource:
-        """What is read. ConnectError: the source connector cannot be read in bulk."""
+        """Return what is read. ConnectError: the source connector cannot be read in bulk."""
         parts = self.following.open()
         if self.source is not None:
             return bulk_source(parts)
@@ -66,7 +66,10 @@ class JobConnectors:
 def job_connectors(
     spec: BackfillSpec, worker: dict[str, str], connector: Mapping[str, str], target: Mapping[str, str]
 ) -> JobConnectors:
-    """The connectors of a job. `connector`: of the one that goes on; `target`: for kind copy, of the sink."""
+    """Return the connectors of a job.
+
+    `connector`: the configuration of the one that goes on; `target`: for kind copy, that of the sink.
+    """
 
     def settings(name: str, config: Mapping[str, str]) -> ConnectorSettings:
         return ConnectorSettings(worker, {**config, "name": name})

@@ -40,7 +40,9 @@ def require_room(pace: Pace, lane_connections: int) -> None:
 
 
 def limited(limits: Limits, given: Mapping[str, Any]) -> Limits:
-    """With some other limits. ConfigError lists every key that cannot change and every value that is none."""
+    """Return the limits with some of them changed. ConfigError lists every key that cannot change and every value that
+    is none.
+    """
     problems = [
         ConfigProblem(f"limits.{key}", f"limits.{key}: only {', '.join(PACE)} change while a job runs.")
         for key in given

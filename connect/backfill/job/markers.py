@@ -57,7 +57,7 @@ class Marker:
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Key and value."""
+        """Return the key and value of the marker's record."""
         value = asdict(self)
         if not self.pieces:
             del value["pieces"]
@@ -74,13 +74,13 @@ class MarkersOwner:
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Key and value."""
+        """Return the key and value of the owner's record."""
         return compact({"owner": True}), compact(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
 class SaidVerdict:
-    """The last verdict on the job. line: as people read it."""
+    """Holds the last verdict on the job. line: as people read it."""
 
     good: bool
     line: str
@@ -88,7 +88,7 @@ class SaidVerdict:
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Key and value."""
+        """Return the key and value of the verdict's record."""
         return compact({"verdict": True}), compact(asdict(self))
 
 
@@ -101,13 +101,13 @@ class HandoverMarker:
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Key and value."""
+        """Return the key and value of the marker's record."""
         told = {"following": stored_positions(self.following), "written_ms": self.written_ms}
         return compact({"handover": True}), compact(told)
 
 
 def stored_positions(positions: Iterable[SourcePosition]) -> list[dict[str, Any]]:
-    """Positions as JSON."""
+    """Return positions as JSON objects."""
     return [{"partition": dict(one.partition), "offset": dict(one.offset or {})} for one in positions]
 
 
@@ -150,7 +150,7 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
 
 
 def markers(records: Iterable[tuple[bytes, bytes | None]]) -> list[Marker]:
-    """The markers of a lane's partition. ConnectError: a record is none of ours."""
+    """Return the markers of a lane's partition. ConnectError: a record is none of ours."""
     return [_marker(parsed(key) | parsed(value)) for key, value in records]
 
 
@@ -173,7 +173,7 @@ class ChunkState:
     after: Mapping[str, object] | None = None
     topics: Mapping[str, int] = field(default_factory=dict)
     reads: Sequence[int] = ()
-    """Rows that the source gave, part by part."""
+    """Holds the number of rows that the source gave, part by part."""
     counted: int | None = None
     counted_from: int = 0
 
@@ -183,7 +183,7 @@ class ChunkState:
         return 0 if self.counted is None else max(0, self.counted - sum(self.reads[self.counted_from :]))
 
     def with_part(self, marker: Marker) -> ChunkState:
-        """As it is with its next part. ConnectError: parts between are missing, so that markers were lost."""
+        """Return the state with its next part. ConnectError: parts between are missing, so that markers were lost."""
         if marker.part != self.parts or self.is_done:
             raise ConnectError(
                 f"Chunk {marker.chunk} has part {marker.part} after {self.parts} parts, so markers of this job are lost"
@@ -218,7 +218,7 @@ def chunk_states(found: Iterable[Marker]) -> dict[str, ChunkState]:
 
 
 def checksum(batch: RawBatch) -> int:
-    """The order-free checksum of records: of keys and values, not of headers, which say where they came from."""
+    """Return the order-free checksum of records: of keys and values, not of headers, which say where they came from."""
     found = sum_crc32(batch.values, batch.keys)
     if found is not None:
         return found
@@ -229,12 +229,12 @@ def checksum(batch: RawBatch) -> int:
 
 
 def added(one: int, other: int) -> int:
-    """The checksum of both."""
+    """Return the checksum of both."""
     return (one + other) & _SUM_BITS
 
 
 def with_headers(batch: RawBatch, job: str, chunk: str) -> RawBatch:
-    """The records with the two headers that tell where they came from, behind their own."""
+    """Return the records with the two headers that tell where they came from, behind their own."""
     ours = ((HEADER_JOB, job.encode()), (HEADER_CHUNK, chunk.encode()))
     own = batch.headers
     headers = SharedHeaders(ours, len(batch)) if own is None else [(*one, *ours) for one in own]
@@ -248,12 +248,12 @@ def known_members(kind: type[DataclassInstance], told: Mapping[str, Any]) -> dic
 
 
 def compact(value: Mapping[str, Any]) -> bytes:
-    """JSON without spaces."""
+    """Return the value as JSON without spaces."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def parsed(text: bytes | None) -> dict[str, Any]:
-    """The JSON object of a key or value. ConnectError: it is none."""
+    """Return the JSON object of a key or value. ConnectError: it is none."""
     try:
         value = json.loads(text or b"null")
     except ValueError:

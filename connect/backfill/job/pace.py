@@ -18,7 +18,7 @@ _WINDOW: Final = re.compile(r"(\d{2}:\d{2})-(\d{2}:\d{2})(?: +(\S+))?")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The hours of a day in which a job works. Those from 22:00 to 06:00 go over midnight."""
+    """Holds the hours of a day in which a job works. Those from 22:00 to 06:00 go over midnight."""
 
     begin: time
     end: time
@@ -26,7 +26,7 @@ class Window:
 
     @classmethod
     def parse(cls, text: str) -> Window:
-        """ValueError: what to write."""
+        """Return the window that a text tells. ValueError says what to write."""
         match = _WINDOW.fullmatch(text.strip())
         try:
             if match is not None:
@@ -37,7 +37,7 @@ class Window:
         raise ValueError('write hours and a zone, as "22:00-06:00 Europe/Berlin"')
 
     def is_open(self, at: datetime) -> bool:
-        """Whether the job works at this moment."""
+        """Return True if the job works at this moment."""
         now = at.astimezone(self.zone).time()
         if self.begin <= self.end:
             return self.begin <= now < self.end
@@ -46,7 +46,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Over all lanes; 0: no limit. window "": at any time. max_replica_lag: in seconds."""
+    """Holds the limits of a job over all its lanes; 0: no limit. window "": at any time. max_replica_lag: in
+    seconds.
+    """
 
     max_rows_per_second: int = 0
     max_bytes_per_second: int = 0
@@ -56,11 +58,11 @@ class Pace:
     source_connections: int = 0
 
     def is_open(self, at: datetime) -> bool:
-        """Whether chunks may be begun at this moment."""
+        """Return True if chunks may be begun at this moment."""
         return not self.window or Window.parse(self.window).is_open(at)
 
     def bears(self, load: SourceLoad) -> bool:
-        """Whether a source that is so busy may be read."""
+        """Return True if a source that is so busy may be read."""
         sessions, lag_s = load.active_sessions or 0, load.replica_lag_s or 0.0
         is_crowded = self.max_active_sessions and sessions > self.max_active_sessions
         is_behind = self.max_replica_lag and lag_s > self.max_replica_lag
@@ -72,7 +74,7 @@ class Pace:
         return max(count / most if most else 0.0 for count, most in counts)
 
     def line(self) -> str:
-        """For people."""
+        """Return the limits in a line for people."""
         told = [
             f"{self.max_rows_per_second:,} rows/s" if self.max_rows_per_second else "",
             f"{self.max_bytes_per_second:,} bytes/s" if self.max_bytes_per_second else "",
@@ -85,7 +87,7 @@ class Pace:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether it matters how busy the source is."""
+        """Return True if it matters how busy the source is."""
         return bool(self.max_active_sessions or self.max_replica_lag)
 
 
@@ -131,16 +133,16 @@ class SourceGuard:
 
 
 class Throttle:
-    """The share of one lane. Owned by the lane's thread."""
+    """Keeps one lane to its share of the limits. Owned by the lane's thread."""
 
     def __init__(self, lanes: int, clock_s: Callable[[], float]) -> None:
-        """`lanes`: how many share the limits; `clock_s`: a monotonic clock."""
+        """Take `lanes`, the number of lanes that share the limits, and `clock_s`, a monotonic clock."""
         self._lanes = lanes
         self._clock_s = clock_s
         self._paid_until_s = clock_s()
 
     def rest_s(self, pace: Pace, rows: int, size_bytes: int) -> float:
-        """How long to wait after so many rows and bytes, by the stricter limit."""
+        """Return how long to wait after so many rows and bytes, by the stricter limit."""
         cost_s = self._lanes * pace.least_s(rows, size_bytes)
         if not cost_s:
             self._paid_until_s = self._clock_s()

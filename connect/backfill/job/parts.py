@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Rejected(NamedTuple):
-    """Rows that the source gave up, with their reasons by indices in `batch`."""
+    """Holds rows that the source gave up, with their reasons by indices in `batch`."""
 
     batch: Batch
     reasons: Mapping[int, Exception]
@@ -32,7 +32,7 @@ class Rejected(NamedTuple):
 _WITHOUT_PLACE: Final = 16
 """So many times its bytes a transaction may have where reading cannot go on behind them."""
 Encode = Callable[[Batch, Sequence[Rejected]], Encoded]
-"""Of a batch, and of what was given up where it was read."""
+"""Called with a batch, and with what was given up where it was read, it returns the records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class Progress:
     rows_per_second: float = 0.0
     eta_s: float | None = None
     silent_s: float | None = None
-    """Seconds since the newest marker, or since the driver said something later."""
+    """Holds the seconds since the newest marker, or since the driver said something later."""
 
     @property
     def is_over(self) -> bool:
@@ -46,7 +46,7 @@ class Progress:
         return self.state is not None and self.state not in {JobState.PLANNED, JobState.RUNNING}
 
     def line(self) -> str:
-        """For people."""
+        """Return the progress in a line for people."""
         share = self.chunks_done / self.chunks if self.chunks else 1.0
         eta = "" if self.eta_s is None or self.chunks_done == self.chunks else f", about {self.eta_s:,.0f} s to go"
         quiet = self._quiet(self.silent_s or 0.0) if self.state is JobState.RUNNING else ""

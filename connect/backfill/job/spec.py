@@ -60,7 +60,7 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class Part(BaseModel):
-    """A part of a spec: no other keys, no changes."""
+    """A part of a spec takes no other keys and no changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
@@ -110,7 +110,9 @@ class Engine(Part):
     processes: int = Field(default=0, ge=0, description="engine local: lanes at a time; 0: one per core")
 
     def lanes_at_once(self, machine_cores: int) -> int | None:
-        """How many lanes at most run side by side on this machine of so many cores; None: on others, maybe all."""
+        """Return how many lanes at most run side by side on this machine of so many cores; None: on others,
+        maybe all.
+        """
         if self.type == "local":
             return self.processes or machine_cores
         here = None if self.remote else re.match(r"local\[(\d+|\*)", self.master)
@@ -120,8 +122,8 @@ class Engine(Part):
 
 
 class Source(Part):
-    """What is read: by a source connector, whose configuration says how and into which topics; or, for kind sink, the
-    topics of the sink.
+    """Says what is read: by a source connector, whose configuration says how and into which topics; or, for kind sink,
+    the topics of the sink.
     """
 
     connector: str = Field(default="", description="Name of the source connector, in the cluster's config topic")
@@ -211,7 +213,7 @@ class State(Part):
 
 
 class BackfillSpec(Part):
-    """A backfill job. What it may hold depends on its kind: see `joint_mistakes`."""
+    """Describes a backfill job. What it may hold depends on its kind: see `joint_mistakes`."""
 
     api_version: Literal["backfill/v1"] = Field(alias="apiVersion")
     name: Name = Field(description="The job's id, part of its transactional ids")
@@ -234,7 +236,7 @@ class BackfillSpec(Part):
 
     @property
     def marker_topic(self) -> str:
-        """The topic of the job's markers and plan."""
+        """Return the topic of the job's markers and plan."""
         return self.state.marker_topic or f"{MARKERS_PREFIX}{self.name}"
 
     @property

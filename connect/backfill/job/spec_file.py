@@ -1,4 +1,4 @@
-"""A backfill's YAML file, or an object of it -> its spec. Every mistake is told at once, with what to write."""
+"""Reads a backfill's spec from YAML or from an object of it. Every mistake is told at once, with what to write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _START: Final = "Start from configs/backfill/flights.yaml."
 
 
 def read_spec(path: Path) -> BackfillSpec:
-    """The spec of a file. ConfigError lists every mistake as `file:line: key: what to do`."""
+    """Return the spec of a file. ConfigError lists every mistake as `file:line: key: what to do`."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -30,7 +30,7 @@ def read_spec(path: Path) -> BackfillSpec:
 
 
 def parse_spec(text: str, name: str) -> BackfillSpec:
-    """The spec of a text. `name` is the file's, for messages."""
+    """Return the spec of a text. `name` is the file's, for messages."""
     try:
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         given = yaml.safe_load(text)
@@ -83,7 +83,7 @@ def _problem(name: str, lines: Mapping[Place, int], place: Place, text: str) -> 
 
 
 def told_mistake(place: Place, found: ErrorDetails) -> str:
-    """What pydantic found at a place of a spec, with what to write there."""
+    """Return what pydantic found at a place of a spec, with what to write there."""
     if found["type"] == "missing":
         return "it is missing"
     if found["type"] == "extra_forbidden":

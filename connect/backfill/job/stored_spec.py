@@ -28,7 +28,7 @@ _ENGINE: Final = {
 
 
 def checked(given: Mapping[str, Any]) -> BackfillSpec:
-    """The spec of a request. ConfigError lists every mistake, and every part that a request may not choose."""
+    """Return the spec of a request. ConfigError lists every mistake, and every part that a request may not choose."""
     problems = []
     refused = {("engine", key): why for key, why in _ENGINE.items()}
     for (part, key), why in (refused | {("source", "config"): _FILE, ("target", "config"): _FILE}).items():
@@ -49,7 +49,7 @@ def checked(given: Mapping[str, Any]) -> BackfillSpec:
 
 
 def without_choices(spec: BackfillSpec) -> BackfillSpec:
-    """A stored spec for what runs no engine: without code, other machines and files."""
+    """Return a stored spec for what runs no engine: without code, other machines and files."""
     # The connectors are there since the job began; a file that is named would be read here.
     parts = {name: getattr(spec, name).model_copy(update={"config": None}) for name in ("source", "target")}
     safe = {key: value for key, value in spec.engine.model_dump().items() if key not in chosen_engine(spec)}

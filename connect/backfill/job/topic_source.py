@@ -38,7 +38,7 @@ def topic_position(partition: TopicPartition, offset: int) -> SourcePosition:
 
 
 def topic_offset(position: SourcePosition) -> tuple[TopicPartition, int]:
-    """The partition and offset that `topic_position` made a position of."""
+    """Return the partition and offset that `topic_position` made a position of."""
     partition, offset = position.partition, position.offset or {}
     return TopicPartition(str(partition[TOPIC]), int(str(partition[PARTITION]))), int(str(offset[OFFSET]))
 
@@ -55,12 +55,13 @@ class _Range(NamedTuple):
 
 
 class TopicSource:
-    """Plans ranges of the topics of a sink connector. Implements BulkSource."""
+    """Divides the topics of a sink connector into ranges of offsets. Implements BulkSource."""
 
     def __init__(self, parts: ConnectorParts, offsets: Mapping[str, int], *, in_order: bool = False) -> None:
-        """`offsets`: where to begin, by "topic-partition"; others begin at their first record.
+        """Take the sink connector and where to begin.
 
-        `in_order`: the splits of a partition go to one lane, see `division.STRAND`.
+        `offsets`: where to begin, by "topic-partition"; others begin at their first record. `in_order`: the splits of a
+        partition go to one lane, see `division.STRAND`.
         """
         self._config = SinkConnectorConfig.parse(parts.resolved)
         self._settings = reader_settings(parts)
@@ -69,7 +70,7 @@ class TopicSource:
         self._in_order = in_order
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Ranges of about so many records, up to the last stable offset of each partition.
+        """Return ranges of about so many records, up to the last stable offset of each partition.
 
         ConfigError: there is no such topic, or no such partition was given an offset.
         """
@@ -144,7 +145,7 @@ class TopicReader:
         self._admin = TopicAdmin(admin_part(settings))
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """The records of a range as batches, those that compaction or a rollback took away left out.
+        """Yield the records of a range as batches, those that compaction or a rollback took away left out.
 
         ConnectError: records of the range are no longer kept.
         """

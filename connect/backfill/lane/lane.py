@@ -85,7 +85,7 @@ RunLane = Callable[[LaneTask], LaneReport]
 
 
 class Target(Protocol):
-    """Where the rows of a lane go. Owned by the lane's thread."""
+    """Takes the rows of a lane. Owned by the lane's thread."""
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
         """See `LanePorts.parts`."""
@@ -118,11 +118,11 @@ class Lane:
         return self._target.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:
-        """The lane's markers."""
+        """Return the lane's committed markers, in order."""
         return self._store.lane_markers(self._task.work.lane, Deadline.after(_READ_S))
 
     def marker_batch(self, marker: Marker) -> RawBatch:
-        """A marker's record."""
+        """Return the record of a marker, for the lane's partition."""
         return self._store.marker_batch(marker, self._task.work.lane)
 
     def wish(self) -> Wish:
@@ -166,7 +166,10 @@ def wish_of(jobs: Jobs, task: LaneTask) -> Wish:
 
 
 def target_of(task: LaneTask, parts: ConnectorParts, store: JobStore) -> Target:
-    """The target of a lane. `parts`: of the connector that goes on. ConnectError: a connector is none for bulk work."""
+    """Return the target of a lane. ConnectError: a connector is none for bulk work.
+
+    `parts`: of the connector that goes on.
+    """
     work, sink = task.work, task.connectors.sink
     task_id = TaskId(task.connectors.following.name, work.lane)
     if sink is None:

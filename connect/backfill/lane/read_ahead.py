@@ -23,7 +23,7 @@ class _Reading:
 
 
 class ReadAhead:
-    """Owned by the lane's thread."""
+    """Reads the parts of chunks, and the next one ahead. Owned by the lane's thread."""
 
     def __init__(self, read: Callable[[ChunkRest], Generator[Part, None, None]]) -> None:
         """`read`: the parts of what is left of a chunk, the last one marked; it is called on the reading thread."""

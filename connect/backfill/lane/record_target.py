@@ -30,7 +30,10 @@ class RecordTarget:
     def __init__(
         self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int, count: CountPartitions
     ) -> None:
-        """`parts`: the source connector. `max_bytes`: of a part. `count`: the partitions of topics that are there."""
+        """Take what is read and how it becomes records.
+
+        `parts`: the source connector. `max_bytes`: of a part. `count`: the partitions of topics that are there.
+        """
         self._parts = parts
         self._class = parts.resolved["connector.class"]
         self._count = count

@@ -25,10 +25,10 @@ from connect.runtime.task.task_metrics import TaskFigures
 
 
 class Rows(Protocol):
-    """Rows on their way to a sink. Owned by the lane's thread."""
+    """Brings rows to a sink. Owned by the lane's thread."""
 
     is_stable: bool
-    """As `BulkChunk.is_stable`."""
+    """See `BulkChunk.is_stable`."""
     read: int
     """Rows that were read since `begin`."""
 
@@ -36,10 +36,10 @@ class Rows(Protocol):
         """A chunk is written, maybe once more."""
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
-        """The rows of a chunk as sink batches."""
+        """Yield the rows of a chunk as sink batches."""
 
     def letters(self) -> list[RawBatch]:
-        """Dead letters since `begin`."""
+        """Return the dead letters since `begin`."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """The sink gives up rows of a batch from `batches`."""
@@ -49,7 +49,7 @@ class Rows(Protocol):
 
 
 class SinkTarget:
-    """Owned by the lane's thread. Implements Target."""
+    """Writes the chunks of a lane into a sink. Owned by the lane's thread. Implements Target."""
 
     def __init__(self, job: str, sink: ConnectorParts, rows: Rows, write_s: float) -> None:
         """`write_s`: how long a chunk may take. ConfigError: the sink takes no rows in bulk."""
@@ -187,7 +187,7 @@ class CopiedRows:
         self.read = 0
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
-        """Each row with its number in the chunk as offset of partition 0."""
+        """Yield the rows of a chunk, each with its number in the chunk as offset of partition 0."""
         number = 0
         for batch, rejected in sifted(self._reader, ChunkRest(chunk)):
             self.read += rows_read(batch, rejected)
@@ -199,7 +199,7 @@ class CopiedRows:
                 number += len(made)
 
     def letters(self) -> list[RawBatch]:
-        """None."""
+        """Return no dead letters."""
         return []
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:

@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 
 
 def exported(store: JobStore, name: str, deadline: Deadline) -> dict[str, Any]:
-    """The job, wish, plan, markers and handover, without secrets. ConnectError: there is no such job."""
+    """Return the job, wish, plan, markers and handover, without secrets. ConnectError: there is no such job."""
     jobs = store.jobs(deadline)
     if name not in jobs.jobs:
         raise ConnectError(f"There is no backfill {name}.", fix="Begin it by `connect backfill run`.")

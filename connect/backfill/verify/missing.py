@@ -118,7 +118,7 @@ def _gone(reading: Settings, place: TopicPartition, span: Span, job: str, create
 
 
 def _is_new(raw: RawBatch, row: int, at_ms: int | None, job: str, created_ms: int) -> bool:
-    """A record of the job, or of somebody who wrote since it began."""
+    """Return True for a record of the job, or of somebody who wrote since it began."""
     own = dict(raw.headers[row]) if raw.headers is not None else {}
     return own.get(HEADER_JOB) == job.encode() or (at_ms is not None and at_ms >= created_ms)
 

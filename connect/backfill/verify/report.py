@@ -8,11 +8,11 @@ from connect.backfill.verify.verdict import Verdict
 from connect.telemetry.html_pages import embedded_json, template_of, utc_minute
 
 _SHOWN: Final = 1000
-"""Of millions of chunks; all of them are in the JSON."""
+"""The file shows no more chunks than this, as there may be millions; all of them are in the JSON."""
 
 
 def html_report(verdict: Verdict, made_s: float | None = None) -> str:
-    """The file. `made_s`: epoch seconds; None: now."""
+    """Return the text of the HTML file. `made_s`: epoch seconds; None: now."""
     good = [chunk for chunk in verdict.chunks if chunk.is_good]
     return template_of("connect.backfill", "verdict.html.j2").render(
         verdict=verdict,

@@ -75,7 +75,7 @@ class KeySet:
 
 
 class ForeignRecords:
-    """Records without the job's headers that lie behind its first record of their partition: since it began."""
+    """Gathers records without the job's headers that lie behind its first record of their partition: since it began."""
 
     def __init__(self, most: int = FOREIGN_AT_MOST) -> None:
         """With more than `most` of them they are no longer kept."""
@@ -85,7 +85,7 @@ class ForeignRecords:
         self._count = 0
 
     def own(self, raw: RawBatch) -> None:
-        """Records of the job."""
+        """Take note of records of the job."""
         self._begun.add((raw.topic, raw.partition))
 
     def other(self, raw: RawBatch) -> None:
@@ -117,7 +117,7 @@ class ForeignRecords:
 
 
 def digests(raw: RawBatch) -> list[int]:
-    """64 bits of topic, key and value of each record, the same within one process."""
+    """Return 64 bits of topic, key and value of each record, the same within one process."""
     keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
     return [hash((raw.topic, key, value)) for key, value in zip(keys, raw.values.to_pylist(), strict=True)]
 
@@ -151,7 +151,7 @@ class RecordTally:
 
 
 def parted(job: str, batches: Iterable[RawBatch]) -> Iterator[tuple[str, RawBatch]]:
-    """The records of a job by their headers: neighbours of one chunk together."""
+    """Yield the records of a job by their headers: neighbours of one chunk together."""
     for raw in batches:
         for chunk, part in _runs(job, raw):
             if chunk is not None:

@@ -40,7 +40,10 @@ class ValueSample:
     """The rows of some chunks as records. Owned by one thread."""
 
     def __init__(self, parts: ConnectorParts, reader: BulkReader) -> None:
-        """`parts`: the source connector's. `reader`: reads what the job read; the caller closes it."""
+        """Take the source connector and what reads its rows.
+
+        `parts`: the source connector's. `reader`: reads what the job read; the caller closes it.
+        """
         # A row that no record can hold is a letter, or its chunk is not done.
         self._pipeline: SourcePipeline = parts.source_pipeline(lambda _: None)
         self._reader = reader

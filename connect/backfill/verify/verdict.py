@@ -11,11 +11,13 @@ _NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class ChunkVerdict:
-    """One chunk. source: rows that the source has now; read: it gave; wrote: records of the transactions; found: in
-    the target. None: not finished, or not counted. letters: rows that no record can hold, and that are dead letters.
-    places: first and last offset of what was found, by topic partition, as `flights-0`. unread: rows that the source
-    counted when the chunk was read, and did not give; dropped: rows that were read and became neither record nor
-    letter, where each row is to become one.
+    """Holds the verdict on one chunk, in numbers of rows or records.
+
+    source: rows that the source has now; read: it gave; wrote: records of the transactions; found: in the target. None:
+    not finished, or not counted. letters: rows that no record can hold, and that are dead letters. places: first and
+    last offset of what was found, by topic partition, as `flights-0`. unread: rows that the source counted when the
+    chunk was read, and did not give; dropped: rows that were read and became neither record nor letter, where each row
+    is to become one.
     """
 
     chunk: str
@@ -48,18 +50,18 @@ class ChunkVerdict:
 
     @property
     def is_changed(self) -> bool:
-        """Whether there are as many records as were written, but other ones."""
+        """Return True if there are as many records as were written, but other ones."""
         whole = self.wrote is not None and self.found is not None and not self.missing and not self.twice
         return whole and not self.same_content
 
     @property
     def is_good(self) -> bool:
-        """Whether every row is there once, as it was written, as far as records were read."""
+        """Return True if every row is there once, as it was written, as far as records were read."""
         return self.wrote is not None and not (self.missing or self.twice or self.is_changed)
 
     @property
     def finding(self) -> str:
-        """What is wrong with the chunk; empty where nothing is."""
+        """Return what is wrong with the chunk; empty where nothing is."""
         if self.wrote is None:
             return "not finished"
         parts = [f"{count} {what}" for count, what in ((self.missing, "missing"), (self.twice, "twice")) if count]
@@ -81,8 +83,10 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class TableVerdict:
-    """The rows of a table or the like, counted by itself. rows: those that its chunks are to have; in_chunks: as they
-    were counted chunk by chunk, just before; left_out: rows that neither a chunk nor the connector reads, with why.
+    """Holds the rows of a table or the like, counted by itself.
+
+    rows: those that its chunks are to have; in_chunks: as they were counted chunk by chunk, just before; left_out: rows
+    that neither a chunk nor the connector reads, with why.
     """
 
     name: str
@@ -111,10 +115,11 @@ class ValuesVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on a whole job. `sample` is the share of its chunks whose records were read; 1.0 for all of them.
+    """Holds the verdict on a whole job.
 
-    again: records without the job's headers that are, byte for byte, some of the job's, written since it began.
-    not_compared: what could not be looked at, and why, in sentences.
+    `sample` is the share of its chunks whose records were read; 1.0 for all of them. again: records without the job's
+    headers that are, byte for byte, some of the job's, written since it began. not_compared: what could not be looked
+    at, and why, in sentences.
     """
 
     job: str
@@ -133,7 +138,7 @@ class Verdict:
 
     @property
     def missing(self) -> int:
-        """The number of missing rows."""
+        """Return the number of missing rows."""
         return sum(chunk.missing for chunk in self.chunks) + sum(table.missing for table in self.tables)
 
     @property
@@ -168,7 +173,7 @@ class Verdict:
 
     @property
     def line(self) -> str:
-        """The whole verdict in a line."""
+        """Return the whole verdict in a line."""
         counts = f"{self.missing} missing, {self.twice} twice"
         if self.differ:
             counts += f", {self.differ} with other values than in the source"
@@ -177,7 +182,7 @@ class Verdict:
         return f"good{', as far as it was compared' if self.not_compared else ''}: {counts}"
 
     def as_json(self) -> dict[str, Any]:
-        """The report for programs."""
+        """Return the report for programs."""
         summary = {
             "missing": self.missing, "twice": self.twice, "changed": self.changed, "unfinished": self.unfinished,
             "differ": self.differ, "again": self.again, "not_compared": list(self.not_compared), "verdict": self.line,
@@ -224,7 +229,7 @@ class Verdict:
             yield f"{rows} compared with the source value by value: {differ}"
 
     def lines(self) -> Iterator[str]:
-        """The report for people."""
+        """Yield the lines of the report for people."""
         yield from self.facts()
         for chunk in self.bad[:_NAMED]:
             yield f"  chunk {chunk.chunk}: {chunk.finding}"

@@ -71,7 +71,7 @@ class _Target:
 
 
 class _Verification:
-    """One look at a job. Owned by one thread."""
+    """Looks at a job once. Owned by one thread."""
 
     def __init__(self, driver: Driver, *, count_source: bool, sample: float, seed: str) -> None:
         self._driver = driver
