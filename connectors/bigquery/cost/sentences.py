@@ -15,7 +15,7 @@ def sentences(costs: Iterable[TableCost]) -> Iterator[str]:
     for cost in costs:
         modes = "; ".join(map(_of_mode, cost.modes))
         fit = next((f" {mode.mode} fits: {mode.why}." for mode in cost.modes if mode.fits), "")
-        yield f"dedup.mode: {cost.table}: {cost.facts}." + (f" A day costs at most: {modes}.{fit}" if modes else "")
+        yield f"dedup.mode: {cost.table}: {cost.facts}." + (f" A day costs about: {modes}.{fit}" if modes else "")
 
 
 def _of_mode(cost: ModeCost) -> str:
