@@ -17,7 +17,7 @@ from connect.plugins.catalog import Catalog
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is a URL, and not the path of a file."""
+    """Tell if a text is a URL, and not the path of a file."""
     return "://" in text
 
 

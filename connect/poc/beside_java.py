@@ -35,7 +35,7 @@ _READ_S: Final = 300.0
 
 @dataclass(slots=True)
 class Side:
-    """One of the two runs: what it wrote, and its first records."""
+    """Holds what one of the two runs wrote, and its first records."""
 
     run: SourceRun
     rows: TopicRows = field(default_factory=TopicRows)
@@ -75,7 +75,7 @@ def _side(cluster: SourceCluster, config: Mapping[str, str], options: Options) -
 
 
 def lines_of(ours: Side, theirs: Side) -> list[Line]:
-    """The lines of the comparison: rate, latency, counts, and in what the records differ. Pure."""
+    """Return the lines of the comparison: rate, latency, counts, and in what the records differ. Pure."""
     here, there = _figures(ours), _figures(theirs)
     told = compare(theirs.rows, ours.rows)
     only_here, only_there = told.invented + told.changed + told.duplicate, told.lost + told.changed

@@ -1,4 +1,4 @@
-"""An evaluation from start to end: a source, a sink, or both, in one sandbox."""
+"""Carries out an evaluation from start to end: of a source, a sink, or both, in one sandbox."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def evaluate(
 
 
 def _plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
-    """The connector's plug-in. ConfigError, in words for a person: a worker's own error has the words of Java's."""
+    """Return the connector's plug-in.
+
+    ConfigError, in words for a person, when there is none: a worker's own error has the words of Java's.
+    """
     name = config.get("connector.class", "")
     found = catalog.find(name, *CONNECTORS)
     if found is None:
@@ -76,7 +79,7 @@ def _plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is evaluated: a source, a sink, or both."""
+    """Holds the connectors that are evaluated: a source, a sink, or both."""
 
     source: Manifest | None = None
     sink: Manifest | None = None
@@ -115,7 +118,7 @@ def _sides(manifests: Sequence[Manifest], plugins: Sequence[Plugin]) -> Sides:
 
 
 def _writes_schemas(sides: Sides, worker: Mapping[str, str] | None) -> bool:
-    """Whether the evaluation writes records by converters that register schemas.
+    """Tell if the evaluation writes records by converters that register schemas.
 
     A sink with records of the user's topics only reads schemas, from the user's registry.
     """
@@ -140,7 +143,7 @@ def worker_settings(
 
 
 def _providers(worker: Mapping[str, str], configs: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The config providers that these configurations name, with their settings."""
+    """Return the config providers that these configurations name, with their settings."""
     used = {found.provider for config in configs for value in config.values() for found in placeholders(value)}
     names = [name for name in map(str.strip, worker.get(_PROVIDERS, "").split(",")) if name in used]
     if not names:

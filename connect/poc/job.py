@@ -1,8 +1,8 @@
-"""Runs an evaluation in a process of its own: `python -m connect.poc.job`.
+"""Evaluates connectors in a process of its own: `python -m connect.poc.job`.
 
 It is a child of `connect.lib.answering_child`. Each thing that it tells is `said`, a sentence of progress; the last one
-has `result` and `report`, or `error`. When standard input ends, the owner is gone
-or has cancelled: the evaluation ends and removes what it made.
+has `result` and `report`, or `error`. When standard input ends, the owner is gone or has cancelled: the evaluation ends
+and removes what it made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Explodes each row to one row per element of an array, on Arrow by a gather.
+"""Turns one row into one row per element of an array, on Arrow by a gather (Explode).
 
 Order, keys, headers and places are kept.
 """

@@ -29,7 +29,10 @@ class Drawing:
 
 
 def drawing_of(chart: Chart) -> Drawing:
-    """The drawing of a chart. Of more than 300 points the highest of each stretch stays, so that no peak is lost."""
+    """Return the drawing of a chart.
+
+    From more than 300 points the highest of each stretch is kept, so that no peak is lost.
+    """
     points = _thinned(chart.points)
     longest = max(at for at, _ in points) or 1.0
     highest = max(value for _, value in points) or 1.0

@@ -15,7 +15,9 @@ from connect.poc.sandbox.result import Result
 
 @dataclass(frozen=True, slots=True)
 class FinishedFile:
-    """A file to copy. `difference` is its unified diff against what was evaluated; empty where nothing changes."""
+    """A file that the user copies. `difference` is its unified diff against what was evaluated; empty where nothing
+    changes.
+    """
 
     name: str
     about: str
@@ -42,7 +44,7 @@ def finished_files(result: Result) -> list[FinishedFile]:
 
 
 def backfill_text(connector: str) -> str:
-    """The file of `connect backfill` for a connector."""
+    """Return the text of the file that `connect backfill` takes for a connector."""
     spec = {
         "apiVersion": "backfill/v1",
         "name": connector,

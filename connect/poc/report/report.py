@@ -23,7 +23,7 @@ _MARKS = {"pass": "✓", "warn": "!", "fail": "✗", "not tested": "–"}
 
 
 def html_report(result: Result) -> str:
-    """The report as one self-contained file. Every value of the user's is escaped."""
+    """Return the report as one self-contained file. Every value of the user's is escaped."""
     template = template_of("connect.poc", "report.html.j2")
     shown = _rendered(template, result)
     for _ in range(_CUTS_MAX):
@@ -52,7 +52,7 @@ def _shorter(result: Result) -> Result:
 
 
 def _shorter_check(check: Check) -> Check:
-    """The check with half the rows of each table, a dozen columns at most, and long texts cut."""
+    """Return the check with half the rows of each table, a dozen columns at most, and long texts cut."""
     tables = [
         replace(
             table,

@@ -1,4 +1,4 @@
-"""Sets two results of evaluations beside each other: outcomes and figures of each check. Pure."""
+"""Compares two results of evaluations: outcomes and figures of each check. Pure."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ class Line:
 
     @property
     def differs(self) -> bool:
-        """Whether the two sides differ, so that a person should look."""
+        """Tell if the two sides differ, so that a person should look."""
         return self.left != self.right
 
 
 def compare_results(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[Line]:
-    """The lines for verdict, outcomes, figures and keys that differ. ConfigError: one of the two is no result."""
+    """Return the lines for verdict, outcomes, figures and keys that differ. ConfigError when one of the two is no
+    result.
+    """
     for result in (left, right):
         if not isinstance(result, Mapping) or not {"verdict", "checks", "configs"} <= set(result):
             raise ConfigError("This is no result of connect poc.", fix="Give files that --json has written.")

@@ -1,4 +1,4 @@
-"""Two runs of a source on the same data, compared row by row: lost, duplicate, changed, out of order. Pure."""
+"""Compares two runs of a source on the same data, row by row: lost, duplicate, changed, out of order. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.poc.sandbox.topic_rows import PartitionRows, TopicRows
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Rows of the disturbed run against those of the undisturbed one.
+    """Tells how the rows of the disturbed run differ from those of the undisturbed one.
 
     `changed`: rows whose key was there with another value only. `invented`: rows that the undisturbed run never had and
     that stand for none of its rows. `reordered`: rows that came after a later one of their partition. Topics of the two
@@ -27,7 +27,7 @@ class Comparison:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each row came once, unchanged and in order, and no other row came."""
+        """Tell if each row came once, unchanged and in order, and no other row came."""
         return not (self.lost or self.duplicate or self.changed or self.invented or self.reordered)
 
 

@@ -22,7 +22,7 @@ class SourceCluster(Protocol):
 
     @property
     def rest(self) -> ConnectClient:
-        """Its REST API."""
+        """Return the client of the cluster's REST API."""
 
     @property
     def admin(self) -> TopicAdmin:
@@ -30,7 +30,7 @@ class SourceCluster(Protocol):
 
     @property
     def reading(self) -> Settings:
-        """The settings of a consumer of that Kafka."""
+        """Return the settings of a consumer of that Kafka."""
 
     def new_name(self, label: str) -> str:
         """A name for a connector that no earlier run had."""
@@ -73,7 +73,7 @@ class RunTime:
 
 
 def is_running(status: Mapping[str, Any]) -> bool:
-    """Whether there are tasks and all of them run."""
+    """Tell if there are tasks and all of them run."""
     tasks = status.get("tasks", [])
     return bool(tasks) and all(task["state"] == "RUNNING" for task in tasks)
 

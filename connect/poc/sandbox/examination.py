@@ -20,13 +20,16 @@ _OUTCOMES: Final = {Weight.TOLD: Outcome.PASS, Weight.WARNS: Outcome.WARN, Weigh
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What a connector found. `broken` says why the examination did not come to its end; None where it did."""
+    """Holds what a connector found. `broken` says why the examination did not come to its end; None where it did."""
 
     findings: Sequence[Finding] = ()
     broken: str | None = None
 
     def added_to(self, check: Check, aspect: Aspect) -> Check:
-        """The check with the findings of this aspect. Its outcome is no better than that of the worst finding."""
+        """Return the check with the findings of this aspect.
+
+        Its outcome is no better than that of the worst finding.
+        """
         # A task's log may have said it before.
         shown = {cell for table in check.tables for row in table.rows for cell in row}
         own = (f for f in self.findings if f.aspect is aspect and f.text not in shown)
@@ -56,7 +59,7 @@ def examine(settings: ConnectorSettings) -> Examination:
 
 
 def examined(parts: ConnectorParts, deadline: Deadline) -> dict[str, Any]:
-    """The findings of a connector, and the error that ended its examination, as values for JSON."""
+    """Return the findings of a connector, and the error that ended its examination, as values for JSON."""
     findings: list[Finding] = []
     error = None
     try:

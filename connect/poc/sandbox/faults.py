@@ -67,7 +67,7 @@ class Struck:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of one run, in their order. Owned by the thread that watches the run.
+    """Causes the faults of one run, in their order. Owned by the thread that watches the run.
 
     A task may move `rows_per_second` until the last fault is over. `further_s` is the time that the run may take longer
     because of its faults.

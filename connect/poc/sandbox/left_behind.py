@@ -26,7 +26,7 @@ class LeftTarget(NamedTuple):
 
 
 def state_folder() -> Path:
-    """The folder of the files, in $XDG_STATE_HOME or else ~/.local/state."""
+    """Return the folder of the files, in $XDG_STATE_HOME or else ~/.local/state."""
     home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
     return Path(home) / "connect-for-kafka" / "poc"
 

@@ -38,7 +38,7 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def seconds_of(text: str) -> float:
-    """The seconds of a length of time such as 90s, 5m or 1h. ConfigError for anything else."""
+    """Return the seconds of a length of time such as 90s, 5m or 1h. ConfigError for anything else."""
     number, unit = text[:-1], text[-1:]
     if unit not in _SECONDS or not number.replace(".", "", 1).isdigit() or not float(number):
         raise ConfigError(f"{text!r} is no length of time.", key="duration", fix="Write it as 90s, 5m or 1h.")

@@ -1,4 +1,4 @@
-"""The prices of an hour and of a gigabyte: round list prices, or the user's own from a YAML file."""
+"""Holds the prices of an hour and of a gigabyte: round list prices, or the user's own from a YAML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from connect.api.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices in one currency. The defaults are round figures in the range of public clouds; nobody's bill."""
+    """Holds prices in one currency.
+
+    The defaults are round figures in the range of public clouds; nobody's bill.
+    """
 
     currency: str = "USD"
     kafka_gb_month: float = 0.10

@@ -40,7 +40,7 @@ class Progress:
 
     @property
     def has_failed(self) -> bool:
-        """Whether one of the checks failed."""
+        """Tell if one of the checks failed."""
         return any(check.outcome is Outcome.FAIL for check in self.checks)
 
     def outcome_of(self, number: int) -> Outcome | None:

@@ -20,7 +20,10 @@ class Record(NamedTuple):
 
 
 def records_of(batches: Iterable[RawBatch], prefix: str) -> dict[str, list[Record]]:
-    """The records by partition, as `topic-0`, in order. `prefix` is what the run has put before its topics' names."""
+    """Return the records by partition, as `topic-0`, in order.
+
+    `prefix` is what the run has put before its topics' names.
+    """
     found: dict[str, list[Record]] = {}
     for raw in batches:
         keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
@@ -32,7 +35,10 @@ def records_of(batches: Iterable[RawBatch], prefix: str) -> dict[str, list[Recor
 
 
 def differences(left: Mapping[str, list[Record]], right: Mapping[str, list[Record]]) -> Counter[str]:
-    """How many records differ in each part, such as `value.price`. Records at one place of a partition are compared."""
+    """Count the records that differ in each part, such as `value.price`.
+
+    Records at one place of a partition are compared.
+    """
     found: Counter[str] = Counter()
     for place in {*left, *right}:
         for one, other in zip_longest(left.get(place, ()), right.get(place, ())):

@@ -10,11 +10,11 @@ from typing import Any, Final
 from connect.api.errors import ConfigError
 
 SCHEMA_CHANGE: Final = (9, "Schema change")
-"""The number and name of the check of schema changes, of sources and sinks alike."""
+"""Identifies the check of schema changes, of sources and sinks alike, by its number and name."""
 
 
 class Outcome(StrEnum):
-    """How a check went."""
+    """Tells how a check went."""
 
     PASS = "pass"  # noqa: S105 - no password
     WARN = "warn"
@@ -38,13 +38,13 @@ _REASONS: Final = 3
 
 
 def counted(count: int, noun: str) -> str:
-    """The number with its noun: `1 row`, `10,000 rows`."""
+    """Return the number with its noun: `1 row`, `10,000 rows`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Evidence as rows of text under column names."""
+    """Shows evidence as rows of text under column names."""
 
     title: str
     columns: Sequence[str]
@@ -53,7 +53,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An advised setting, and why. `value` None advises to take the key out."""
+    """A setting that is advised, and why. `value` None advises to take the key out."""
 
     key: str
     value: str | None
@@ -62,7 +62,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A number over time. A point is the seconds since the run began, and the number at that moment."""
+    """Shows a number over time.
+
+    Each point has the seconds since the run began, and the number at that moment.
+    """
 
     title: str
     unit: str
@@ -71,7 +74,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check and its outcome.
+    """Describes one check and its outcome.
 
     `summary` is one sentence. `defects` are names that `--fail-on` knows, such as lost or lossy. `connector` is the
     connector's name where several are evaluated, else empty.
@@ -99,7 +102,7 @@ DEFECTS: Final = frozenset({
 
 
 def defects_of(text: str) -> frozenset[str]:
-    """The defects that a comma-separated text names. ConfigError: no check finds one of them. Pure."""
+    """Return the defects that a comma-separated text names. ConfigError when no check finds one of them. Pure."""
     named = frozenset(name.strip() for name in text.split(",") if name.strip())
     if unknown := sorted(named - DEFECTS):
         raise ConfigError(
@@ -112,7 +115,7 @@ def defects_of(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A whole evaluation.
+    """Holds the result of a whole evaluation.
 
     `configs` holds the masked configuration of each connector by name, `environment` versions by name. `started_s` is
     in seconds since 1970.
@@ -127,7 +130,7 @@ class Result:
 
     @property
     def connector(self) -> str:
-        """The names of the connectors, in words."""
+        """Return the names of the connectors, joined by "and"."""
         return " and ".join(self.configs)
 
     @property
@@ -142,7 +145,7 @@ class Result:
 
     @property
     def reasons(self) -> list[str]:
-        """The three sentences that matter most, the worst first."""
+        """Return the three sentences that matter most, the worst first."""
         order = (Outcome.FAIL, Outcome.WARN, Outcome.NOT_TESTED, Outcome.PASS)
         return [c.summary for outcome in order for c in self.checks if c.outcome is outcome][:_REASONS]
 
@@ -153,13 +156,13 @@ class Result:
         return EXIT_CODES[self.verdict]
 
     def settings_of(self, connector: str) -> list[Setting]:
-        """The advised settings of a connector, each key once."""
+        """Return the advised settings of a connector, each key once."""
         alone = len(self.configs) == 1
         checks = [check for check in self.checks if alone or check.connector == connector]
         return list({setting.key: setting for check in checks for setting in check.settings}.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Everything as JSON values."""
+        """Return everything as JSON values."""
         checks = [{**asdict(check), "defects": sorted(check.defects)} for check in self.checks]
         return {
             "id": self.id,

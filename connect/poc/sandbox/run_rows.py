@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class SourceRunRows:
-    """The rows of a source's run. `present` asks Kafka how many rows there are now.
+    """Tells how many rows of a source's run are under way. `present` asks Kafka how many rows there are now.
 
     All rows that came in this life of the tasks count as under way, as only the tasks know which of them are stored.
     """
@@ -25,7 +25,7 @@ class SourceRunRows:
         self.rows = rows
 
     def under_way(self) -> int:
-        """The rows that came since the tasks began."""
+        """Return the number of rows that came since the tasks began."""
         return max(0, self.rows - self._began_rows)
 
     def killed(self) -> int:
@@ -50,7 +50,7 @@ class SinkRunRows:
     _put: int = 0
     """The rows that the tasks have put since then, by their own metrics."""
     _is_new: bool = False
-    """Whether the metrics may still be those of tasks that were killed."""
+    """True while the metrics may still be those of tasks that were killed."""
 
     def saw(self, committed: int, put: int) -> None:
         """Take note of the offsets in Kafka and of the rows put by the tasks' metrics, 0 where there are none."""

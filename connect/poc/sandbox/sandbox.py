@@ -39,7 +39,7 @@ def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
 
 
 class Sandbox:
-    """A Kafka, a worker and, if asked for, a schema registry. Owned by the thread that runs the evaluation."""
+    """Provides a Kafka, a worker and, if asked for, a schema registry. Owned by the thread that runs the evaluation."""
 
     def __init__(self, settings: Mapping[str, str], *, has_registry: bool = False) -> None:
         """`settings` are further settings of the worker, such as converters.
@@ -82,7 +82,7 @@ class Sandbox:
 
     @property
     def servers(self) -> str:
-        """The bootstrap servers of its Kafka."""
+        """Return the bootstrap servers of the sandbox's Kafka."""
         return self.worker.properties["bootstrap.servers"]
 
     @property
@@ -130,5 +130,5 @@ class Sandbox:
                 os.kill(pid, signal.SIGCONT)
 
     def log_path(self) -> Path:
-        """The worker's log."""
+        """Return the path of the worker's log."""
         return self.worker.log_path

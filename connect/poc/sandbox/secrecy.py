@@ -19,11 +19,11 @@ class Secrecy:
         self._known = KnownSecrets(text for config in configs for text in secret_texts(catalog, config))
 
     def hide(self, text: str) -> str:
-        """The text with the secrets masked."""
+        """Return the text with the secrets masked."""
         return masked(self._known.hide(text))
 
     def of_result(self, result: Result) -> Result:
-        """The result with the secrets masked in every text."""
+        """Return the result with the secrets masked in every text."""
         configs = {name: self._of_config(config) for name, config in result.configs.items()}
         return replace(result, configs=configs, checks=[self._of_check(check) for check in result.checks])
 

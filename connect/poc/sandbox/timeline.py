@@ -27,7 +27,7 @@ _BLIND_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The state of a run at one look.
+    """Describes the state of a run at one look.
 
     `at_s` is the time since the run began, `rows` the number of rows in Kafka, `figures` the metrics of all tasks: the
     sum of each, but of lags the largest.
@@ -58,7 +58,7 @@ def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
 
 
 def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
-    """Whether the source was polled for `quiet_s` and gave no more rows.
+    """Tell if the source was polled for `quiet_s` and gave no more rows.
 
     A source that tells its lag must also have stored all that it held when the last row came. Time in which Kafka did
     not answer, so that nobody could look, does not count as quiet.
@@ -116,7 +116,7 @@ def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
 
 
 def lags_s(readings: Sequence[Reading]) -> list[float]:
-    """The lags in seconds: of a source from when it first caught up, of a sink from its first row.
+    """Return the lags in seconds: of a source from when it first caught up, of a sink from its first row.
 
     Empty where the connector tells no lag.
     """
@@ -134,7 +134,7 @@ def shares(readings: Sequence[Reading]) -> dict[str, float]:
 
 
 def growing_lag_s(readings: Sequence[Reading]) -> tuple[float, float] | None:
-    """The source's mean lag in the first and in the last third of the time after it first caught up, where it grew.
+    """Return the source's mean lags in the first and the last third of the time after it first caught up.
 
     None: the lag did not grow, or the source tells none. A source that reads what was there before, or that has no new
     rows, is not falling behind.

@@ -15,12 +15,14 @@ from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
 _HASH_BYTES: Final = 12
-"""With 96 bits, two of a million different rows share a hash in one of 10^16 runs."""
+"""Gives the length of a hash: with 96 bits, two of a million different rows share a hash in one of 10^16 runs."""
 
 
 @dataclass(slots=True)
 class PartitionRows:
-    """A partition's rows in order: the hash of key and value of each, and the hash of its key, empty without a key."""
+    """Holds a partition's rows in order: the hash of key and value of each, and the hash of its key, empty without a
+    key.
+    """
 
     rows: list[bytes] = field(default_factory=list)
     keys: list[bytes] = field(default_factory=list)
@@ -28,20 +30,20 @@ class PartitionRows:
 
 @dataclass(slots=True)
 class TopicRows:
-    """The rows of several topics."""
+    """Holds the rows of several topics."""
 
     partitions: dict[TopicPartition, PartitionRows] = field(default_factory=dict)
     size_bytes: int = 0
     samples: dict[str, RawBatch] = field(default_factory=dict)
-    """The first records of each topic."""
+    """Holds the first records of each topic."""
 
     @property
     def count(self) -> int:
-        """The number of all rows."""
+        """Return the number of all rows."""
         return sum(len(found.rows) for found in self.partitions.values())
 
     def counts(self) -> dict[str, int]:
-        """The number of rows of each topic."""
+        """Return the number of rows of each topic."""
         counts: Counter[str] = Counter()
         for partition, found in self.partitions.items():
             counts[partition.topic] += len(found.rows)

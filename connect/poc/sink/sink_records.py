@@ -28,14 +28,14 @@ LIMIT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records in the sandbox: the end offset of each partition, and in words where the records come from."""
+    """Describes records in the sandbox: the end offset of each partition, and in words where the records come from."""
 
     ends: Mapping[TopicPartition, int]
     origin: str
 
     @property
     def count(self) -> int:
-        """The number of records."""
+        """Return the number of records."""
         return sum(self.ends.values())
 
 

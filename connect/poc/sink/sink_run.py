@@ -1,4 +1,4 @@
-"""Runs the user's sink in the sandbox, from topics there into a target beside its real one."""
+"""Executes the user's sink in the sandbox, from topics there into a target beside its real one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SinkRun:
 
 
 def slowed(config: Mapping[str, str], rows_per_second: float) -> dict[str, str]:
-    """The configuration with its rows slowed down by one more transform, a few rows a poll."""
+    """Return the configuration with its rows slowed down by one more transform, a few rows a poll."""
     return {
         **config,
         "transforms": ",".join(name for name in (config.get("transforms", ""), THROTTLE) if name),

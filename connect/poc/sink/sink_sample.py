@@ -36,7 +36,7 @@ class SinkSample:
 
 
 def place_of(partition: TopicPartition) -> str:
-    """The key of a partition in `kept`."""
+    """Return the key of a partition in `kept`."""
     return f"{partition.topic}-{partition.partition}"
 
 

@@ -19,7 +19,7 @@ RECORDS: Final = 100
 
 
 def has_registry(config: Mapping[str, str], worker: Mapping[str, str]) -> bool:
-    """Whether records with another schema would register it in a schema registry. Pure."""
+    """Tell if records with another schema would register it in a schema registry. Pure."""
     of_worker = {} if "value.converter" in config else worker
     return any(key.endswith("schema.registry.url") for key in (*config, *of_worker))
 

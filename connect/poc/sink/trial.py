@@ -1,4 +1,7 @@
-"""A target beside the sink's real one (`connect.api.optional.trial`). Child processes make, read and remove it."""
+"""Keeps a target beside the sink's real one (`connect.api.optional.trial`).
+
+Child processes make, read and remove it.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ class NoTargetApartError(ConnectError):
 
 @dataclass(slots=True)
 class Trial:
-    """One such target.
+    """Makes, reads and removes one such target.
 
-    `config` is the connector's configuration that writes to it, once it is made. `columns` are the types of its
-    columns by their paths, once its rows were read; none where it cannot tell them.
+    `config` is the connector's configuration that writes to it, once it is made. `columns` are the types of its columns
+    by their paths, once its rows were read; none where it cannot tell them.
     """
 
     settings: ConnectorSettings

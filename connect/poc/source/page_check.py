@@ -25,7 +25,7 @@ Rows = Mapping[str, Sequence[bytes]]
 
 @dataclass(slots=True)
 class PageComparison:
-    """Two readings of a source, with two `sizes` of the setting `key`.
+    """Compares two readings of a source, with two `sizes` of the setting `key`.
 
     `missing` rows were given by one of the two readings only. `is_steady` says that a third reading with the first size
     gave the same rows again, so that the size is what makes the difference.

@@ -28,7 +28,7 @@ VALUES_MAX: Final = 500_000
 
 @dataclass(slots=True)
 class FieldTypes:
-    """A field's types at each step, and how many of its values changed.
+    """Describes a field's types at each step, and how many of its values changed.
 
     `source` is its Connect type. `example` is empty unless values are shown.
     """
@@ -47,7 +47,7 @@ class FieldTypes:
 
 @dataclass(slots=True)
 class Sample:
-    """What the sample showed.
+    """Holds what the sample showed.
 
     `differences` describes the first values that came back changed, `refused` the first rows that could not be
     converted. `warnings` are the connector's own. `pages` is None where the rows of a page cannot be set. `kept` names
@@ -71,7 +71,7 @@ class Sample:
 
 
 def width_of(batch: Batch) -> int:
-    """The number of fields of a row; 1 for values without fields."""
+    """Return the number of fields of a row; 1 for values without fields."""
     if not len(batch):
         return 1
     first = batch.values.slice(0, 1).rows()[0]
@@ -86,7 +86,7 @@ class _Warnings(logging.Handler):
         self._sample = sample
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called by logging."""
+        """Take a message from `logging` and note it once among the sample's warnings, as long as there are few."""
         text = record.getMessage()
         if text not in self._sample.warnings and len(self._sample.warnings) < DIFFERENCES:
             self._sample.warnings.append(text)
@@ -232,7 +232,7 @@ def named_type(schema: Schema | None, name: str) -> str:
 
 
 def type_name(schema: Schema | None) -> str:
-    """A Connect type in words; empty without one."""
+    """Return a Connect type in words; an empty text without one."""
     if schema is None:
         return ""
     found = schema.name or schema.type.name.lower()

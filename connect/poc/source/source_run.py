@@ -32,7 +32,7 @@ class SourceRun:
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     seconds: float = 0.0
     is_complete: bool = False
-    """Whether the source caught up before the run ended at its bounds."""
+    """True if the source had caught up before the run ended at its bounds."""
     tasks: int = 0
     failure: str | None = None
     """Why the connector failed for good; None where it did not."""
@@ -44,7 +44,7 @@ class SourceRun:
 
 
 def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | None = None) -> dict[str, str]:
-    """The configuration with a prefix before its topics' names, and its rows slowed down to a rate.
+    """Return the configuration with a prefix before its topics' names, and its rows slowed down to a rate.
 
     Both are done by further transforms. Topics have one replica, as the sandbox has one broker.
     """
@@ -119,7 +119,10 @@ class SourceRunner:
                 return
 
     def _has_budget(self, run: SourceRun) -> bool:
-        """Whether as many rows as wanted are committed: a connector that is stopped may abort an open transaction."""
+        """Tell if as many rows as wanted are committed.
+
+        Only these count, as a connector that is stopped may abort an open transaction.
+        """
         return sum(self._ends(run, committed_only=True).values()) >= self._options.budget_rows
 
     def _ends(self, run: SourceRun, *, committed_only: bool = False) -> dict[TopicPartition, int]:

@@ -31,7 +31,7 @@ _ANSWER_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeSeen:
-    """What became of the rows after a change.
+    """Says what became of the rows after a change.
 
     `breaks` is that of the `Change`. `is_shown` says that a reader of Kafka sees the change. `refused` says why rows or
     their schema were refused; None where all went on.

@@ -12,7 +12,7 @@ from connect.api.schema import Schema, Type
 
 ADDED: Final = "connect_poc_added"
 _ENVELOPE: Final = ("before", "after")
-"""The fields of Debezium's envelope that hold a table's row."""
+"""Holds the names of the fields of Debezium's envelope that contain a table's row."""
 _WIDER: Final[Mapping[Type, tuple[Type, object]]] = {
     Type.INT8: (Type.INT64, 2**62), Type.INT16: (Type.INT64, 2**62), Type.INT32: (Type.INT64, 2**62),
     Type.FLOAT32: (Type.FLOAT64, 1e300),
@@ -24,11 +24,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a table.
+    """Describes a change of a table.
 
-    `what` describes it. `fields` and `row` apply it to the columns and to a row of the table. `shows` tells whether a
-    row that came out has the change. `breaks` says that readers of the old columns miss one, so that a registry refuses
-    the change with reason.
+    `what` names the change. `fields` and `row` apply it to the columns and to a row of the table. `shows` tells whether
+    a row that came out has the change. `breaks` says that readers of the old columns miss one, so that a registry
+    refuses the change with reason.
     """
 
     what: str
@@ -79,7 +79,7 @@ def changed(values: Column, change: Change) -> Column:
 
 
 def shown_in(row: Mapping[str, Any], change: Change) -> bool:
-    """Whether a row that came out of transforms and converters shows the change, itself or inside an envelope."""
+    """Tell if a row that came out of transforms and converters shows the change, itself or inside an envelope."""
     return any(change.shows(dict(part)) for part in (row.get("after"), row) if isinstance(part, Mapping))
 
 

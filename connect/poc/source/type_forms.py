@@ -25,7 +25,7 @@ _JSON_LOGICAL: Final = {
 
 
 def in_json(schema: Schema | None) -> str:
-    """The form of its values as JsonConverter writes them by default."""
+    """Return the form that JsonConverter gives by default to values of this schema."""
     if schema is None:
         return "as it is"
     if schema.name in _JSON_LOGICAL:
@@ -41,7 +41,7 @@ def in_json(schema: Schema | None) -> str:
 
 
 def in_avro(schema: Schema | None) -> str:
-    """The Avro type of its values, logical types in brackets."""
+    """Return the Avro type that values of this schema get, logical types in brackets."""
     if schema is None:
         return "no schema: AvroConverter makes one"
     try:
