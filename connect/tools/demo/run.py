@@ -1,4 +1,7 @@
-"""The demo from start to end. Every decision of it is here; what it shows, watches and compares is beside it."""
+"""Carries out the demo from start to end.
+
+Every decision of it is here; what it shows, watches and compares is beside it.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,7 @@ def _started(stack: ExitStack, worker: DemoWorker) -> float:
 
 
 def _connector(file: Path, values: Mapping[str, str]) -> dict[str, Any]:
-    """A connector's file with this run's addresses filled in."""
+    """Return a connector's file with this run's addresses filled in."""
     text = Template(file.read_text()).substitute({k: json.dumps(v)[1:-1] for k, v in values.items()})
     found: dict[str, Any] = json.loads(text)
     return found
@@ -149,7 +152,7 @@ def _move(screen: Screen, worker: DemoWorker, watch: Watch, dataset: Dataset, ki
 
 
 class FlightsClock:
-    """How long the flights took in each direction, from the first record in Kafka on."""
+    """Measures how long the flights take to Kafka and to S3, from the first record in Kafka on."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -168,7 +171,7 @@ class FlightsClock:
             self._in_s3_s = now_s
 
     def verdict(self, down_s: float) -> str:
-        """Both directions in seconds."""
+        """Return a sentence with the seconds of both ways."""
         assert self._first_s is not None
         assert self._in_kafka_s is not None
         assert self._in_s3_s is not None

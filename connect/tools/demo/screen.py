@@ -28,7 +28,7 @@ class Screen:
         self._before: tuple[float, int] = (self._start_s, 0)
 
     def say(self, text: str) -> None:
-        """One line, with the seconds since the start."""
+        """Print one line, with the seconds since the start."""
         self._console.print(f"[dim]{time.monotonic() - self._start_s:6.1f} s[/dim]  {text}", highlight=False)
 
     def watch(self) -> None:
@@ -38,7 +38,7 @@ class Screen:
             self._live.start()
 
     def show(self, readings: Mapping[str, Reading], wanted: Mapping[str, int]) -> None:
-        """The state of every table now."""
+        """Show the state of every table now."""
         now_s = time.monotonic()
         if self._live is not None:
             self._live.update(self._progress(readings, wanted, now_s))
@@ -58,7 +58,7 @@ class Screen:
             self._live = None
 
     def result(self, comparisons: Sequence[Comparison]) -> None:
-        """The verdict per table, and the first rows of the first."""
+        """Print the verdict per table, and the first rows of the first table."""
         table = Table(title="Source and target, compared row by row", title_justify="left")
         for name in (
             "table",
@@ -87,7 +87,7 @@ class Screen:
         self._console.print(first)
 
     def next_steps(self, rest_url: str, connector: Mapping[str, object]) -> None:
-        """Addresses and lines to paste."""
+        """Print addresses and lines to paste."""
         name = connector["name"]
         self._console.print(
             f"\nPages    {rest_url}/ui\nREST     {rest_url}\nMetrics  {rest_url}/metrics\n\nTry next:", highlight=False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both sides of one table. `differences` holds a sentence for every figure that is not equal."""
+    """Compares both sides of one table. `differences` holds a sentence for every figure that is not equal."""
 
     table: str
     source_rows: int
@@ -32,7 +32,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Not one row lost, doubled or changed."""
+        """Tell if not one row was lost, doubled or changed."""
         return not self.differences
 
 
@@ -114,6 +114,6 @@ def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _hash(text: pl.DataFrame) -> str:
-    """SHA-256 over all rows in sorted order; NULL and the empty text differ."""
+    """Return the SHA-256 over all rows in sorted order; NULL and the empty text differ."""
     rows = text.sort(text.columns).write_csv(null_value="\\N", quote_style="non_numeric")
     return hashlib.sha256(rows.encode()).hexdigest()[:16]

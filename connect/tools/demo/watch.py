@@ -23,7 +23,7 @@ class Reading:
 
 
 def file_system(endpoint: S3Endpoint) -> S3FileSystem:
-    """A plain S3 client for reading."""
+    """Return a plain S3 client for reading."""
     from pyarrow.fs import S3FileSystem
 
     return S3FileSystem(
@@ -35,7 +35,7 @@ def file_system(endpoint: S3Endpoint) -> S3FileSystem:
 
 
 class Watch:
-    """Counts records per topic and rows per table folder. Owned by the demo's main thread."""
+    """Reads the number of records per topic and of rows per table folder. Owned by the demo's main thread."""
 
     def __init__(self, kafka: KafkaEndpoint, s3: S3Endpoint, bucket: str, topic_prefix: str) -> None:
         from confluent_kafka import Consumer

@@ -40,7 +40,7 @@ session.timeout.ms: 3000
 
 
 class DemoWorker:
-    """One worker process. Owned by the demo's main thread."""
+    """Keeps one worker process. Owned by the demo's main thread."""
 
     def __init__(self, folder: Path, bootstrap_servers: str, database: Path) -> None:
         """`database`: the file that connectors may name."""
@@ -78,7 +78,7 @@ class DemoWorker:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Return the worker's process id."""
         assert self._process is not None
         return self._process.pid
 

@@ -1,1 +1,1 @@
-"""`connect dev` runs Kafka, a schema registry, S3, databases and a worker on loopback, kept between runs."""
+"""Keeps Kafka, a schema registry, S3, databases and a worker on loopback for `connect dev`, with data between runs."""

@@ -1,4 +1,4 @@
-"""The ports of a development environment: chosen at its first start, kept in its folder, the same ever after."""
+"""Chooses the ports of a development environment at its first start, and keeps them in its folder ever after."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from connect.api.errors import ConnectError
 from connect.tools.services.process.ports import accepts_connections, free_ports
 
 Ports = Mapping[str, Mapping[str, int]]
-"""Of each service by its name, each of its ports by the port's name."""
+"""Gives for each service, by its name, its ports by the port's name."""
 
 USUAL: Final[Ports] = {
     "kafka": {"broker": 9092, "controller": 9093},
@@ -19,7 +19,10 @@ USUAL: Final[Ports] = {
     "seaweedfs": {"s3.port": 9000},
     "worker": {"rest": 8083},
 }
-"""Where people look for these services. The other ports of SeaweedFS are nobody's business, and chosen freely."""
+"""Gives the ports where people look for these services.
+
+The other ports of SeaweedFS are nobody's business, and chosen freely.
+"""
 
 
 def ports_of(folder: Path, further: Ports) -> Ports:

@@ -30,7 +30,7 @@ VARIABLES: Final = "env.sh"
 
 @dataclass(frozen=True)
 class Parts:
-    """Which services there are besides Kafka and the worker."""
+    """Tells which services there are besides Kafka and the worker."""
 
     registry: bool = True
     s3: bool = True
@@ -50,7 +50,7 @@ class Offer:
 
 
 class DevEnvironment:
-    """Services and a worker whose data stay in `folder`. Owned by the thread that starts and stops them."""
+    """Keeps services and a worker whose data stay in `folder`. Owned by the thread that starts and stops them."""
 
     def __init__(self, folder: Path, parts: Parts, say: Callable[[str], None]) -> None:
         """`say` hears of each service that is started."""
@@ -60,7 +60,7 @@ class DevEnvironment:
         self._stack = ExitStack()
         self._running: list[SupervisedService[Any]] = []
         self.addresses: dict[str, str] = {}
-        """Of each service, by what it is."""
+        """Holds the address of each service, by what the service is."""
         self.offers: list[Offer] = []
         """It holds one for each database that was asked for."""
 

@@ -1,4 +1,4 @@
-"""Declared settings -> a table with one line each. Pure."""
+"""Turns declared settings into a table with one line each. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ HEADS = ("key", "type", "default", "allowed", "what it does")
 
 
 def key_table(config: type[Config], without: Collection[KeyDefinition] = ()) -> list[str]:
-    """The settings of a declaration in its order. Those that only the worker's file gives stand with the worker;
-    `without`: definitions that stand elsewhere as they are."""
+    """Return the table of a declaration's settings, in the declaration's order.
+
+    Those that only the worker's file gives stand with the worker; `without`: definitions that stand elsewhere as they
+    are.
+    """
     shown = [d for d in config.definitions() if not d.from_worker and d not in without]
     return table(HEADS, (_row(definition) for definition in shown))
 

@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """A text as code, on one line; backticks in it become apostrophes."""
+    """Return a text as code, on one line; backticks in it become apostrophes."""
     return "`" + " ".join(text.split()).replace("`", "'").replace("|", r"\|") + "`"
 
 

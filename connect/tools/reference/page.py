@@ -64,7 +64,9 @@ _SETS: Final = {
 
 
 def reference(catalog: Catalog, commands: click.Command) -> str:
-    """The page: the worker's keys, those of every connector, of each plug-in of the catalog; metrics; the commands."""
+    """Return the page: the keys of the worker, of every connector and of each plug-in of the catalog; metrics; the
+    commands.
+    """
     plugins = {kind: [*catalog.plugins(kind)] for kind in _SETS}
     plugins[PluginKind.CONFIG_PROVIDER] += BUILT_IN
     known = {p.name for p in plugins[PluginKind.CONVERTER]}
@@ -87,7 +89,9 @@ def _connector_keys() -> list[str]:
 
 
 def _plugin_lines(plugins: Iterable[Plugin]) -> Iterator[str]:
-    """A section per class; classes that differ by what they work on alone (`$Key`, `$Value`) share one."""
+    """Yield the lines of a section per class; classes that differ only by what they work on (`$Key`, `$Value`) share
+    one.
+    """
     for _, group in groupby(plugins, key=lambda p: (p.name.partition("$")[0], p.version)):
         yield from _section([*group])
 

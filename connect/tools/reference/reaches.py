@@ -98,7 +98,7 @@ def _bounds(reaches: Iterable[Reach]) -> str:
 
 
 def written(text: str, catalog: Catalog) -> str:
-    """The text with today's table between its marks. ValueError: it has no marks."""
+    """Return the text with today's table between its marks. ValueError when it has no marks."""
     before, begun, rest = text.partition(BEGIN)
     _, ended, after = rest.partition(END)
     if not begun or not ended:

@@ -1,1 +1,1 @@
-"""New projects from templates: `connect init`."""
+"""Creates new projects from templates: `connect init`."""

@@ -1,4 +1,4 @@
-"""Real services on loopback, without containers: for the demo, the PoC, benchmarks and tests."""
+"""Provides real services on loopback, without containers: for the demo, the PoC, benchmarks and tests."""
 
 from connect.tools.services.bigquery import BigQueryEndpoint, BigQueryService
 from connect.tools.services.kafka import KafkaEndpoint, KafkaService

@@ -1,4 +1,4 @@
-"""local-bigquery: BigQuery's REST and Storage APIs over DuckDB, in one process of a Python of its own."""
+"""Provides local-bigquery: BigQuery's REST and Storage APIs over DuckDB, in one process of a Python of its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ LOCAL_BIGQUERY_VERSION: Final = "0.4.0"
 PYTHON: Final = (3, 13)
 """local-bigquery needs Python 3.13 or later."""
 _PACKAGES: Final = Path(__file__).with_name("local_bigquery.txt")
-"""All packages of its environment. DuckDB is older than local-bigquery asks for: its extensions are packages, too."""
+"""Locates the list of all packages of its environment.
+
+DuckDB is older there than local-bigquery asks for: its extensions are packages, too.
+"""
 _EXTENSIONS: Final = ("ducklake", "spatial", "icu")
 _UNPACK: Final = f"import duckdb_extensions as d; [d.import_extension(name) for name in {_EXTENSIONS}]"
 _RUN: Final = """
@@ -41,7 +44,10 @@ requests at one moment would both run: it gets one at a time."""
 
 @dataclass(frozen=True)
 class BigQueryEndpoint:
-    """Where clients connect, without credentials: `url` for REST, `storage` (host:port) for gRPC, not encrypted."""
+    """Tells where clients connect.
+
+    There are no credentials: `url` is for REST, `storage` (host:port) for gRPC, not encrypted.
+    """
 
     url: str
     storage: str

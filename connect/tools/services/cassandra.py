@@ -1,4 +1,4 @@
-"""Apache Cassandra: one node with change data capture, on a loopback address."""
+"""Provides Apache Cassandra: one node with change data capture, on a loopback address."""
 
 import os
 import subprocess

@@ -16,7 +16,7 @@ _USE_OPTION: Final = "-XX:SharedArchiveFile"
 _ARCHIVE: Final = "classes.jsa"
 _WHY_NOT: Final = "why-not.txt"
 _WRITE_GRACE_S: Final = 60.0
-"""A JVM writes 50 MB at its end, in 3 to 12 s."""
+"""Allows time to write an archive at the JVM's end: it writes 50 MB, in 3 to 12 s."""
 
 
 class Stoppable(Protocol):

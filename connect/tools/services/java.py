@@ -1,4 +1,4 @@
-"""Which Java runs the embedded services: JAVA_HOME first, then the PATH, never one that is too old."""
+"""Finds the Java that runs the embedded services: JAVA_HOME first, then the PATH, never one that is too old."""
 
 import os
 import re

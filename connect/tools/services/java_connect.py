@@ -55,7 +55,7 @@ class InternalTopics:
 
 
 class JavaConnectService(SupervisedService[JavaConnectEndpoint]):
-    """One distributed worker with the file connectors and the JSON converter.
+    """Keeps one distributed worker with the file connectors and the JSON converter.
 
     `properties` override the worker properties (see `worker_properties`), key by key. What it knows is in the topics,
     not in its data folder, so a new one with the same `group_id` and `topics` goes on where another stopped.

@@ -1,4 +1,4 @@
-"""Apache Kafka in KRaft mode: broker and controller in one process."""
+"""Provides Apache Kafka in KRaft mode: broker and controller in one process."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,13 +40,13 @@ rootLogger.appenderRef.console.ref=console
 
 @dataclass(frozen=True)
 class KafkaEndpoint:
-    """Where clients connect."""
+    """Tells where clients connect."""
 
     bootstrap_servers: str
 
 
 class KafkaService(SupervisedService[KafkaEndpoint]):
-    """One Kafka node. `properties` override the server properties (see `server_properties`), key by key.
+    """Keeps one Kafka node. `properties` override the server properties (see `server_properties`), key by key.
 
     `cluster_id` is needed only where several nodes form one cluster. Topics are created on first use, as Kafka does
     unless `auto.create.topics.enable` is set to false.

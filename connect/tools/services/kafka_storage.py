@@ -15,7 +15,10 @@ from connect.tools.services.process.process import Command, log_tail, run_to_end
 
 _META: Final = "meta.properties"
 _CHECKPOINT: Final = "bootstrap.checkpoint"
-"""The feature levels of a new cluster. Source: org.apache.kafka.metadata.bootstrap.BootstrapDirectory (Kafka 4.1)."""
+"""The file that holds the feature levels of a new cluster.
+
+Source: org.apache.kafka.metadata.bootstrap.BootstrapDirectory (Kafka 4.1).
+"""
 
 
 def new_id() -> str:
@@ -48,7 +51,7 @@ def format_data(data: Path, model: Path, *, node_id: str, cluster_id: str) -> No
 
 
 def is_formatted(data: Path) -> bool:
-    """Whether a node can start on the folder."""
+    """Tell if a node can start on the folder."""
     return (data / _META).exists()
 
 

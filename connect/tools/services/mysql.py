@@ -55,7 +55,7 @@ def _binary() -> Path:
 
 @cache
 def _is_mysql(mysqld: Path) -> bool:
-    """Whether it is no MariaDB, which calls its server so, too."""
+    """Tell if the server is MySQL's and not MariaDB's, which has the same name."""
     argv = [str(mysqld), "--no-defaults", "--version"]
     told = subprocess.run(argv, check=False, capture_output=True, timeout=_VERSION_DEADLINE_S)  # noqa: S603 - a server's
     return told.returncode == 0 and b"MariaDB" not in told.stdout

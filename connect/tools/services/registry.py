@@ -1,4 +1,4 @@
-"""Apicurio Registry: a schema registry with the REST API of Confluent's, in one Java process."""
+"""Provides Apicurio Registry: a schema registry with the REST API of Confluent's, in one Java process."""
 
 import tarfile
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,13 @@ _API: Final = "/apis/ccompat/v7"
 
 @dataclass(frozen=True)
 class RegistryEndpoint:
-    """Where clients find Confluent's API: the value of `schema.registry.url`."""
+    """Tells where clients find Confluent's API: `url` is the value of `schema.registry.url`."""
 
     url: str
 
 
 class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
-    """One registry without a broker: with a data folder given its schemas stay in a file, else in memory.
+    """Keeps one registry without a broker: with a data folder given its schemas stay in a file, else in memory.
 
     `properties` are Java system properties of Apicurio. Unlike Confluent's registry it takes any schema as a further
     version of a subject until a compatibility level is set (`PUT /config/{subject}`).

@@ -1,4 +1,4 @@
-"""SeaweedFS as an S3 store: master, volume server, filer and S3 gateway in one process."""
+"""Provides SeaweedFS as an S3 store: master, volume server, filer and S3 gateway in one process."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ _IDENTITIES: Final = "identities.json"
 _ACTIONS: Final = ("Admin", "Read", "Write", "List", "Tagging")
 _CLIENT_TIMEOUT_S: Final = 10.0
 _PROBE: Final = "/readiness/probe"
-"""A file of the filer outside of all buckets."""
+"""A file that the filer keeps outside of all buckets."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,10 @@ class SeaweedS3Service(SupervisedService[S3Endpoint]):
 
 
 def _stores(port: int, timeout_s: float) -> bool:
-    """Whether the filer stores and reads a file: buckets are listed before the volume server, with the data, is in."""
+    """Tell if the filer stores and reads a file.
+
+    A list of buckets would not tell, as it works before the volume server, with the data, is in.
+    """
     filer = http.client.HTTPConnection(LOOPBACK, port, timeout=timeout_s)
     try:
         for method, body in (("PUT", b"probe"), ("GET", None)):

@@ -28,7 +28,7 @@ class SqlEndpoint:
 
 
 def ensure_password(folder: Path) -> str:
-    """The password of the user `connect`, made with the data folder."""
+    """Return the password of the user `connect`, which is made with the data folder."""
     path = folder / _PASSWORD_FILE
     if not path.exists():
         path.touch(mode=0o600)

@@ -26,14 +26,14 @@ class WorkerEndpoint:
 
 @dataclass(frozen=True)
 class Login:
-    """A user of the REST interface."""
+    """A user who may use the REST interface."""
 
     user: str
     password: str = field(repr=False)
 
 
 class WorkerService(SupervisedService[WorkerEndpoint]):
-    """One `connect worker`. `settings` are further keys of its file and win over those that are set here."""
+    """Keeps one `connect worker`. `settings` are further keys of its file and win over those that are set here."""
 
     name: ClassVar[str] = "worker"
     port_names: ClassVar[tuple[str, ...]] = ("rest",)

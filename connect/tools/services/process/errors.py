@@ -42,4 +42,4 @@ class ServiceStartError(ServiceError):
 
 
 class ServiceTimeoutError(ServiceError):
-    """A wait reached its deadline."""
+    """A wait has reached its deadline."""

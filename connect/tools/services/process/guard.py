@@ -28,7 +28,10 @@ _OWNER_CHECK_INTERVAL_S: Final = 1.0
 
 
 def main(argv: list[str]) -> int:
-    """Arguments: owner's process id, paths to remove if the owner dies (joined by the path separator), command."""
+    """Guard the command that these arguments give, and return the exit code.
+
+    Arguments: owner's process id, paths to remove if the owner dies (joined by the path separator), command.
+    """
     owner_pid, leftovers, command = int(argv[0]), argv[1], argv[2:]
     wakeup = _wakeup_on(signal.SIGCHLD, signal.SIGTERM)
     try:

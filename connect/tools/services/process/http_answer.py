@@ -1,4 +1,4 @@
-"""Whether a service on loopback answers over HTTP yet."""
+"""Tells if a service on loopback answers over HTTP yet."""
 
 import http.client
 from urllib.parse import urlsplit
@@ -7,7 +7,7 @@ from connect.tools.services.process.ports import accepts_connections
 
 
 def answers_ok(url: str, path: str, timeout_s: float) -> bool:
-    """Whether GET `path` of the server at `url` is answered with 200. False while the service still starts."""
+    """Tell if GET `path` of the server at `url` is answered with 200. False while the service still starts."""
     address = urlsplit(url)
     if not accepts_connections(address.port or 0):
         return False

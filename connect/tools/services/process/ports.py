@@ -1,4 +1,4 @@
-"""Which loopback ports are free, and who holds one that is not."""
+"""Finds loopback ports that are free, and tells who holds one that is not."""
 
 import random
 import socket
@@ -58,7 +58,7 @@ def _is_free(port: int) -> bool:
 
 
 def accepts_connections(port: int, address: str = LOOPBACK) -> bool:
-    """Whether somebody listens on the port of the loopback address."""
+    """Tell if somebody listens on the port of the loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((address, port)) == 0

@@ -1,4 +1,4 @@
-"""Which Python runs a service that needs one of its own, apart from the Python that runs Connect for Kafka."""
+"""Finds the Python that runs a service that needs one of its own, apart from the Python that runs Connect for Kafka."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The one interface of all embedded services."""
+"""Defines the one interface of all embedded services."""
 
 from pathlib import Path
 from types import TracebackType
@@ -10,19 +10,19 @@ START_DEADLINE_S: Final = 60.0
 
 
 class Service(Protocol[EndpointT_co]):
-    """A real service on loopback. It dies with the process that started it, even if that is killed.
+    """A real service that runs on loopback. It dies with the process that started it, even if that is killed.
 
-    With a data folder given, data is kept; else it lives in a temporary folder that `close` throws away. A stopped
-    or killed service can be started again: same ports, same data.
+    With a data folder given, data is kept; else it lives in a temporary folder that `close` throws away. A stopped or
+    killed service can be started again: same ports, same data.
     """
 
     @property
     def endpoint(self) -> EndpointT_co:
-        """Where clients connect; known from the first start on, ServiceError before."""
+        """Return the address where clients connect; known from the first start on, ServiceError before."""
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive; after `start` returned this means that it answers."""
+        """Tell if its process is alive; after `start` returned this means that it answers."""
 
     @property
     def log_path(self) -> Path:

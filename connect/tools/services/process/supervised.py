@@ -27,7 +27,7 @@ _PROBE_TIMEOUT_S: Final = 2.0
 
 
 class SupervisedService(Service[EndpointT], ABC):
-    """Implements `Service` for one supervised process. Owned by the thread that starts and stops it."""
+    """Provides a `Service` that is one supervised process. Owned by the thread that starts and stops it."""
 
     name: ClassVar[str]
     port_names: ClassVar[tuple[str, ...]]
@@ -59,7 +59,7 @@ class SupervisedService(Service[EndpointT], ABC):
 
     @abstractmethod
     def _answers(self, endpoint: EndpointT, timeout_s: float) -> bool:
-        """Whether a client gets an answer; must return within about `timeout_s` seconds."""
+        """Tell if a client gets an answer; must return within about `timeout_s` seconds."""
 
     def _environ(self) -> Mapping[str, str]:
         """Variables that its process gets besides ours."""
@@ -67,7 +67,7 @@ class SupervisedService(Service[EndpointT], ABC):
 
     @property
     def _is_temporary(self) -> bool:
-        """Whether its data are thrown away at the end."""
+        """Tell if its data are thrown away at the end."""
         return self._given_folder is None
 
     def _leftovers(self, ports: Mapping[str, int]) -> Sequence[Path]:
