@@ -18,7 +18,7 @@ from connect.lib import python_child
 
 
 class AnsweringChild:
-    """A child process. May be used from any thread; the child's owner is the thread that makes it."""
+    """Talks with a child process. May be used from any thread; the child's owner is the thread that makes it."""
 
     def __init__(
         self,

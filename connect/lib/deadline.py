@@ -1,4 +1,4 @@
-"""One time budget shared by all steps of a call, ended early by stop. No step may wait without one."""
+"""Holds one time budget that all steps of a call share, ended early by stop. No step may wait without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Deadline:
 
     @classmethod
     def after(cls, timeout_s: float, stop: threading.Event | None = None) -> Deadline:
-        """The deadline `timeout_s` seconds from now."""
+        """Return the deadline `timeout_s` seconds from now."""
         return cls(time.monotonic() + timeout_s, stop or threading.Event())
 
     @property
@@ -35,5 +35,5 @@ class Deadline:
         return not self.expired
 
     def sooner(self, timeout_s: float) -> Deadline:
-        """The earlier of this deadline and `timeout_s` from now, with the same stop."""
+        """Return the earlier of this deadline and `timeout_s` from now, with the same stop."""
         return Deadline(min(self.at_s, time.monotonic() + timeout_s), self.stop)

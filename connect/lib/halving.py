@@ -1,4 +1,7 @@
-"""Which rows of a batch are at fault, where the other side takes or refuses rows together and names none: by halves."""
+"""Finds by halves the rows of a batch that are at fault, where the other side takes or refuses rows together.
+
+It is for other sides that name no row.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _QUOTES: Final = frozenset("\"'`")
 
 
 class KnownSecrets:
-    """The secrets known so far. Any thread may hide while one adds."""
+    """Holds the secrets known so far. Any thread may hide while one adds."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._strong: dict[str, set[str]] = {}  # by their first characters
@@ -102,7 +102,7 @@ class KnownSecrets:
 
 
 def hidden_in(text: str, secrets: Iterable[str]) -> str:
-    """A text for people to read, without these secrets."""
+    """Return a text for people to read, without these secrets."""
     return KnownSecrets(secrets).hide(text)
 
 

@@ -31,7 +31,7 @@ def sources_id(folders: Iterable[Path]) -> str | None:
 
 
 def is_stale(built_from: object, folders: Iterable[Path]) -> bool:
-    """Whether a module was built from other sources; `built_from`: its constant `sources`, None if it has none."""
+    """Tell if a module was built from other sources. `built_from` is its constant `sources`, None if it has none."""
     present = sources_id(folders)
     return present is not None and present != built_from
 

@@ -1,4 +1,4 @@
-"""Which known name a person may have meant by one that nobody knows. Pure."""
+"""Finds the known name that a person may have meant by one that nobody knows. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the secrets of a setting's text stand: in URLs, `name=value` lists, JSON and headers. Pure.
+"""Finds the secrets in a setting's text: in URLs, `name=value` lists, JSON and headers. Pure.
 
 Texts come from clients: everything here takes time linear in the text. Patterns begin where a run of characters begins
 and nowhere inside of it, and what they repeat is bounded.
@@ -69,12 +69,12 @@ class SecretPart:
 
 
 def is_suspect(key: str) -> bool:
-    """Whether a key that nobody declares sounds as if its value were secret."""
+    """Tell if a key that nobody declares sounds as if its value were secret."""
     return _SUSPECT.search(key) is not None
 
 
 def secret_parts(text: str) -> list[SecretPart]:
-    """The secrets of a setting's text, in order. A part that only refers to a config provider is none."""
+    """Return the secrets of a setting's text, in order. A part that only refers to a config provider is no secret."""
     return [part for part in _all_parts(text) if not is_reference(text[part.start : part.end])]
 
 
@@ -100,7 +100,10 @@ def _all_parts(text: str) -> list[SecretPart]:
 
 
 def _apart(size: int, *sources: Iterator[SecretPart]) -> list[SecretPart]:
-    """The parts in order, those inside of another left out. From the last that is looked at on, all is one part."""
+    """Return the parts in order, those inside of another left out.
+
+    Where a source gives `PARTS_MAX` parts, everything from the last of them to the end is one part.
+    """
     found: list[SecretPart] = []
     ends_at = size
     for source in sources:
@@ -128,7 +131,7 @@ def _listed(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _inside(text: str) -> Iterator[tuple[int, int]]:
-    """Where URLs stand among other words: from the scheme to the next space."""
+    """Yield start and end of each URL among other words: from the scheme to the next space."""
     at = 0
     while found := _MARK.search(text, at):
         mark = found.start()
@@ -203,7 +206,7 @@ def _bare_users(text: str) -> Iterator[SecretPart]:
 
 
 def _named_parts(text: str) -> Iterator[SecretPart]:
-    """The values of names that sound secret: `password=x`, `"password": "x"`, `Authorization: Bearer x`."""
+    """Yield the values of names that sound secret: `password=x`, `"password": "x"`, `Authorization: Bearer x`."""
     if not _SOUNDS_SECRET.search(text):
         return
     at = 0
@@ -244,7 +247,7 @@ def _spoken_parts(text: str) -> Iterator[SecretPart]:
 
 
 def _is_header(name: str, text: str, at: int) -> bool:
-    """Whether `name: value` is a header's line: a column renamed or cast as `token:string` is none."""
+    """Tell if `name: value` is a header's line; a column that is renamed or cast, as in `token:string`, is not."""
     return not text.startswith("//", at) and _HEADER.search(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""What is shown in place of secrets, and how a mask that comes back finds what it stands for. Pure.
+"""Masks secrets, and finds what a mask that comes back stands for. Pure.
 
 The secrets of a setting's text are masked one by one, so that a person still sees where a connector goes: the password
 of a URL's user, parameters such as `password` or `token`, members of that name in JSON, headers (see `secret_parts`).
@@ -31,22 +31,22 @@ _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]+-----")
 
 
 def is_private_text(value: str) -> bool:
-    """Whether a value is secret whatever its key is: a key or certificate in PEM form."""
+    """Tell if a value is secret whatever its key is, as a key or certificate in PEM form is."""
     return _PEM.search(value) is not None
 
 
 def masked(text: str) -> str:
-    """A text for people to read, with the secrets of the addresses in it masked."""
+    """Return a text for people to read, with the secrets of the addresses in it masked."""
     return _without(text, url_parts(text))
 
 
 def masked_setting(text: str) -> str:
-    """The text of a setting with its secrets masked."""
+    """Return the text of a setting with its secrets masked."""
     return _without(text, secret_parts(text))
 
 
 def is_masked(text: str) -> bool:
-    """Whether a secret of a setting's text is a mask, which stands for a stored value."""
+    """Tell if a secret of a setting's text is a mask, which stands for a stored value."""
     return HIDDEN in text and any(text[part.start : part.end] == HIDDEN for part in secret_parts(text))
 
 
@@ -68,7 +68,7 @@ def restored(text: str, stored: str) -> str:
 
 
 def secrets_in(text: str) -> list[str]:
-    """The secrets in a setting's text themselves."""
+    """Return the secrets themselves that a setting's text holds."""
     return [text[part.start : part.end] for part in secret_parts(text)]
 
 

@@ -1,6 +1,6 @@
-"""java.util.GregorianCalendar in UTC, lenient: Julian before 15 October 1582, weeks from Sunday. Pure.
+"""Computes dates as java.util.GregorianCalendar does in UTC, lenient: Julian before 15 October 1582, weeks from Sunday.
 
-Days are counted from 1 January 1970, years are astronomical (0 is 1 BC).
+Days are counted from 1 January 1970, years are astronomical (0 is 1 BC). Pure.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 DAY_MS: Final = 86_400_000
 _CUTOVER: Final = -141_427
-"""15 October 1582, the first Gregorian day."""
+"""Gives the day number of 15 October 1582, the first Gregorian day."""
 
 
 class CivilDay(NamedTuple):
-    """A day of the calendar."""
+    """Holds the year, month and day of a date."""
 
     year: int
     month: int
@@ -32,7 +32,7 @@ def day_number(year: int, month: int, day: int) -> int:
 
 
 def civil_day(number: int) -> CivilDay:
-    """The date of a day, given by its number since 1970."""
+    """Return the date of a day, given by its number since 1970."""
     shifted = number + 719_470
     if number >= _CUTOVER:
         shifted -= 2
@@ -49,12 +49,12 @@ def civil_day(number: int) -> CivilDay:
 
 
 def day_of_year(number: int) -> int:
-    """The number of a day within its year, from 1 on."""
+    """Return the number of a day within its year, from 1 on."""
     return number - day_number(civil_day(number).year, 1, 1) + 1
 
 
 def weekday(number: int) -> int:
-    """0 for Sunday, 6 for Saturday."""
+    """Return the day of the week, 0 for Sunday to 6 for Saturday."""
     return (number + 4) % 7
 
 

@@ -1,7 +1,7 @@
-"""`java.text.SimpleDateFormat` in UTC with English names, lenient. Pure; the caller gives the current year.
+"""Reads and writes moments as `java.text.SimpleDateFormat` does in UTC with English names, lenient. Pure.
 
-Letters: G y Y M L w W D d F E u a H k K h m s S z Z X. An unknown one, or an open quote, is a ValueError with Java's
-text.
+The caller gives the current year. Letters: G y Y M L w W D d F E u a H k K h m s S z Z X. An unknown one, or an open
+quote, is a ValueError with Java's text.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """A moment taken apart: the day number and the milliseconds in it."""
+    """Holds a moment as the day's number and the milliseconds in it."""
 
     day: int
     ms: int
 
 
 class DateFormat:
-    """A pattern ready to write and read moments, given as milliseconds since the epoch."""
+    """Reads and writes moments by a pattern, as milliseconds since the epoch."""
 
     def __init__(self, pattern: str, this_year: int) -> None:
-        """`this_year` places years of two digits: from 80 years back to 19 years ahead."""
+        """Take a pattern; `this_year` places years of two digits, from 80 years back to 19 years ahead."""
         self.pattern = pattern
         self._parts = split_pattern(pattern)
         self._plan = ParsePlan(
@@ -83,7 +83,7 @@ class DateFormat:
         return made
 
     def format(self, ms: int) -> str:
-        """The text of a moment."""
+        """Return the text of a moment."""
         moment = _Moment(*divmod(ms, DAY_MS))
         return "".join(_WRITERS[part.letter](moment, part.count) if part.letter else part.text for part in self._parts)
 
@@ -93,7 +93,7 @@ class DateFormat:
 
 
 def split_pattern(pattern: str) -> list[Part]:
-    """The pieces of a pattern. ValueError with Java's text when it is none."""
+    """Return the pieces of a pattern. ValueError with Java's text when it is not a valid pattern."""
     parts = []
     for found in _PARTS.finditer(pattern):
         piece = found.group()

@@ -12,9 +12,9 @@ from connect.lib.javatext.numbers import wrapped
 _NUMERIC = frozenset("yYMLwWDdFuHkKhmsS")
 _NUMBER = re.compile(r"-?\d+")
 _DIGITS = 200
-"""Of a number so long more digits change nothing."""
+"""Bounds the digits that are read of a number: in one so long, more digits change nothing."""
 _DATE_CHOICES = "dDWFw"
-"""Letters that decide the day; the one read last counts."""
+"""Holds the letters that decide the day; the one read last counts."""
 _RFC_ZONE = re.compile(r"([+-])(\d{2})(\d{2})")
 _BEHIND_GMT = re.compile(r"([+-])(\d{1,2}):(\d{2})")
 _ISO_ZONES = (
@@ -27,7 +27,7 @@ _ZONE_HOURS: Final = {
     "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
     "AKST": -9, "AKDT": -8, "HST": -10, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
 }  # fmt: skip
-"""Zone abbreviations and their hours from UTC."""
+"""Gives zone abbreviations and their hours from UTC."""
 _ZONE_NAME = re.compile(r"[A-Za-z]+")
 _HALF_DAYS = ("AM", "PM")
 _ERAS = ("BC", "AD")
@@ -51,7 +51,7 @@ class ParsePlan:
         self._first_year = first_year
 
     def parse(self, text: str) -> int:
-        """Milliseconds since the epoch. ValueError when the text does not match."""
+        """Return the text's moment in milliseconds since the epoch. ValueError when the text does not match."""
         reader = _Reader(text)
         for i, (letter, count, literal) in enumerate(self._parts):
             if not letter:
@@ -88,7 +88,7 @@ class ParsePlan:
 
 
 class _Reader:
-    """A place in a text and the fields read so far, latest last."""
+    """Holds a place in a text and the fields read so far, latest last."""
 
     def __init__(self, text: str) -> None:
         self._text = text

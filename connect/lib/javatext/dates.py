@@ -1,4 +1,4 @@
-"""Dates, times and moments as Java writes them, in java.util's calendar and UTC. Pure."""
+"""Turns dates, times and moments into the texts that Java writes, in java.util's calendar and UTC. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WEEKDAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 
 
 def epoch_ms(value: dt.date | dt.time) -> int:
-    """Milliseconds since the epoch of a date (its midnight), a time (on the first day) or a moment."""
+    """Return milliseconds since the epoch for a date (its midnight), a time (on the first day) or a moment."""
     if isinstance(value, dt.time):
         return _whole_ms(dt.datetime.combine(_EPOCH.date(), value.replace(tzinfo=dt.UTC)) - _EPOCH)
     if isinstance(value, dt.datetime):
@@ -25,14 +25,14 @@ def _whole_ms(since: dt.timedelta) -> int:
 
 
 def date_string(value: dt.date | dt.time) -> str:
-    """`java.util.Date.toString` in UTC: Thu Jan 01 00:00:00 UTC 1970."""
+    """Return the text of `java.util.Date.toString` in UTC: Thu Jan 01 00:00:00 UTC 1970."""
     days, ms = divmod(epoch_ms(value), DAY_MS)
     date = civil_day(days)
     return f"{_WEEKDAYS[weekday(days)]} {_MONTHS[date.month - 1]} {date.day:02} {_clock(ms)} UTC {_year(date)}"
 
 
 def iso_string(value: dt.date | dt.time) -> str:
-    """The ISO 8601 text of each type, in Java's calendar: `SimpleDateFormat` patterns of `connect.data.Values`.
+    """Return the ISO 8601 text in Java's calendar, by the type's `SimpleDateFormat` pattern in `connect.data.Values`.
 
     Java picks the pattern by the number instead, so that a Timestamp of 1969 or at midnight reads back as another type.
     """

@@ -14,7 +14,7 @@ _BLANK = "".join(map(chr, range(33)))
 
 
 def float64_text(value: float) -> str:
-    """`Double.toString` (JDK 19 and later: the shortest digits that read back the same)."""
+    """Return the text of `Double.toString` (JDK 19 and later: the shortest digits that read back the same)."""
     if not math.isfinite(value):
         return _not_finite(value)
     digits = repr(value)
@@ -24,7 +24,7 @@ def float64_text(value: float) -> str:
 
 
 def float32_text(value: float) -> str:
-    """`Float.toString` of the 32-bit float nearest to a number."""
+    """Return the text of `Float.toString` for the 32-bit float nearest to a number."""
     value = to_float32(value)
     if not math.isfinite(value):
         return _not_finite(value)
@@ -36,7 +36,7 @@ def float32_text(value: float) -> str:
 
 
 def decimal_text(value: Decimal) -> str:
-    """`BigDecimal.toString`: scientific with a negative scale or below 1e-6."""
+    """Return the text of `BigDecimal.toString`: scientific with a negative scale or below 1e-6."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     # Decimal.__str__ follows the same rule (IBM's General Decimal Arithmetic), but for the sign of zero.
@@ -44,7 +44,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def to_float32(value: float) -> float:
-    """The nearest 32-bit float, infinite beyond its range."""
+    """Return the nearest 32-bit float, infinite beyond its range."""
     try:
         narrow: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -53,7 +53,7 @@ def to_float32(value: float) -> float:
 
 
 def wrapped(value: int, bits: int) -> int:
-    """The lowest bits of an integer as a signed number: Java's narrowing."""
+    """Return the lowest bits of an integer as a signed number, as Java narrows it."""
     return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
 
@@ -70,7 +70,9 @@ def truncated(value: float, bits: int) -> int:
 
 
 def parse_whole(text: str, bits: int) -> int:
-    """`Integer.parseInt` and the like. ValueError when the text is none or out of range."""
+    """Return the integer that `Integer.parseInt` and the like read. ValueError when the text holds none or is out of
+    range.
+    """
     if not _WHOLE.fullmatch(text):
         raise ValueError(text)
     number = int(text)
@@ -93,7 +95,7 @@ def parse_real(text: str) -> float:
 
 
 def parse_float32(text: str) -> float:
-    """`Float.parseFloat`: the 32-bit float nearest to the text itself, rounded once."""
+    """Return what `Float.parseFloat` reads: the 32-bit float nearest to the text itself, rounded once."""
     wide = parse_real(text)
     narrow = to_float32(wide)
     if not math.isfinite(narrow) or narrow == wide:
@@ -127,7 +129,7 @@ def _not_finite(value: float) -> str:
 
 
 def _laid_out(value: float, text: str) -> str:
-    """Plain notation from 1e-3 up to 1e7, else one digit before the point and an exponent."""
+    """Return plain notation from 1e-3 up to 1e7, else one digit before the point and an exponent."""
     minus = "-" if math.copysign(1, value) < 0 else ""
     if value == 0:
         return f"{minus}0.0"

@@ -1,6 +1,6 @@
-"""`java.util.regex.Pattern` by way of Python's `re`: same syntax where they differ, same messages. Pure.
+"""Translates `java.util.regex.Pattern` to Python's `re`: Java's meaning where their syntax differs, Java's messages.
 
-Refused, as there is no translation: flags in the middle of a pattern.
+Refused, as there is no translation: flags in the middle of a pattern. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _POSIX: Final[Mapping[str, str]] = MappingProxyType(
         "Cntrl": r"\x00-\x1f\x7f", "XDigit": "0-9A-Fa-f", "Space": r" \t\n\x0b\f\r",
     }
 )  # fmt: skip
-"""POSIX classes as ranges."""
+"""Gives the POSIX classes as ranges."""
 _HORIZONTAL = r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
 _VERTICAL = r"\n\x0b\f\r\x85\u2028\u2029"
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
@@ -30,7 +30,7 @@ class JavaPatternError(ValueError):
 
 
 def compile_pattern(regex: str) -> re.Pattern[str]:
-    """The pattern. JavaPatternError says what is wrong, with its place, as Java does."""
+    """Return the pattern compiled. JavaPatternError says what is wrong, with its place, as Java does."""
     translation = _Translation(regex)
     text = translation.run()
     flags = translation.flags if translation.unicode else translation.flags | re.ASCII
@@ -41,7 +41,7 @@ def compile_pattern(regex: str) -> re.Pattern[str]:
 
 
 def expand(match: re.Match[str], replacement: str) -> str:
-    """The replacement with groups filled in (`Matcher.replaceFirst`). ValueError in Java's words."""
+    """Return the replacement with groups filled in (`Matcher.replaceFirst`). ValueError in Java's words."""
     parts: list[str] = []
     at = 0
     while at < len(replacement):
@@ -61,7 +61,7 @@ def expand(match: re.Match[str], replacement: str) -> str:
 
 
 def _group(match: re.Match[str], text: str, at: int) -> tuple[str, int]:
-    """The group named at a place, and the place behind it."""
+    """Return the text of the group named at a place, and the place behind it."""
     if text.startswith("{", at):
         found = _NAME.match(text, at + 1)
         assert found is not None
@@ -92,7 +92,7 @@ def _check_name(match: re.Match[str], name: str, *, closed: bool) -> None:
 
 
 class _Translation:
-    """One pass over a pattern."""
+    """Translates one pattern, in one pass over it."""
 
     def __init__(self, regex: str) -> None:
         self._regex = regex
@@ -231,7 +231,7 @@ _CLASS_ESCAPES = {"h": _HORIZONTAL, "v": _VERTICAL, "e": r"\x1b"}
 
 
 def java_error(text: str, regex: str, place: int) -> str:
-    """The message of a PatternSyntaxException."""
+    """Return the message of a PatternSyntaxException."""
     caret = f"\n{' ' * place}^" if place < len(regex) else ""
     return f"{text} near index {place}\n{regex}{caret}"
 
