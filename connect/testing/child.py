@@ -33,7 +33,7 @@ PACE_S = 0.05
 
 @dataclass(frozen=True)
 class Frame:
-    """One entry of the journal: rows (topic, key, value per row), or the offsets stored."""
+    """Holds one entry of the journal: rows (topic, key, value per row), or the offsets stored."""
 
     rows: list[tuple[str, Any, Any]]
     offsets: dict[str, str | None] | None = None
@@ -50,12 +50,12 @@ def read_journal(path: Path) -> Iterator[Frame]:
 
 
 def records_of(frames: list[Frame]) -> list[Record]:
-    """The rows of the journal as records."""
+    """Return the rows of the journal as records."""
     return [Record(topic, key, value) for frame in frames for topic, key, value in frame.rows]
 
 
 def offsets_of(frames: list[Frame]) -> OffsetStore:
-    """The offset store as the journal left it."""
+    """Return the offset store as the journal left it."""
     store = OffsetStore()
     for frame in frames:
         store.offsets.update(frame.offsets or {})

@@ -34,7 +34,7 @@ ROW_SCHEMA = s.struct(
     },
     name="Row",
 )
-"""The Connect schema of a suite's rows."""
+"""Describes a suite's rows as a Connect schema."""
 
 
 class Driver(Protocol):
@@ -49,7 +49,7 @@ class Driver(Protocol):
 
 @runtime_checkable
 class SourceDriver(Driver, Protocol):
-    """The external system of a source. `config` asks for small batches: 30 rows take at least three polls."""
+    """Drives the external system of a source. `config` asks for small batches: 30 rows take at least three polls."""
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Add rows, durable when this returns; the columns are in the module's table."""
@@ -89,7 +89,7 @@ class SplitsAnew(Protocol):
     """A source driver whose rows the configuration can split in another way."""
 
     def split_config(self) -> Mapping[str, str]:
-        """As `config`, with another split of the same rows."""
+        """Return a configuration like `config`, with another split of the same rows."""
 
 
 @runtime_checkable
@@ -119,7 +119,7 @@ class SourceTopics(Protocol):
     """A source driver whose system has a second table, or what else becomes a topic of its own."""
 
     def topics_config(self) -> Mapping[str, str]:
-        """As `config`, for both topics."""
+        """Return a configuration like `config`, for both topics."""
 
     def insert_other(self, rows: Sequence[Row]) -> None:
         """Add rows to the second; they are not in `expected`."""
@@ -154,7 +154,7 @@ class Sessions(Protocol):
 
 @runtime_checkable
 class SinkDriver(Driver, Protocol):
-    """The target of a sink.
+    """Drives the target of a sink.
 
     `topic` is where the suite's rows come from. `rows_per_claim`: with `config`, `flush` claims a partition as soon as
     it holds a multiple of this many rows (1: each flush claims all); 24 must be a multiple of it.
@@ -181,7 +181,7 @@ class SchemalessBadRows(Protocol):
     """A sink driver that knows rows which its target refuses beside the suite's rows, put without a schema."""
 
     def schemaless_bad_rows(self) -> Mapping[str, Callable[[Row], Row]]:
-        """What is wrong -> what makes a good row bad in that way; the row keeps its id."""
+        """Return by description what makes a good row bad; the row keeps its id."""
 
 
 @runtime_checkable
@@ -189,7 +189,7 @@ class SinkTopics(Protocol):
     """A sink driver whose configuration takes several topics; `read_back` reads what all of them wrote."""
 
     other_topics: Sequence[str]
-    """Topics beside `topic`."""
+    """Gives the topics beside `topic`."""
 
 
 @runtime_checkable
@@ -203,4 +203,4 @@ class Types(Protocol):
     cannot_hold: Mapping[str, str]
 
     def read_types(self) -> Sequence[Row]:
-        """As `read_back`, of rows with the columns `id` (int64) and `value` (any type)."""
+        """Return rows as `read_back` does, with the columns `id` (int64) and `value` (any type)."""

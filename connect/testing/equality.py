@@ -1,4 +1,4 @@
-"""Equal without loss: stricter than ==, so that 1, 1.0 and True differ, and kinder, so that NaN equals NaN."""
+"""Compares values without loss: stricter than ==, as 1, 1.0 and True differ, and kinder, as NaN equals NaN."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from decimal import Decimal
 
 
 def same_value(left: object, right: object) -> bool:
-    """Whether both are the same value of the same type; NaN equals NaN, and -0.0 is not 0.0.
+    """Tell if both are the same value of the same type; NaN equals NaN, and -0.0 is not 0.0.
 
     Text, bytes, lists and maps may be of any class of their kind; Decimals compare by number, moments by instant.
     """

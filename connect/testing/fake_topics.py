@@ -1,4 +1,4 @@
-"""Kafka's topics in memory, for tests of sources that read them."""
+"""Keeps Kafka's topics in memory, for tests of sources that read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from connect.lib.deadline import Deadline
 
 @dataclass
 class FakeTopics:
-    """`SourceTopics` over lists of schemaless values. It outlives the tasks of a test, as Kafka does.
+    """Provides `SourceTopics` over lists of schemaless values. It outlives the tasks of a test, as Kafka does.
 
     `rows`: keys and values of each partition. `batch_rows`: the most rows of a batch.
     """
@@ -27,7 +27,7 @@ class FakeTopics:
     places: dict[TopicPartition, int] = field(default_factory=dict)
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
-        """Of those that have rows."""
+        """Return the number of partitions of each of these topics that has rows."""
         del deadline
         return {t: 1 + max(p.partition for p in self.rows if p.topic == t) for t in topics
                 if any(p.topic == t for p in self.rows)}  # fmt: skip

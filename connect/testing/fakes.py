@@ -1,4 +1,7 @@
-"""Contexts and an offset store without Kafka. They keep what a task told them, and hold it to the contract."""
+"""Provides contexts and an offset store without Kafka.
+
+They keep what a task told them, and hold it to the contract.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def _check_primitive(value: object, where: str) -> None:
 
 
 def to_stored(value: Mapping[str, object], where: str) -> str:
-    """The text kept in the offsets topic. AssertionError names the member that is no JSON primitive."""
+    """Return the text kept in the offsets topic. AssertionError names the member that is no JSON primitive."""
     for name, member in value.items():
         assert isinstance(name, str), f"{where} has the key {name!r}: keys of a stored offset are text."
         _check_primitive(member, f"{where}.{name}")
@@ -55,7 +58,7 @@ class OffsetStore:
         return None if text is None else dict(json.loads(text))
 
     def positions(self) -> list[SourcePosition]:
-        """All positions as they come back from the store."""
+        """Return all positions as they come back from the store."""
         return [SourcePosition(json.loads(p), json.loads(o)) for p, o in self.offsets.items() if o is not None]
 
     def copy(self) -> OffsetStore:
@@ -83,14 +86,14 @@ class FakeTaskContext:
 
 
 class Rejected(NamedTuple):
-    """A row that a plug-in gave up, and why."""
+    """A row that a plug-in has given up, and why."""
 
     record: Record
     reason: Exception
 
 
 def rejected_of(batch: Batch, rows: Mapping[int, Exception]) -> list[Rejected]:
-    """The rows of a batch that a plug-in gave up."""
+    """Return the rows of a batch that a plug-in gave up."""
     assert rows, "reject was called without a row."
     beyond = [i for i in rows if not 0 <= i < len(batch)]
     assert not beyond, f"reject names the rows {beyond} of a batch of {len(batch)}."
@@ -109,11 +112,11 @@ class FakeSourceContext(FakeTaskContext):
     kafka: FakeTopics = field(default_factory=FakeTopics)
 
     def topics(self) -> FakeTopics:
-        """Topics in memory."""
+        """Return the topics that this context keeps in memory."""
         return self.kafka
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The offset last stored for this partition."""
+        """Return the offset last stored for this partition."""
         return self.store.stored_offset(partition)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:

@@ -1,4 +1,4 @@
-"""Threads, sockets and files that a task left behind."""
+"""Finds threads, sockets and files that a task left behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Found = dict[str, list[str]]
 
 
 def _open_now() -> _Found:
-    """What is open, by kind; descriptors only where the system has /proc."""
+    """Return what is open, by kind; descriptors only where the system has /proc."""
     gc.collect()
     threads = [t.name for t in threading.enumerate() if not t.name.startswith(THREAD_PREFIX)]
     found: _Found = {"thread": threads, "socket": [], "file": []}

@@ -1,4 +1,4 @@
-"""The rows that the suites write and read, and what became of them."""
+"""Makes the rows that the suites write and read, and tells what became of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = (0.5, -0.0, None, 1.7976931348623157e308, 5e-324, -1.25)
 
 
 def make_rows(count: int, *, start: int = 0, ties: int | None = None) -> list[Row]:
-    """Rows with ids from `start`; `ties` rows share one tie, all distinct by default."""
+    """Return rows with ids from `start` on; `ties` rows share one tie, all distinct by default."""
     return [
         {
             "id": i,
@@ -28,12 +28,12 @@ def make_rows(count: int, *, start: int = 0, ties: int | None = None) -> list[Ro
 
 
 def records(batches: Iterable[Batch]) -> Iterator[Record]:
-    """Every row of these batches."""
+    """Return every row of these batches."""
     return (record for batch in batches for record in batch.rows())
 
 
 def ids_of(system: SourceDriver, batches: Iterable[Batch]) -> list[int]:
-    """The ids of all rows, in the order read."""
+    """Return the ids of all rows, in the order read."""
     return [system.row_of(record)["id"] for record in records(batches)]
 
 
@@ -58,7 +58,7 @@ def unchanged(system: SourceDriver, batches: Iterable[Batch], ids: Iterable[int]
 
 
 def repeated(ids: Sequence[int]) -> list[int]:
-    """The ids that come more than once."""
+    """Return the ids that come more than once."""
     return sorted(i for i, times in Counter(ids).items() if times > 1)
 
 

@@ -25,7 +25,7 @@ from connect.testing.suite import requires
 
 
 class SinkSuite(SinkRecords):
-    """The contract of a sink. See ConnectorSuite for what to set.
+    """Checks the contract of a sink. See ConnectorSuite for what to set.
 
     `grace_s`: how late put and flush may come back. `examples`: how many generated schemas the type test takes.
     """
@@ -224,7 +224,7 @@ class SinkSuite(SinkRecords):
 
 
 def _succeeds(call: Callable[[], object]) -> bool:
-    """Whether the call went through; RetriableError is what a lost connection may raise."""
+    """Tell if the call went through; False for a RetriableError, which a lost connection may raise."""
     try:
         call()
     except RetriableError:

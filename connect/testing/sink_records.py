@@ -1,4 +1,5 @@
-"""Records of every kind: bad ones, without schema, with any key, of a changed schema, of several topics and tasks.
+"""Checks records of every kind: bad ones, without schema, with any key, of a changed schema, of several topics and
+tasks.
 
 The law of all tests here: each row is readable in the target or was refused by its offset, whatever the batches were.
 """
@@ -26,7 +27,7 @@ from connect.testing.suite import requires
 COLUMNS = tuple(field.name for field in ROW_SCHEMA.fields)
 MakeBad = Callable[[Row], Row]
 BAD_AT = (5, 6, 17, 27)
-"""Offsets of the bad rows among good ones: two in a row, and one at the end."""
+"""Gives the offsets of the bad rows among good ones: two in a row, and one at the end."""
 CUTS = (1, 5, PER_PARTITION + len(BAD_AT))
 KEYS: Final[Mapping[str, KeyOf]] = MappingProxyType(
     {
@@ -43,7 +44,7 @@ KEYS: Final[Mapping[str, KeyOf]] = MappingProxyType(
 
 
 class SinkRecords(SinkRestarts):
-    """The part of SinkSuite about kinds of records; inherit SinkSuite."""
+    """Holds the part of SinkSuite about kinds of records; inherit SinkSuite."""
 
     @requires(BadRows)
     def test_bad_rows_are_rejected_whatever_the_batches(self, system: Any) -> None:

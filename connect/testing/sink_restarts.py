@@ -19,7 +19,7 @@ BATCHES = 2 * PER_PARTITION // CUT
 
 
 class SinkRestarts(ConnectorSuite):
-    """The part of SinkSuite about durability; inherit SinkSuite."""
+    """Holds the part of SinkSuite about durability; inherit SinkSuite."""
 
     grace_s: ClassVar[float] = 1.0
 

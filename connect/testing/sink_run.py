@@ -73,7 +73,7 @@ class FakeLog:
 
     @property
     def ends(self) -> dict[TopicPartition, int]:
-        """The offset after the last row of each partition."""
+        """Return the offset after the last row of each partition."""
         return {TopicPartition(self.topic, p): len(rows) for p, rows in self.rows.items()}
 
     def _keys(self, ids: Sequence[int]) -> Column | None:
@@ -92,7 +92,8 @@ class FakeLog:
 
 @dataclass
 class SinkRun:
-    """A sink's task on one thread. `claimed`: what `flush` said last per partition; `rejected`: the rows it refused.
+    """Drives a sink's task on one thread. `claimed`: what `flush` said last per partition; `rejected`: the rows it
+    refused.
 
     `task_number`: which of the connector's `max_tasks` tasks.
     """

@@ -35,7 +35,7 @@ OUTAGE_S = 2.0
 
 
 class SourceSuite(SourceTables):
-    """The contract of a source. See ConnectorSuite for what to set.
+    """Checks the contract of a source. See ConnectorSuite for what to set.
 
     `grace_s`: how late a poll may come back. `quiet_s`: how long a poll waits for rows that must not come.
     """

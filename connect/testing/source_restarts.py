@@ -21,7 +21,7 @@ ROWS = 30
 
 
 class SourceRestarts(ConnectorSuite):
-    """The part of SourceSuite about resuming; inherit SourceSuite."""
+    """Holds the part of SourceSuite about resuming; inherit SourceSuite."""
 
     quiet_s: ClassVar[float] = 0.2
 

@@ -1,4 +1,7 @@
-"""One life of a source: from open to close, or to a crash. Keeps what the tasks gave; decides nothing about right."""
+"""Drives one life of a source: from open to close, or to a crash.
+
+Keeps what the tasks gave; decides nothing about right.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def build_connector(plugin: Plugin, config: Mapping[str, str]) -> Connector:
 
 @dataclass
 class SourceRun:
-    """The tasks of a source on one thread, over an offset store. Batches and rejected rows are kept in their order."""
+    """Drives the tasks of a source on one thread, over an offset store.
+
+    Batches and rejected rows are kept in their order.
+    """
 
     plugin: Plugin
     config: Mapping[str, str]
@@ -74,7 +80,7 @@ class SourceRun:
         return self
 
     def poll(self, timeout_s: float = POLL_S, *, grace_s: float = CALL_LIMIT_S) -> Batch | None:
-        """One poll of the next task in turn: its first batch with rows, or None. Others are kept as well."""
+        """Poll the next task in turn once; return its first batch with rows, or None. Others are kept as well."""
         task = self.tasks[self._next % len(self.tasks)]
         self._next += 1
         polled = self._call(

@@ -20,7 +20,7 @@ from connect.testing.suite import requires
 
 
 class SourceTables(SourceRestarts):
-    """The part of SourceSuite about changed columns and several topics; inherit SourceSuite."""
+    """Holds the part of SourceSuite about changed columns and several topics; inherit SourceSuite."""
 
     @requires(SchemaChanges)
     def test_a_changed_schema_loses_no_row(self, system: Any) -> None:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for Connect schemas and values in their Python form, and the edge values of every type."""
+"""Provides Hypothesis strategies for Connect schemas and values in Python form, and the edge values of every type."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES = st.text("abcdefghij_XYZ0123456789", min_size=1, max_size=8).filter(lamb
 
 
 class TypeCase(NamedTuple):
-    """A type and values at its edges."""
+    """Holds a type and values at its edges."""
 
     schema: s.Schema
     values: Sequence[Any]
@@ -83,7 +83,7 @@ TYPE_CASES: Final[Mapping[str, TypeCase]] = MappingProxyType(
         ),
     }
 )
-"""Every type by name with the values that connectors lose first."""
+"""Gives every type by name with the values that connectors lose first."""
 
 
 def _decimals(schema: s.Schema) -> st.SearchStrategy[Decimal]:
@@ -120,7 +120,7 @@ _LOGICAL: Final[Mapping[str, st.SearchStrategy[Any]]] = MappingProxyType(
 
 
 def scalar_schemas() -> st.SearchStrategy[s.Schema]:
-    """Schemas of base and logical types without members, nullable or not."""
+    """Return a strategy for schemas of base and logical types without members, nullable or not."""
     plain = [s.INT8, s.INT16, s.INT32, s.INT64, s.FLOAT32, s.FLOAT64, s.BOOLEAN, s.STRING, s.BYTES]
     logical = [s.DATE_SCHEMA, s.TIME_SCHEMA, s.TIMESTAMP_SCHEMA]
     precisions = st.integers(1, 38)
@@ -130,7 +130,7 @@ def scalar_schemas() -> st.SearchStrategy[s.Schema]:
 
 
 def struct_schemas(members: st.SearchStrategy[s.Schema] | None = None) -> st.SearchStrategy[s.Schema]:
-    """Struct schemas of one to five fields, scalars by default."""
+    """Return a strategy for struct schemas of one to five fields, scalars by default."""
     fields = st.dictionaries(_NAMES, scalar_schemas() if members is None else members, min_size=1, max_size=5)
     return st.builds(s.struct, fields, optional=st.booleans())
 
@@ -175,6 +175,6 @@ def _present(schema: s.Schema) -> st.SearchStrategy[Any]:
 
 @st.composite
 def columns(draw: st.DrawFn, *, max_rows: int = 6) -> tuple[s.Schema, list[Any]]:
-    """A schema and rows of it."""
+    """Draw a schema and rows of it."""
     schema = draw(schemas())
     return schema, draw(st.lists(values(schema), max_size=max_rows))

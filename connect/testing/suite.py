@@ -57,7 +57,7 @@ class ConnectorSuite:
 
     @pytest.fixture
     def system(self, request: pytest.FixtureRequest) -> Any:
-        """The driver, over an empty external system."""
+        """Return the driver, over an empty external system."""
         given = inspect.getattr_static(type(self), "driver", None)
         driver = given if hasattr(given, "reset") else request.getfixturevalue("driver")
         driver.reset()
@@ -76,7 +76,7 @@ class ConnectorSuite:
             request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
-        """One short life of a task; the suites of sources and sinks say what."""
+        """Live one short life of a task; the suites of sources and sinks say what it does."""
         raise NotImplementedError
 
     def test_the_documented_example_validates(self, system: Any) -> None:
