@@ -1,1 +1,3 @@
-"""What a person's commands say to a Connect cluster over REST: ours, and Java's alike. It runs no connector."""
+"""Says to a Connect cluster over REST what a person commands: to one of ours, and to Java's alike. It runs no
+connector.
+"""

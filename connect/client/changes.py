@@ -14,7 +14,7 @@ Verb = Literal["create", "update", "leave", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """A key before and after; None: not there."""
+    """Holds the value of a key before and after; None where the key is not there."""
 
     key: str
     before: str | None
@@ -35,7 +35,7 @@ class Change:
 
 
 def changes(wanted: Collection[Manifest], present: Mapping[str, Any], *, prune: bool) -> list[Change]:
-    """The changes, by name. `present` is the answer of GET /connectors?expand=info&expand=status.
+    """Return the changes, by name. `present` is the answer of GET /connectors?expand=info&expand=status.
 
     `prune`: connectors that no file wants are deleted.
     """

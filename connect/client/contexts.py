@@ -1,4 +1,4 @@
-"""Names for clusters, kept in a file of the user: which one commands speak to. No I/O but that file."""
+"""Keeps names for clusters in a file of the user, and which cluster commands speak to. No I/O but that file."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ DEFAULT_URL: Final = "http://localhost:8083"
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The clusters by name, and the one in use. Passwords are not kept: `password_env` names a variable."""
+    """Holds the clusters by name, and which one is in use.
+
+    Passwords are not kept: `password_env` names a variable.
+    """
 
     current: str | None
     clusters: Mapping[str, Mapping[str, str]]
 
     def access(self, name: str, environ: Mapping[str, str]) -> Access:
-        """How to reach a cluster. ConfigError: there is none of that name."""
+        """Return how to reach a cluster. ConfigError when there is none of that name."""
         if name not in self.clusters:
             known = ", ".join(sorted(self.clusters)) or "none"
             raise ConfigError(
@@ -70,7 +73,7 @@ def write_contexts(file: Path, contexts: Contexts) -> None:
 
 
 def chosen(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> Access:
-    """The cluster to speak to: --url, --context, CONNECT_URL, the context in use, else the local worker."""
+    """Return the cluster to speak to: --url, --context, CONNECT_URL, the context in use, else the local worker."""
     user, password = environ.get(USER_VARIABLE, ""), environ.get(PASSWORD_VARIABLE, "")
     if url:
         return Access(url, user, password)

@@ -1,4 +1,4 @@
-"""Connectors of another cluster, brought to this one: configuration, offsets, and at last the work itself.
+"""Brings connectors of another cluster to this one: configuration, offsets, and at last the work itself.
 
 At no time do both clusters run a connector: here it is made STOPPED, and it is resumed only when the other one has
 stopped it and its offsets were read after that.
@@ -32,7 +32,7 @@ class KeyReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of one connector. `reason`: why it was refused. `offsets`: how many positions were copied."""
+    """Tells what became of one connector. `reason`: why it was refused. `offsets`: how many positions were copied."""
 
     name: str
     verdict: Verdict
@@ -43,7 +43,7 @@ class ImportReport:
 
 
 class ConnectorImport:
-    """From one cluster, Java's or ours, to another one of ours."""
+    """Brings connectors from one cluster, Java's or ours, to another one of ours."""
 
     def __init__(self, old: ConnectClient, new: ConnectClient) -> None:
         self._old, self._new = old, new
@@ -51,11 +51,14 @@ class ConnectorImport:
         self._same_kafka = old.server().get("kafka_cluster_id") == new.server().get("kafka_cluster_id")
 
     def names(self) -> Sequence[str]:
-        """The connectors of the old cluster."""
+        """Return the names of the old cluster's connectors."""
         return sorted(self._old.connectors())
 
     def examine(self, name: str) -> ImportReport:
-        """Whether it can be copied; nothing is changed. RefusedError: the old cluster has no such connector."""
+        """Tell if a connector can be copied; nothing is changed.
+
+        RefusedError: the old cluster has no such connector.
+        """
         config = self._old.config(name)
         try:
             answer = self._new.validate(config)
@@ -195,5 +198,5 @@ class ConnectorImport:
 
 
 def _keys(config: Mapping[str, str], errors: Mapping[str, tuple[str, ...]]) -> tuple[KeyReport, ...]:
-    """Of every key of the configuration, and of those that it lacks."""
+    """Return a report on every key of the configuration, and on those that it lacks."""
     return tuple(KeyReport(key, errors.get(key, ())) for key in sorted(config.keys() | errors.keys()))

@@ -27,7 +27,7 @@ class Manifest:
 
 
 def read_manifests(paths: Iterable[Path]) -> list[Manifest]:
-    """The connectors of files, and of folders with all below them, sorted by name.
+    """Return the connectors of files, and of folders with all below them, sorted by name.
 
     ConfigError tells all files that cannot be used and every name that is there twice.
     """
@@ -76,7 +76,11 @@ def _manifests(file: Path) -> Iterator[Manifest]:
 
 
 def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
-    """`{"name", "config"}` as in POST /connectors, or the keys of a configuration alone, `name` among them."""
+    """Return the manifest of a document in JSON or YAML.
+
+    It has the form `{"name", "config"}` as in POST /connectors, or the keys of a configuration alone, `name` among
+    them.
+    """
     config = document.get("config") if isinstance(document.get("config"), Mapping) else None
     name = document.get("name") or (config or {}).get("name") or file.stem
     state = document.get("initial_state") if config is not None else None
@@ -84,7 +88,10 @@ def _manifest(document: Mapping[str, Any], file: Path) -> Manifest:
 
 
 def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
-    """Strimzi's KafkaConnector (kafka.strimzi.io/v1beta2): class, tasksMax, config, state or the older pause."""
+    """Return the manifest of Strimzi's KafkaConnector (kafka.strimzi.io/v1beta2).
+
+    Read are class, tasksMax, config, state or the older pause.
+    """
     if document["kind"] != "KafkaConnector":
         raise ValueError(f"kind {document['kind']!r} is no KafkaConnector")
     spec = document["spec"]

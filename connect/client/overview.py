@@ -1,4 +1,4 @@
-"""A cluster's connectors on one line each. Pure."""
+"""Shows a cluster's connectors on one line each. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORST: Final = ("FAILED", "UNASSIGNED", "RESTARTING", "PAUSED", "STOPPED", "RUN
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A connector. `state`: the worst of the connector's own and its tasks'; `tasks`: running of all."""
+    """Describes a connector. `state`: the worst of the connector's own and its tasks'; `tasks`: running of all."""
 
     name: str
     type: str

@@ -30,7 +30,7 @@ def reasons(
     offsets: Sequence[Mapping[str, Any]],
     figures: Mapping[str, Mapping[str, float]] | None = None,
 ) -> list[Reason]:
-    """One reason for the connector and each task, in that order, and behind them the notes on the configuration.
+    """Return one reason for the connector and each task, in that order, and behind them the notes on the configuration.
 
     `offsets` are those of GET …/offsets; `figures` are the metrics of tasks by their number, where they are known.
     """

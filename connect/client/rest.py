@@ -61,7 +61,7 @@ class ConnectClient:
                 raise ConnectError(f"The certificates in {access.ca_file} cannot be read: {error}.") from error
 
     def server(self) -> Json:
-        """Version and Kafka cluster id."""
+        """Return version and Kafka cluster id."""
         return self.call("GET", "/")
 
     def connectors(self) -> dict[str, Json]:
@@ -75,16 +75,16 @@ class ConnectClient:
         return found
 
     def connector(self, name: str) -> Json:
-        """Configuration and tasks. RefusedError 404."""
+        """Return configuration and tasks of a connector. RefusedError 404."""
         return self.call("GET", _path(name))
 
     def config(self, name: str) -> dict[str, str]:
-        """The configuration. RefusedError 404."""
+        """Return the configuration of a connector. RefusedError 404."""
         found: dict[str, str] = self.call("GET", _path(name, "config"))
         return found
 
     def status(self, name: str) -> Json:
-        """The state of a connector and its tasks. RefusedError 404."""
+        """Return the state of a connector and its tasks. RefusedError 404."""
         return self.call("GET", _path(name, "status"))
 
     def save(self, name: str, config: Mapping[str, str]) -> Json:
@@ -101,7 +101,7 @@ class ConnectClient:
         self.call("DELETE", _path(name))
 
     def change_state(self, name: str, verb: str) -> None:
-        """`verb`: pause, resume or stop."""
+        """Change the state of a connector by `verb`: pause, resume or stop."""
         self.call("PUT", _path(name, verb))
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> None:
@@ -110,7 +110,7 @@ class ConnectClient:
         self.call("POST", f"{_path(name, 'restart')}?{flags}")
 
     def offsets(self, name: str) -> Sequence[Json]:
-        """Pairs of `partition` and `offset`. RefusedError 404."""
+        """Return pairs of `partition` and `offset`. RefusedError 404."""
         found: Sequence[Json] = self.call("GET", _path(name, "offsets"))["offsets"]
         return found
 
@@ -128,12 +128,12 @@ class ConnectClient:
         return found
 
     def topics(self, name: str) -> Sequence[str]:
-        """The topics that a connector used."""
+        """Return the topics that a connector used."""
         found: Sequence[str] = self.call("GET", _path(name, "topics"))[name]["topics"]
         return found
 
     def history(self, name: str) -> Json:
-        """Versions and changes of state. ConnectError: a Java worker keeps none."""
+        """Return versions and changes of state of a connector. ConnectError: a Java worker keeps none."""
         return self._versioned("GET", _path(name, "history"))
 
     def rollback(self, name: str, version: int) -> Json:
@@ -141,12 +141,12 @@ class ConnectClient:
         return self._versioned("PUT", _path(name, "rollback", str(version)))
 
     def plugins(self) -> Sequence[Json]:
-        """Every plug-in: class, type, version."""
+        """Return every plug-in with its class, type and version."""
         found: Sequence[Json] = self.call("GET", "/connector-plugins?connectorsOnly=false")
         return found
 
     def validate(self, config: Mapping[str, str]) -> Json:
-        """What is wrong with a configuration, by key."""
+        """Return what is wrong with a configuration, by key."""
         name = quote(config.get("connector.class", "").rpartition(".")[2] or "missing", safe="")
         return self.call("PUT", f"/connector-plugins/{name}/config/validate?notes=true", dict(config))
 
@@ -158,7 +158,10 @@ class ConnectClient:
         return self._answer("GET", f"{url}/metrics", accept="text/plain").decode()
 
     def call(self, method: str, path: str, body: Json = None) -> Json:
-        """One request. RefusedError with the cluster's own words; ConnectError when nobody answers."""
+        """Send one request and return its answer.
+
+        RefusedError with the cluster's own words; ConnectError when nobody answers.
+        """
         text = self._answer(method, self.url + path, None if body is None else json.dumps(body).encode())
         try:
             return json.loads(text) if text else None

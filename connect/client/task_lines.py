@@ -11,12 +11,12 @@ from connect.client.overview import rank
 _PREFIX: Final = "kafka_connect_task_"
 
 Figures = Mapping[tuple[str, str], Mapping[str, float]]
-"""Of each task, by its connector and number: what it counts, by the metric's name without its prefix."""
+"""Gives for each task, by its connector and number, what it counts: numbers by the metric's name without its prefix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """Metrics of all workers at one time. `at_s`: on any clock that only goes on."""
+    """Holds the metrics of all workers at one time. `at_s`: on any clock that only goes on."""
 
     at_s: float
     figures: Figures
@@ -24,7 +24,7 @@ class Scrape:
 
 @dataclass(frozen=True, slots=True)
 class TaskLine:
-    """A task, or a connector without one (`task` empty). None: the cluster does not tell, as a Java one.
+    """Describes a task, or a connector without one (`task` empty). None: the cluster does not tell, as a Java one.
 
     `lag_s` of a source is how long ago it had caught up. CPU and memory are those of the process that the task is in,
     which it may share with others.
@@ -44,7 +44,7 @@ class TaskLine:
 
 
 def figures_of(text: str) -> dict[tuple[str, str], dict[str, float]]:
-    """The tasks' figures in a worker's metrics, in Prometheus' text format."""
+    """Return the tasks' figures in a worker's metrics, which are in Prometheus' text format."""
     from prometheus_client.parser import text_string_to_metric_families
 
     found: dict[tuple[str, str], dict[str, float]] = {}
@@ -63,7 +63,7 @@ def workers_of(connectors: Mapping[str, Any]) -> list[str]:
 
 
 def task_lines(connectors: Mapping[str, Any], before: Scrape, now: Scrape) -> list[TaskLine]:
-    """One line for each task: those that need a person first, then those that move most."""
+    """Return one line for each task: those that need a person first, then those that move most."""
     lines = [line for name, parts in connectors.items() for line in _of_connector(name, parts, before, now)]
     return sorted(lines, key=lambda line: (rank(line.state), -(line.rows_per_second or 0.0), line.connector, line.task))
 
@@ -90,7 +90,7 @@ def _of_connector(name: str, parts: Mapping[str, Any], before: Scrape, now: Scra
 
 
 def _rate(name: str, was: Mapping[str, float], found: Mapping[str, float], passed_s: float) -> float | None:
-    """A second. None: the task tells nothing, or began again since."""
+    """Return how much a figure grows in a second. None: the task tells nothing, or began again since."""
     if not found or not was or passed_s <= 0:
         return None
     grown = found.get(name, 0.0) - was.get(name, 0.0)
@@ -117,4 +117,4 @@ def _number(value: float | None, form: str, unit: str = "") -> str:
 
 
 COLUMNS: Final = ("CONNECTOR", "TASK", "STATE", "ROWS/S", "LAG", "BEHIND", "HOST CPU", "HOST MEM", "WORKER", "REASON")
-"""The names of `cells`."""
+"""Names the columns that `cells` fills."""
