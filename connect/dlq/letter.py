@@ -1,4 +1,4 @@
-"""One dead letter as its headers tell of it. Pure."""
+"""Reads one dead letter from its headers. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter. `raw` is the record itself, of one row; `context` the context headers without their prefix."""
+    """Describes a dead letter. `raw` is the record itself, of one row; `context` the context headers without their
+    prefix.
+    """
 
     place: Place
     raw: RawBatch
@@ -54,28 +56,28 @@ class Letter:
 
     @property
     def origin(self) -> str:
-        """The row's place as people write it."""
+        """Return the row's place as people write it."""
         partition, offset = self.context.get("partition"), self.context.get("offset")
         return self.topic if partition is None or offset is None else f"{self.topic}-{partition}@{offset}"
 
     @property
     def stage(self) -> str:
-        """Where it failed: VALUE_CONVERTER, TRANSFORMATION, TASK_PUT, …"""
+        """Return the stage at which the row failed: VALUE_CONVERTER, TRANSFORMATION, TASK_PUT, …"""
         return self.context.get("stage", "")
 
     @property
     def component(self) -> str:
-        """The name of the class that failed."""
+        """Return the name of the class that failed."""
         return self.context.get("class.name", "")
 
     @property
     def error(self) -> str:
-        """Class and message of the error."""
+        """Return class and message of the error; an empty text when the letter does not say."""
         return f"{self.error_class}: {self.context.get('exception.message', '')}" if self.error_class else ""
 
     @property
     def error_class(self) -> str:
-        """The name of the class of the error."""
+        """Return the name of the class of the error."""
         return self.context.get("exception.class.name", "")
 
     @property
@@ -92,24 +94,24 @@ class Letter:
 
     @property
     def key(self) -> bytes | None:
-        """The record's key."""
+        """Return the record's key."""
         return None if self.raw.keys is None else self.raw.keys[0].as_py()
 
     @property
     def value(self) -> bytes | None:
-        """The record's value."""
+        """Return the record's value."""
         value: bytes | None = self.raw.values[0].as_py()
         return value
 
     @property
     def headers(self) -> Sequence[tuple[str, bytes | None]]:
-        """The row's own headers."""
+        """Return the row's own headers."""
         rows = self.raw.headers
         return () if rows is None else [(k, v) for k, v in rows[0] if not k.startswith(PREFIX)]
 
 
 def letters_in(raw: RawBatch) -> list[Letter]:
-    """The letters of a batch read from a dead-letter topic."""
+    """Return the letters of a batch read from a dead-letter topic."""
     assert raw.offsets is not None
     found = []
     for i, offset in enumerate(raw.offsets.to_pylist()):

@@ -34,7 +34,7 @@ class Purge:
 
 
 class LetterTopic:
-    """One dead-letter topic. Reads committed records only, without joining a group."""
+    """Reads one dead-letter topic: committed records only, without joining a group."""
 
     def __init__(self, worker: Mapping[str, str], topic: str) -> None:
         self.name = topic
@@ -47,7 +47,7 @@ class LetterTopic:
         return self.name + MARKS_SUFFIX
 
     def letters(self, selection: Selection, deadline: Deadline) -> Iterator[Letter]:
-        """The selected letters, in the order of each partition. ConfigError: there is no such topic."""
+        """Yield the selected letters, in the order of each partition. ConfigError when there is no such topic."""
         if self.name not in self.admin.partition_counts([self.name], deadline):
             raise ConfigError(
                 f"There is no topic {self.name}.", fix="Give errors.deadletterqueue.topic.name of the connector."

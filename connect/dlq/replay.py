@@ -21,14 +21,14 @@ from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import ReservedTopics
 
 LETTERS_AT_ONCE: Final = 500
-"""Letters in one transaction."""
+"""Bounds the letters that are replayed in one transaction."""
 
 
 class Connectors(Protocol):
     """Says what a letter becomes."""
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
-        """Records to produce. ConnectError: the letter cannot be replayed now."""
+        """Return the records to produce. ConnectError: the letter cannot be replayed now."""
 
 
 class To:
@@ -38,7 +38,7 @@ class To:
         self._topic = topic
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
-        """The record of the letter, unchanged but for its topic."""
+        """Return the record of the letter, unchanged but for its topic."""
         del deadline
         headers = [list(letter.headers)] if letter.headers else None
         return [replace(letter.raw, topic=self._topic, partition=None, offsets=None, next_offset=None, headers=headers)]
@@ -46,7 +46,7 @@ class To:
 
 @dataclass
 class Outcome:
-    """What became of the selected letters."""
+    """Tells what became of the selected letters."""
 
     replayed: int = 0
     records: int = 0
@@ -62,7 +62,7 @@ class _Ready:
 
 
 class Replay:
-    """One replay. Owned by the thread that runs it."""
+    """Carries out one replay. Owned by the thread that runs it."""
 
     def __init__(
         self, topic: LetterTopic, selection: Selection, connectors: Connectors, reserved: ReservedTopics
@@ -136,7 +136,7 @@ def transactional_id(topic: str) -> str:
 
 
 def errors_of(letters: Iterable[Letter]) -> dict[tuple[str, str, str], list[Letter]]:
-    """The letters by connector, stage and error class."""
+    """Return the letters by connector, stage and error class."""
     found: dict[tuple[str, str, str], list[Letter]] = {}
     for letter in letters:
         found.setdefault((letter.connector, letter.stage, letter.error_class), []).append(letter)

@@ -1,4 +1,4 @@
-"""Which dead letters a person means. Pure but for the clock that is passed in."""
+"""Selects the dead letters that a person means. Pure but for the clock that is passed in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Letters that meet everything said. `error`: a regular expression searched in class and message, any case."""
+    """Selects letters that meet everything said.
+
+    `error`: a regular expression searched in class and message, any case.
+    """
 
     connector: str | None = None
     topic: str | None = None
@@ -29,7 +32,7 @@ class Selection:
     places: frozenset[Place] | None = None
 
     def matches(self, letter: Letter) -> bool:
-        """Whether the filters select this letter."""
+        """Tell if the filters select this letter."""
         return (
             self.connector in {None, letter.connector}
             and self.topic in {None, letter.topic}
@@ -46,7 +49,7 @@ class Selection:
 
 
 def parse_error(text: str | None) -> re.Pattern[str] | None:
-    """The pattern of `--error`. ConfigError when it is none."""
+    """Return the pattern of `--error`; None where it is not given. ConfigError when it is no regular expression."""
     if text is None:
         return None
     try:
@@ -56,14 +59,14 @@ def parse_error(text: str | None) -> re.Pattern[str] | None:
 
 
 def parse_stage(text: str | None) -> str | None:
-    """The stage of `--stage`, in any case. ConfigError when there is none of that name."""
+    """Return the stage of `--stage`, which may be given in any case. ConfigError when there is none of that name."""
     if text is None or text.upper() in {*Stage}:
         return text and text.upper()
     raise ConfigError(f"--stage {text!r} is no stage. There are {', '.join(Stage)}.", key="--stage")
 
 
 def parse_span(since: str | None, until: str | None, now_s: float) -> tuple[int | None, int | None]:
-    """The moments of `--since` and `--until`. ConfigError when no letter can be between them."""
+    """Return the moments of `--since` and `--until`. ConfigError when no letter can be between them."""
     since_ms, until_ms = parse_moment("--since", since, now_s), parse_moment("--until", until, now_s)
     if since_ms is not None and until_ms is not None and since_ms >= until_ms:
         raise ConfigError(f"--since {since} is not before --until {until}: no letter is between them.", key="--since")
@@ -88,7 +91,7 @@ def parse_moment(option: str, text: str | None, now_s: float) -> int | None:
 
 
 def parse_place(text: str) -> Place:
-    """A place written as partition:offset, or as an offset of partition 0."""
+    """Return the place that is written as partition:offset, or as an offset of partition 0."""
     found = _PLACE.fullmatch(text)
     if found is None:
         raise ConfigError(f"{text!r} is no letter's place.", fix="Write partition:offset as `dlq list` shows it.")

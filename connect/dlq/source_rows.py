@@ -1,4 +1,4 @@
-"""A source's letter back into the row that the connector gave."""
+"""Turns a source's letter back into the row that the connector gave."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from connect.runtime.records.source_letters import LetterFormat, letter_converte
 
 
 def batches_of(letter: Letter, headers: HeaderConverter) -> list[Batch]:
-    """The row as a batch. ConnectError when the letter holds no row to replay."""
+    """Return the row as a batch. ConnectError when the letter holds no row to replay."""
     if letter.source_format is not LetterFormat.JSON:
         raise ConnectError(
             f"The letter is written as {letter.source_format or 'something unknown'}, for people to read only: "

@@ -13,12 +13,12 @@ _LINE: Final = 100
 
 
 def moment(at_ms: int | None) -> str:
-    """A time to the second, in UTC."""
+    """Return a time to the second, in UTC; an empty text for None."""
     return "" if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def first_line(text: str, most: int = _LINE) -> str:
-    """The start of a message."""
+    """Return the start of a message."""
     line = text.partition("\n")[0]
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -34,7 +34,10 @@ def shown(data: bytes | None) -> str:
 
 
 def as_json(letter: Letter, *, replayed: bool) -> Mapping[str, object]:
-    """A letter for programs. Key and value are text where they are UTF-8, else base64 under `..._base64`."""
+    """Return a letter for programs.
+
+    Key and value are text where they are UTF-8, else base64 under `..._base64`.
+    """
     return {
         "partition": letter.place.partition,
         "offset": letter.place.offset,
@@ -59,7 +62,7 @@ def _bytes(name: str, data: bytes | None) -> Mapping[str, object]:
 
 
 def in_full(letter: Letter, *, replayed: bool) -> str:
-    """A letter as text: its origin, error, trace, key, value and headers."""
+    """Return a letter as text: its origin, error, trace, key, value and headers."""
     facts = {
         "letter": str(letter.place),
         "time": moment(letter.timestamp_ms),
