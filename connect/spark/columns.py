@@ -1,4 +1,5 @@
-"""Rows of a connector as columns of a Spark frame, and back. Lossless, or a SchemaError that names the column. Pure.
+"""Turns rows of a connector into columns of a Spark frame, and back. Lossless, or a SchemaError that names the column.
+Pure.
 
 | Arrow of a connector (`connect.api.arrow`) | Spark | Arrow of Spark |
 | --- | --- | --- |
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 _DIGITS: Final = 38
-"""The most digits of Spark's decimals."""
+"""Gives the most digits of Spark's decimals."""
 VALUE: Final = "value"
 """The name of the one column of rows that are no structs."""
 
 
 def frame_type(values: pa.DataType) -> StructType:
-    """The columns of a frame with rows of these values. SchemaError: Spark has no such type."""
+    """Return the columns of a frame with rows of these values. SchemaError: Spark has no such type."""
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
@@ -51,7 +52,7 @@ def frame_schema(columns: StructType) -> pa.Schema:
 
 
 def frame_rows(batch: Batch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of a connector as rows of a frame.
+    """Return a batch of a connector as rows of a frame.
 
     SchemaError: it has a column that the frame lacks, lacks one, or a value does not fit. ConnectError: a row is a
     tombstone, which no frame can tell from a row of nulls.
@@ -76,7 +77,7 @@ def frame_rows(batch: Batch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def connector_rows(rows: pa.RecordBatch) -> Column:
-    """Rows of a frame as values for a sink: structs, or the values of a frame's only column `value`.
+    """Return rows of a frame as values for a sink: structs, or the values of a frame's only column `value`.
 
     SchemaError: a column has no lossless type.
     """

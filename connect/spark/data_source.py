@@ -31,11 +31,11 @@ class ConnectDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for `format`."""
+        """Return the name that `format` takes."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """The columns of the first rows. Spark asks for them where the user names none."""
+        """Return the columns of the first rows. Spark asks for them where the user names none."""
         from connect.spark.reader import sampled_type
 
         return sampled_type(self._given(PluginKind.SOURCE))
@@ -47,19 +47,19 @@ class ConnectDataSource(DataSource):
         return ConnectReader(self._given(PluginKind.SOURCE), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """A reader of the source as a stream, from its beginning on."""
+        """Return a reader of the source as a stream, from its beginning on."""
         from connect.spark.stream_reader import ConnectStreamReader
 
         return ConnectStreamReader(self._given(PluginKind.SOURCE), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: ARG002 - rows say it
-        """A writer of rows into a sink."""
+        """Return a writer of rows into a sink."""
         from connect.spark.writer import ConnectWriter
 
         return ConnectWriter(self._given(PluginKind.SINK), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, N802 - Spark's
-        """A writer of micro-batches into a sink."""
+        """Return a writer of micro-batches into a sink."""
         from connect.spark.writer import ConnectStreamWriter
 
         return ConnectStreamWriter(self._given(PluginKind.SINK))

@@ -37,7 +37,7 @@ def _nothing(_step: Step, _lane: int, _batch: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSink:
-    """Called by `foreachBatch` with a frame and the batch's number.
+    """Produces each batch of a stream to Kafka once. `foreachBatch` calls it with a frame and the batch's number.
 
     name: of the sink, for good: part of its transactional ids and of its marker topic. The frame has a column `value`
     (text or bytes, null is a tombstone) and may have `key` and `topic`, which counts before `topic` here. client:
@@ -51,7 +51,7 @@ class KafkaSink:
     lanes: int = 4
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_step: Callable[[Step, int, int], None] = _nothing
-    """Called at each step with its lane and batch, in the process of the task."""
+    """Learns of each step, with its lane and batch, in the process of the task."""
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         """Write the batch; returns when all of it can be read. ConnectError: it cannot be written, or is an old one."""

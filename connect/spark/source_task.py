@@ -21,7 +21,7 @@ _POLL_S: Final = 5.0
 _PAUSE_S: Final = 0.5
 
 Positions = Mapping[str, str]
-"""Offsets by source partition, each the JSON text of its map."""
+"""Holds offsets by source partition, each the JSON text of its map."""
 
 
 def retried(call: Callable[[], T], timeout_s: float) -> T:
@@ -52,7 +52,7 @@ class FrameContext:
         """There is no status to explain."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The offset in Spark's checkpoint."""
+        """Return the offset in Spark's checkpoint."""
         text = self.positions.get(partition_key(partition))
         return None if text is None else dict(json.loads(text))
 
@@ -77,7 +77,7 @@ class FrameContext:
 
 
 class OpenTask:
-    """One source task. Owned by one thread; closed by `with` or `close`."""
+    """Keeps one source task open. Owned by one thread; closed by `with` or `close`."""
 
     def __init__(self, connector: Connector, config: Mapping[str, str], positions: Positions, timeout_s: float) -> None:
         """Open the task at these positions. RetriableError: the source is away for longer than `timeout_s`."""
@@ -102,7 +102,7 @@ class OpenTask:
         self.close()
 
     def poll(self, timeout_s: float = _POLL_S) -> Batch | None:
-        """The next batch; None where none came in time."""
+        """Return the next batch; None where none came in time."""
         if not self._unit:
             polled = retried(lambda: self._task.poll(Deadline.after(timeout_s)), self._timeout_s)
             self._unit.extend(batches_of(polled))
@@ -128,7 +128,7 @@ class OpenTask:
                 return
 
     def is_dry(self, polled: Batch | None) -> bool:
-        """Whether, after a poll, all that the source had when the task was opened was given and kept."""
+        """Tell if, after a poll, all that the source had when the task was opened was given and kept."""
         if self._opened_s is None:
             return polled is None
         return self._ctx.caught_up_s is not None and self._ctx.caught_up_s > self._opened_s

@@ -54,12 +54,12 @@ class _MicroBatch:
         return sum(self.rows.values())
 
     def offset(self, start: Offset) -> dict[str, Any]:
-        """Spark's offset behind this batch."""
+        """Return Spark's offset behind this batch."""
         return {"positions": {**start.get("positions", {}), **self.positions}, "rows": dict(self.rows)}
 
 
 class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader of a stream, in the driver's Python as long as the query runs. Owned by one thread."""
+    """Reads a stream, in the driver's Python as long as the query runs. Owned by one thread."""
 
     def __init__(self, options: FrameOptions, columns: StructType) -> None:
         self._options = options
@@ -72,11 +72,11 @@ class ConnectStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_over = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """The offset of the connector's own beginning."""
+        """Return the offset of the connector's own beginning."""
         return {"positions": {}, "rows": {}}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """The limit of a batch, by `connect.batch.rows`."""
+        """Return the limit of a batch, by `connect.batch.rows`."""
         return ReadMaxRows(self._options.batch_rows)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name

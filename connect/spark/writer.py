@@ -46,7 +46,7 @@ _QUERY_ID: Final = "sql.streaming.queryId"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the rows of one Spark task go: a partition of the write's own log, and the offset of its first row."""
+    """Gives the place of one Spark task's rows: a partition of the write's own log, and the offset of its first row."""
 
     topic_partition: TopicPartition
     first_offset: int
@@ -54,7 +54,7 @@ class Place:
 
     @classmethod
     def of(cls, topic: str, write: str, task: int, batch: int) -> Place:
-        """The place of the rows of one Spark task. ConnectError: the frame has too many partitions."""
+        """Return the place of the rows of one Spark task. ConnectError: the frame has too many partitions."""
         if task >= _MOST_PARTITIONS:
             raise ConnectError(
                 f"The frame has more than {_MOST_PARTITIONS} partitions.", fix="Write frame.coalesce(1000)."
@@ -86,7 +86,7 @@ class FrameSinkContext:
         """Do nothing: a write flushes again and again in its end."""
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
-        """The id of the write's own topic, by which sinks tell its rows from those of others in the same place."""
+        """Return the id of the write's own topic, by which sinks tell its rows from others in the same place."""
         return self.write
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
@@ -94,7 +94,7 @@ class FrameSinkContext:
         return True
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """The encoder of values of a schema for Avro files."""
+        """Return the encoder of values of a schema for Avro files."""
         from connect.convert.avro.values import avro_values
 
         return avro_values(schema, properties)
@@ -188,7 +188,7 @@ def _refused(error: Exception) -> ConnectError:
 
 
 class ConnectWriter(DataSourceArrowWriter):
-    """One write of a frame. Picklable."""
+    """Carries out one write of a frame. Picklable."""
 
     def __init__(self, options: FrameOptions, *, overwrite: bool) -> None:
         """ConfigError: `overwrite` is asked for, or no topic is named."""
@@ -208,7 +208,7 @@ class ConnectWriter(DataSourceArrowWriter):
 
 
 class ConnectStreamWriter(DataSourceStreamArrowWriter):
-    """The writes of a streaming query. Picklable."""
+    """Carries out the writes of a streaming query. Picklable."""
 
     def __init__(self, options: FrameOptions) -> None:
         """ConfigError: no topic is named."""
@@ -227,7 +227,7 @@ class ConnectStreamWriter(DataSourceStreamArrowWriter):
 
 
 def topic_of(options: FrameOptions) -> str:
-    """The topic that the rows belong to for the sink. ConfigError: the configuration does not name just one."""
+    """Return the topic that the rows belong to for the sink. ConfigError: the configuration does not name just one."""
     topics = [name.strip() for name in options.connector.get("topics", "").split(",") if name.strip()]
     if len(topics) != 1:
         raise ConfigError(
