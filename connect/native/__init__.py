@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("connect.native")
 _Pair = tuple[object, object]
-"""Capsules of an Arrow schema and its array."""
+"""Holds the capsules of an Arrow schema and its array."""
 _OFF: Final = frozenset({"off", "false", "0", "no"})
 
 
@@ -62,7 +62,8 @@ def decode_json(data: pa.BinaryArray, wire: Any | None, *, head: int = 0, tail: 
 
 
 class Inferred(NamedTuple):
-    """Rows of JSON as a column. is_whole: it tells every row's value exactly; is_compact: no row has space in its JSON.
+    """Holds rows of JSON as a column. is_whole: it tells every row's value exactly; is_compact: no row has space in its
+    JSON.
 
     It is not whole where a row lacks a field that others have, or has an integer where others have a fraction.
     """
@@ -80,7 +81,7 @@ def infer_json(data: pa.BinaryArray) -> Inferred | None:
 
 
 def encode_json(data: pa.Array, *, prefix: bytes = b"", suffix: bytes = b"") -> pa.BinaryArray | None:
-    """The JSON of every value as Java writes it, with `prefix` and `suffix`; null for a null.
+    """Return the JSON of every value as Java writes it, with `prefix` and `suffix`; null for a null.
 
     None: not here, as the type has no writer: a map, a decimal beyond 38 digits, a struct without fields.
     """
@@ -100,7 +101,7 @@ def compact_json(data: pa.BinaryArray) -> pa.BinaryArray | None:
 
 
 def encode_avro(data: pa.StructArray, plan: bytes, *, prefix: bytes) -> pa.BinaryArray | None:
-    """The Avro of every row behind `prefix`, by a plan of `avro.native_plan`.
+    """Return the Avro of every row behind `prefix`, by a plan of `avro.native_plan`.
 
     None: not here, as a type is not the plan's, or a value is missing.
     """
@@ -111,7 +112,8 @@ def encode_avro(data: pa.StructArray, plan: bytes, *, prefix: bytes) -> pa.Binar
 
 
 def decode_avro(data: pa.BinaryArray, wire: pa.DataType, plan: bytes, *, head: int) -> pa.StructArray | None:
-    """Avro records, one per row behind `head` bytes, as a column of the type `wire`, by a plan of `avro.native_plan`.
+    """Return Avro records, one per row behind `head` bytes, as a column of the type `wire`, by a plan of
+    `avro.native_plan`.
 
     None: not here, as a row is null or no record of the plan to its very end, or a value does not go into the type.
     """
@@ -129,7 +131,9 @@ def sum_crc32(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> int | None
 
 
 class Read(NamedTuple):
-    """Records of one partition. headers: per record, None when no record has any; next_offset: behind the last one."""
+    """Holds records of one partition. headers: per record, None when no record has any; next_offset: behind the last
+    one.
+    """
 
     topic: str
     partition: int
@@ -142,7 +146,7 @@ class Read(NamedTuple):
 
 
 class Consumed(NamedTuple):
-    """What a queue gave: batches, and errors as librdkafka's code and text."""
+    """Holds what a queue gave: batches, and errors as librdkafka's code and text."""
 
     batches: Sequence[Read]
     errors: Sequence[tuple[int, str]]
@@ -169,7 +173,7 @@ class _Sent(NamedTuple):
 
 
 class Rows:
-    """Rows on their way into one librdkafka producer without a copy, and its linger.ms (see kafka_linger.h).
+    """Sends rows into one librdkafka producer without a copy, and keeps its linger.ms (see kafka_linger.h).
 
     Owned by the producer's thread. Order of calls: made from the rd_kafka_conf_t, `start` with the client, anything,
     `stop`, the client is destroyed, `close`.
@@ -225,7 +229,7 @@ class Rows:
         self._native.linger_queued(self._linger, size_bytes)
 
     def hurry(self) -> None:
-        """No more rows come for now."""
+        """Tell the linger that no more rows come for now."""
         self._native.linger_hurry(self._linger)
 
     def settle(self) -> None:
