@@ -1,1 +1,1 @@
-"""Logs and metrics, each declared once. Knows no connector."""
+"""Declares logs and metrics, each once. Knows no connector."""

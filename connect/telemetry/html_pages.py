@@ -47,5 +47,5 @@ def embedded_json(value: object) -> str:
 
 
 def utc_minute(epoch_s: float | None) -> str:
-    """Such as `2026-01-31 09:30 UTC`; None: now."""
+    """Return a time such as `2026-01-31 09:30 UTC`; None stands for now."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(epoch_s))

@@ -35,7 +35,7 @@ class LoggerLevel:
 
 
 OnSet = Callable[[str, str], None]
-"""Hears of a logger and its new level, on the thread that set it."""
+"""Learns of a logger and its new level, on the thread that set it."""
 
 
 class LogLevels:
@@ -109,7 +109,7 @@ def _covers(name: str, other: str) -> bool:
 
 
 LOG_LEVELS: Final = LogLevels()
-"""The levels of this process."""
+"""Holds the levels of this process."""
 
 
 def _loggers() -> dict[str, logging.Logger]:

@@ -1,4 +1,4 @@
-"""How log lines look: one per event on stderr, `key=value` for people or JSON for collectors. Never a secret."""
+"""Formats log lines: one per event on stderr, `key=value` for people or JSON for collectors. Never a secret."""
 
 from __future__ import annotations
 

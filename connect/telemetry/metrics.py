@@ -1,4 +1,4 @@
-"""Every metric, declared once: name, unit, labels, meaning. Turns a worker's figures into Prometheus families.
+"""Declares every metric once: name, unit, labels, meaning. Turns a worker's figures into Prometheus families.
 
 Names that Strimzi's dashboards and alert rules read are kept (`kafka_connect_worker_task_count`, …).
 """
@@ -86,7 +86,7 @@ class ConnectorStates:
     state: str
     tasks: Mapping[str, int]
     here: bool = True
-    """The connector itself runs on this worker."""
+    """True if the connector itself is on this worker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _FORMS_CHARS: Final = 10_000
 
 
 class SecretTexts:
-    """The secrets known so far. Any thread may add and hide; a late log line may name one that counts no more."""
+    """Holds the secrets known so far. Any thread may add and hide; a late log line may name one that counts no more."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
