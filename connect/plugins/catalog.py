@@ -51,7 +51,7 @@ class BrokenPlugin:
 
 
 class Catalog:
-    """The installed plug-ins. Immutable once built."""
+    """Holds the installed plug-ins. Immutable once built."""
 
     def __init__(self, plugins: Iterable[Plugin], broken: Iterable[BrokenPlugin] = ()) -> None:
         self._plugins = tuple(sorted(plugins, key=lambda p: (_rank(p.kind), p.name, version_key(p.version))))
@@ -63,7 +63,7 @@ class Catalog:
 
     @classmethod
     def installed(cls) -> Catalog:
-        """The plug-ins of every installed package."""
+        """Return the plug-ins of every installed package."""
         return cls.from_entry_points(entry_points(group=ENTRY_POINT_GROUP))
 
     @classmethod
@@ -79,7 +79,7 @@ class Catalog:
         return cls(plugins, broken)
 
     def plugins(self, *kinds: PluginKind) -> Sequence[Plugin]:
-        """The plug-ins of these kinds (none given: all), by kind, class name and version."""
+        """Return the plug-ins of these kinds (none given: all), by kind, class name and version."""
         return [p for p in self._plugins if not kinds or p.kind in kinds]
 
     def broken(self) -> Sequence[BrokenPlugin]:
@@ -87,7 +87,7 @@ class Catalog:
         return self._broken
 
     def find(self, name: str, *kinds: PluginKind) -> Plugin | None:
-        """The newest plug-in of this name (none of `kinds` given: any kind).
+        """Return the newest plug-in of this name (none of `kinds` given: any kind).
 
         None: there is none, or the short name fits several classes.
         """
@@ -104,7 +104,7 @@ class Catalog:
         return [p for p in found if p.kind is found[0].kind]
 
     def connector(self, name: str) -> Plugin:
-        """The connector plug-in of this name. ConnectError in Kafka Connect's words when there is none."""
+        """Return the connector plug-in of this name. ConnectError in Kafka Connect's words when there is none."""
         plugin = self.find(name, *CONNECTORS)
         if plugin is None:
             known = ", ".join(describe(p) for p in self.plugins(*CONNECTORS))
@@ -137,7 +137,7 @@ def _fix(error: ImportError | AttributeError) -> str:
 
 
 def describe(plugin: Plugin) -> str:
-    """A plug-in in error messages, in the form of Java's PluginDesc."""
+    """Return the text for a plug-in in error messages, in the form of Java's PluginDesc."""
     return (
         f"PluginDesc{{klass=class {plugin.name}, name='{plugin.name}', version='{plugin.version}', "
         f"encodedVersion={plugin.version}, type={plugin.kind}, typeName='{plugin.kind}', location='{plugin.factory}'}}"

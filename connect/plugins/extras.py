@@ -1,4 +1,4 @@
-"""Which extra of this package brings a module that is missing, by the metadata of what is installed."""
+"""Finds the extra of this package that brings a missing module, by the metadata of what is installed."""
 
 from __future__ import annotations
 
