@@ -17,3 +17,14 @@ class IssuerAwayError(LoginError):
     """Nobody can tell if a token is right, as no key of its issuer was ever read."""
 
     status = 503
+
+
+class TooManyLoginsError(LoginError):
+    """An address has guessed too often, and waits."""
+
+    status = 429
+
+    def __init__(self, wait_s: float) -> None:
+        """`wait_s`: for so long no password is tried."""
+        super().__init__("Too many logins from this address have failed. Try again in a minute.")
+        self.wait_s = wait_s

@@ -14,12 +14,14 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from connect.api.errors import ConfigError
+from connect.rest.access.audit_log import AuditLog
+from connect.rest.access.failed_logins import FailedLogins
 from connect.rest.access.identity import NOBODY, UNASKED, Grants, Identity
-from connect.rest.access.login_errors import LoginError
+from connect.rest.access.login_errors import LoginError, TooManyLoginsError
 from connect.rest.access.password_users import REFUSED, PasswordUsers
-from connect.rest.server.author import USER
+from connect.rest.server.author import USER, origin_of
 from connect.rest.server.errors import error_answer
-from connect.rest.server.rights import DENIED, IDENTITY
+from connect.rest.server.rights import ABOUT, DENIED, IDENTITY
 from connect.rest.server.routing import Answer
 from connect.runtime.settings.role_grants import EVERYONE, GROUP, OIDC
 from connect.runtime.settings.worker_access_keys import ISSUER
@@ -47,6 +49,7 @@ class Login:
         file, issuer = worker.rest_basic_auth_file, worker.rest_oidc_issuer
         self._passwords = PasswordUsers(Path(file), grants) if file else None
         self._tokens = _token_users(worker, issuer, grants) if issuer else None
+        self._failed = FailedLogins()
         self._note_unknown(grants)
 
     @property
@@ -54,14 +57,19 @@ class Login:
         """Return True when requests need credentials."""
         return self._passwords is not None or self._tokens is not None
 
-    async def identity(self, header: str | None) -> Identity:
-        """Return who an Authorization header stands for. LoginError."""
+    async def identity(self, header: str | None, address: str) -> Identity:
+        """Return who an Authorization header from an address stands for. LoginError."""
         scheme, _, credentials = (header or "").partition(" ")
         if scheme.lower() == "bearer" and self._tokens is not None:
             return await self._tokens.identity(credentials.strip())
         if header is None or self._passwords is None:
             raise LoginError(REFUSED)
-        return self._passwords.identity(header)
+        self._failed.check(address)
+        try:
+            return self._passwords.identity(header)
+        except LoginError:
+            self._failed.count(address)
+            raise
 
     def challenges(self, header: str | None, why: LoginError) -> list[str]:
         """Return what WWW-Authenticate says: how to log in, and of a token what is wrong with it."""
@@ -83,15 +91,28 @@ class Login:
 def authentication(worker: WorkerConfig) -> Middleware:
     """Return what finds out who sends a request, and refuses those that have to log in. ConfigError."""
     login = Login(worker)
+    audit = AuditLog(Path(worker.rest_audit_log_file)) if worker.rest_audit_log_file else None
 
     @web.middleware
+    async def audited(request: web.Request, handler: Answer) -> web.StreamResponse:
+        status = None
+        try:
+            answer = await authenticate(request, handler)
+            status = answer.status
+        finally:
+            if audit is not None:
+                place, about = request.rel_url.raw_path, request.get(ABOUT, [])
+                origin = origin_of(request)
+                audit.note(request.method, place, who=request.get(USER), origin=origin, connectors=about, status=status)
+        return answer
+
     async def authenticate(request: web.Request, handler: Answer) -> web.StreamResponse:
         if not login.is_asked_for:
             request[IDENTITY] = UNASKED
             return await handler(request)
         header = request.headers.get(hdrs.AUTHORIZATION)
         try:
-            identity = await login.identity(header)
+            identity = await login.identity(header, origin_of(request))
         except LoginError as error:
             if not _is_open(request):
                 return _refusal(login, header, error)
@@ -103,7 +124,7 @@ def authentication(worker: WorkerConfig) -> Middleware:
             answer.headers[hdrs.WWW_AUTHENTICATE] = f'{_BEARER}, error="insufficient_scope"'
         return answer
 
-    return authenticate
+    return audited
 
 
 def _is_open(request: web.Request) -> bool:
@@ -119,6 +140,8 @@ def _is_open(request: web.Request) -> bool:
 
 def _refusal(login: Login, header: str | None, why: LoginError) -> web.Response:
     answer = error_answer(why.status, why.message)
+    if isinstance(why, TooManyLoginsError):
+        answer.headers[hdrs.RETRY_AFTER] = str(int(why.wait_s) + 1)
     if why.status == 401:
         for challenge in login.challenges(header, why):
             answer.headers.add(hdrs.WWW_AUTHENTICATE, challenge)

@@ -21,14 +21,14 @@ def who(request: web.Request) -> str:
     """`ada at 10.1.2.3 (curl/8.5.0)`: user, address and program. A client chooses its program's name itself."""
     program = request.headers.get(hdrs.USER_AGENT, "")
     user = request.get(USER)
-    place = f"{user} at {_origin(request)}" if user else _origin(request)
+    place = f"{user} at {origin_of(request)}" if user else origin_of(request)
     text = f"{place} ({program})" if program else place
     return "".join(character for character in text if character.isprintable())[:_LENGTH]
 
 
 def passed_on(request: web.Request) -> dict[str, str]:
     """The headers by which a worker tells the leader where a request came from."""
-    origin = _origin(request)
+    origin = origin_of(request)
     signature = _signature(request, origin)
     return {ORIGIN: origin} | ({SIGNATURE: signature} if signature else {})
 
@@ -51,8 +51,8 @@ def signature(key: str, method: str, path: str, origin: str) -> str:
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest() if key else ""
 
 
-def _origin(request: web.Request) -> str:
-    """The client's address; of a request that another worker of the cluster sent on, which signs it, the one it saw."""
+def origin_of(request: web.Request) -> str:
+    """Return the client's address: the one that another worker saw, where it sent the request on and signed it."""
     return request.headers[ORIGIN] if is_passed_on(request) else request.remote or "unknown"
 
 

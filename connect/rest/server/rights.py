@@ -19,6 +19,8 @@ IDENTITY: Final = web.RequestKey("identity", Identity)
 """Set for each request before it is answered."""
 ASKED: Final = web.RequestKey("least_role", Role)
 """The least role of the route that answers."""
+ABOUT: Final = web.RequestKey("about_connectors", list[str])
+"""The connectors that a request was judged by."""
 DENIED: Final = web.RequestKey("denied", bool)
 """Set when the sender lacks a role."""
 
@@ -26,6 +28,7 @@ DENIED: Final = web.RequestKey("denied", bool)
 def judge(request: web.Request, role: Role, connector: str | None) -> None:
     """Let a route begin. HttpError 403: its sender has no such role there, or nowhere where it names no connector."""
     request[ASKED] = role
+    request[ABOUT] = [] if connector is None else [connector]
     identity = request[IDENTITY]
     if role is Role.ANYONE:
         return
@@ -37,6 +40,7 @@ def judge(request: web.Request, role: Role, connector: str | None) -> None:
 def require(request: web.Request, *connectors: str) -> None:
     """Go on when the sender has the route's role at all of these connectors. HttpError 403."""
     role = request[ASKED]
+    request[ABOUT] += (name for name in connectors if name)
     for name in connectors:
         if not request[IDENTITY].may(role, name):
             raise _denied(request, role, name)

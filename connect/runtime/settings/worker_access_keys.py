@@ -18,6 +18,7 @@ from connect.runtime.settings.role_grants import Grant
 
 ISSUER: Final = "rest.oidc.issuer"
 AUDIENCE: Final = "rest.oidc.audience"
+AUDIT_FILE: Final = "rest.audit.log.file"
 ROLES: Final = "rest.roles."
 _FORM: Final = "Users, oidc:USER, group:NAME or * for everyone who logs in, each for all connectors or `on PATTERN`"
 
@@ -88,6 +89,14 @@ class AccessKeys(Config):
     )
     rest_roles_admin: Annotated[ListOf, _grants] = key(
         f"{ROLES}admin", (), doc=f"{_FORM}: they may do everything, loggers included.", importance="low"
+    )
+
+    rest_audit_log_file: String = key(
+        AUDIT_FILE,
+        None,
+        doc="File to which a JSON line is appended for each request that changes something or is refused: who, what, "
+        "from where, which connectors, what came of it.",
+        importance="low",
     )
 
     def access_problems(self, *, has_users: bool) -> Iterable[ConfigProblem]:

@@ -1,0 +1,39 @@
+"""Holds up whoever guesses passwords: an address may fail so often in a minute, and then waits for the next one."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+from connect.rest.access.login_errors import TooManyLoginsError
+
+MOST: Final = 30
+"""An address may fail so often in a minute."""
+MINUTE_S: Final = 60.0
+_ADDRESSES: Final = 10_000
+
+
+class FailedLogins:
+    """Remembers how often each address has failed. It is owned by the event loop."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin without any. `clock`: seconds that never go back."""
+        self._clock = clock
+        self._counts: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    def check(self, address: str) -> None:
+        """Go on when a password may be tried. TooManyLoginsError: too many were wrong."""
+        began_s, count = self._counts.get(address, (0.0, 0))
+        wait_s = began_s + MINUTE_S - self._clock()
+        if count >= MOST and wait_s > 0:
+            raise TooManyLoginsError(wait_s)
+
+    def count(self, address: str) -> None:
+        """Count one more that was wrong."""
+        now_s = self._clock()
+        began_s, count = self._counts.pop(address, (now_s, 0))
+        self._counts[address] = (began_s, count + 1) if now_s - began_s < MINUTE_S else (now_s, 1)
+        while len(self._counts) > _ADDRESSES:
+            self._counts.popitem(last=False)

@@ -1,0 +1,112 @@
+"""The audit log of changes and refusals, and logins that fail too often."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory_cluster import Cluster, MemoryOperations
+from rest_client import FILE_SOURCE, ServerMaker, refused
+from sample_plugins import worker_config
+
+from connect.api.errors import ConfigError
+from connect.rest.access.failed_logins import MINUTE_S, MOST, FailedLogins
+from connect.rest.access.login_errors import TooManyLoginsError
+from connect.rest.server.authentication import authentication
+
+CONFIG = {"connector.class": FILE_SOURCE, "topic": "t", "password": "h1dden-value"}
+ADA, EVE = ("ada", "l0velace-9"), ("eve", "w1thout-rights")
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "users").write_text("".join(f"{name}={password}\n" for name, password in (ADA, EVE)))
+    return {
+        "rest.basic.auth.file": str(tmp_path / "users"), "rest.audit.log.file": str(tmp_path / "audit.log"),
+        "rest.roles.editor": "ada on orders-*", "rest.roles.viewer": "*",
+    }  # fmt: skip
+
+
+def lines(keys: dict[str, str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(keys["rest.audit.log.file"]).read_text().splitlines()]
+
+
+def test_changes_and_refusals_are_written_down(serve: ServerMaker, keys: dict[str, str]) -> None:
+    rest = serve(worker=keys)
+    body = {"name": "orders-1", "config": CONFIG}
+    assert rest("POST", "/connectors?token=h1dden-value", body, auth=ADA).status_code == 201
+    assert rest("GET", "/connectors/orders-1", auth=EVE).status_code == 200
+    refused(rest("DELETE", "/connectors/orders-1", auth=EVE), 403)
+    refused(rest("PUT", "/connectors/payments-1/config", CONFIG, auth=ADA), 403)
+    refused(rest("GET", "/connectors", auth=("ada", "wr0ng-secret")), 401)
+    refused(rest("PUT", "/connectors/orders-2/pause", auth=ADA), 404)
+    assert rest("GET", "/health").status_code == 200
+    found = lines(keys)
+    kept = [(one["who"], one["method"], one["path"], one["connectors"], one["outcome"], one["status"]) for one in found]
+    assert kept == [
+        ("ada", "POST", "/connectors", ["orders-1"], "done", 201),
+        ("eve", "DELETE", "/connectors/orders-1", ["orders-1"], "refused", 403),
+        ("ada", "PUT", "/connectors/payments-1/config", ["payments-1"], "refused", 403),
+        (None, "GET", "/connectors", [], "refused", 401),
+        ("ada", "PUT", "/connectors/orders-2/pause", ["orders-2"], "failed", 404),
+    ]
+    assert {one["from"] for one in found} == {"127.0.0.1"}
+    text = Path(keys["rest.audit.log.file"]).read_text()
+    assert not [word for word in ("h1dden-value", ADA[1], EVE[1], "wr0ng-secret") if word in text]
+    assert Path(keys["rest.audit.log.file"]).stat().st_mode & 0o777 == 0o600
+
+
+def test_the_file_may_be_moved_away(serve: ServerMaker, keys: dict[str, str]) -> None:
+    rest = serve(worker=keys)
+    refused(rest("GET", "/"), 401)
+    Path(keys["rest.audit.log.file"]).rename(keys["rest.audit.log.file"] + ".1")
+    refused(rest("GET", "/"), 401)
+    assert len(lines(keys)) == 1
+
+
+def test_a_change_without_logins_is_written_down(serve: ServerMaker, tmp_path: Path) -> None:
+    keys = {"rest.audit.log.file": str(tmp_path / "audit.log")}
+    serve(worker=keys).create("a")
+    assert [(one["who"], one["connectors"]) for one in lines(keys)] == [(None, ["a"])]
+
+
+def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"rest\.audit\.log\.file cannot be written: No such file"):
+        authentication(worker_config(rest_audit_log_file=str(tmp_path / "none" / "audit.log")))
+
+
+def test_an_address_that_guesses_waits(serve: ServerMaker, keys: dict[str, str]) -> None:
+    rest = serve(worker=keys)
+    for _ in range(MOST):
+        refused(rest("GET", "/", auth=("ada", "x")), 401)
+    answer = rest("GET", "/", auth=ADA)
+    assert refused(answer, 429) == "Too many logins from this address have failed. Try again in a minute."
+    assert 0 < int(answer.headers["Retry-After"]) <= MINUTE_S + 1
+    assert rest("GET", "/health").status_code == 200
+    assert lines(keys)[-1]["status"] == 429
+
+
+def test_each_address_is_counted_by_itself_and_for_a_minute() -> None:
+    now = [100.0]
+    failed = FailedLogins(lambda: now[0])
+    for _ in range(MOST):
+        failed.check("a")
+        failed.count("a")
+    with pytest.raises(TooManyLoginsError):
+        failed.check("a")
+    failed.check("b")
+    now[0] += MINUTE_S
+    failed.check("a")
+    failed.count("a")
+    failed.check("a")
+
+
+def test_the_leader_knows_where_a_forwarded_request_came_from(serve: ServerMaker, keys: dict[str, str]) -> None:
+    cluster = Cluster()
+    leader = serve(MemoryOperations(cluster), worker=keys)
+    follower = serve(MemoryOperations(cluster, leads=False), worker=keys)
+    cluster.leader_url = leader.url
+    assert follower("PUT", "/connectors/orders-1/config", CONFIG, auth=ADA).status_code == 201
+    assert [(one["who"], one["from"], one["outcome"]) for one in lines(keys)] == [("ada", "127.0.0.1", "done")] * 2
