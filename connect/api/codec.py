@@ -15,7 +15,7 @@ class Converter(Protocol):
     """Turns the keys or the values of a batch into bytes and back. Built once per task and side (key or value)."""
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:
-        """One byte string per row; null where the row is null and the format writes a null as a tombstone.
+        """Return one byte string per row; null where the row is null and the format writes a null as a tombstone.
 
         RejectedRowsError names rows that do not fit (the caller encodes the others again without them);
         SchemaError when the whole column does not.
@@ -46,4 +46,4 @@ class AvroValues(Protocol):
         """Return the Avro schema as JSON."""
 
     def encode(self, values: pa.Array) -> pa.BinaryArray:
-        """One datum per value, of which none is null. SchemaError when one of them does not fit."""
+        """Return one datum per value, of which none is null. SchemaError when one of them does not fit."""

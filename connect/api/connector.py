@@ -60,7 +60,7 @@ class SourceContext(TaskContext, Protocol):
 
     @property
     def transactions(self) -> TransactionContext | None:
-        """For connectors that define their transactions themselves; None unless this one is set to do so.
+        """Serves connectors that define their transactions themselves; None unless this one is set to do so.
 
         Such a plug-in declares `Capability.TRANSACTION_BOUNDARIES`.
         """
@@ -190,7 +190,9 @@ class Connector(Protocol):
         """
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """One configuration per task, at most `max_tasks`; each holds the connector's keys and the task's share."""
+        """Return one configuration per task, at most `max_tasks`; each holds the connector's keys and the
+        task's share.
+        """
 
     def task(self, config: Mapping[str, str]) -> SourceTask | SinkTask:
         """Return a task of one of `task_configs`, not yet open."""
@@ -213,7 +215,8 @@ class MonitoringConnector(Protocol):
 
     @property
     def task_configs_interval_s(self) -> float | None:
-        """How often `task_configs` is asked again while the connector runs, at most once a second; None: never.
+        """Return the seconds after which `task_configs` is asked again while the connector runs, one at least; None:
+        never.
 
         Tasks are replaced where the answer is another one. An error leaves them as they are.
         """

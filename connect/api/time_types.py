@@ -51,7 +51,7 @@ class TimePrecision(StrEnum):
     ADAPTIVE = "adaptive"
     """The smallest type that holds the column's fractions of a second."""
     ADAPTIVE_TIME_MICROSECONDS = "adaptive_time_microseconds"
-    """The same, but times of day are always MicroTime."""
+    """This mode is as `adaptive`, but times of day are always MicroTime."""
     MICROSECONDS = "microseconds"
     NANOSECONDS = "nanoseconds"
     ISOSTRING = "isostring"

@@ -43,7 +43,7 @@ class Speed:
 
     @classmethod
     def of(cls, job: Job, found: Iterable[Marker]) -> Speed | None:
-        """None: it was too short to tell."""
+        """Return the speed of a job; None: it was too short to tell."""
         written = sorted((marker.written_ms, marker.read) for marker in found)
         if not written:
             return None
@@ -58,7 +58,7 @@ class Speed:
         return cls(job.name, job.settings.chunking.lanes, start_s, rate, size_bytes)
 
     def seconds(self, rows: int, size_bytes: int) -> float:
-        """How long so much would take it, by bytes where both know them."""
+        """Return how many seconds so much would take it, by bytes where both know them."""
         if size_bytes and self.size_bytes_per_second:
             return self.start_s + size_bytes / self.size_bytes_per_second
         return self.start_s + rows / self.rows_per_second
@@ -84,7 +84,7 @@ class RuleOfThumb:
         return RuleOfThumb(self.start_s * longer, self.rows_per_second / longer, self.size_bytes_per_second / longer)
 
     def seconds(self, rows: int, size_bytes: int, cores: int) -> float:
-        """How long so much would take. Small rows cost as rows, large ones as bytes."""
+        """Return how many seconds so much would take. Small rows cost as rows, large ones as bytes."""
         return self.start_s + max(rows / self.rows_per_second, size_bytes / self.size_bytes_per_second) / cores
 
 
@@ -106,7 +106,7 @@ class Estimate:
 
 
 def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
-    """How long the job would take. Reads jobs and markers; writes nothing."""
+    """Return how long the job would take. Reads jobs and markers; writes nothing."""
     rows = sum(split.rows for split in plan.splits)
     size_bytes = sum(split.size_bytes for split in plan.splits)
     return within_limits(_unlimited(driver, rows, size_bytes), driver.spec.limits.pace, rows, size_bytes)
@@ -138,7 +138,9 @@ def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
 
 
 def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, cores: int, speed: float) -> Estimate:
-    """Before any job like it has ended. `cores`: those at work; `speed`: that of each, as times the bench's."""
+    """Estimate a job before any like it has ended. `cores`: those at work; `speed`: that of each, as times the
+    bench's.
+    """
     nothing = "no job of this kind and engine has ended yet, by whose speed it could be told"
     if spec.kind != "source":
         return Estimate(None, nothing)
@@ -151,7 +153,7 @@ def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, cores: int, s
 
 
 def cores_at_work(spec: BackfillSpec, machine_cores: int, reader_connections: int) -> int:
-    """How many cores lanes can fill: one each, of this machine or of a cluster that has enough of them.
+    """Return how many cores lanes can fill: one each, of this machine or of a cluster that has enough of them.
 
     `reader_connections`: of one lane's reader to the source, as its limit on them may keep lanes back.
     """

@@ -1,4 +1,6 @@
-"""From the backfill to the connector: its offsets are written where the plan says following begins, then it goes on."""
+"""Hands over from the backfill to the connector: its offsets are written where the plan says following begins, then it
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ class ConnectorsByRest:
         self._client = client
 
     def standing(self, name: str) -> tuple[str, int] | None:
-        """As its status says."""
+        """Return a connector's state and number of tasks, as its status says; None: there is none of that name."""
         found = self._client.connectors().get(name)
         return None if found is None else (found["status"]["connector"]["state"], len(found["status"]["tasks"]))
 

@@ -191,7 +191,7 @@ def _beside_java(file: Path, url: str, worker_file: Path, duration: str, budget_
 
 
 def _require_folders(*files: Path | None) -> None:
-    """Before anything runs, as it would have run for nothing."""
+    """Refuse a report without its folder before anything runs, as it would have run for nothing."""
     from connect.api.errors import ConnectError
 
     for file in files:

@@ -69,7 +69,7 @@ class BulkReader(Protocol):
         """
 
     def count(self, split: Split) -> int | None:
-        """How many rows the source has in a split now; None: that says nothing of those that were read."""
+        """Return how many rows the source has in a split now; None: that says nothing of those that were read."""
 
     def close(self) -> None:
         """Release everything. May be called twice."""
@@ -81,7 +81,7 @@ class CountedReader(BulkReader, Protocol):
 
     @property
     def counted(self) -> int | None:
-        """How many rows the source counted of what `read` was called for last: of a split, behind an offset.
+        """Return how many rows the source counted of what `read` was called for last: of a split, behind an offset.
 
         Known once `read` has given its first batch. None: the source did not count.
         """
@@ -186,7 +186,7 @@ class MeasuredSource(BulkSource, Protocol):
 
     @property
     def connections_per_reader(self) -> int:
-        """How many connections a reader holds at most while it reads; connects to nothing.
+        """Return how many connections a reader holds at most while it reads; connects to nothing.
 
         A question that is asked and answered in between may have one more for that moment.
         """
@@ -310,7 +310,9 @@ class BulkWriter(Protocol):
         """
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """How many rows the target has now of each of these chunks, by id; asked of the target, not remembered."""
+        """Return how many rows the target has now of each of these chunks, by id; asked of the target, not
+        remembered.
+        """
 
     def close(self) -> None:
         """Release everything. May be called twice."""

@@ -84,7 +84,7 @@ class Job:
 
     @property
     def positions(self) -> list[SourcePosition]:
-        """Where the connector goes on."""
+        """Return the positions at which the connector goes on."""
         return [SourcePosition(one["partition"], one["offset"]) for one in self.following]
 
     def now(self, state: JobState, at_ms: int, error: str | None = None) -> Job:

@@ -53,7 +53,9 @@ class StateTopics:
 
 
 def lane_transactional_id(job: str, lane: int) -> str:
-    """The same for every run of the lane, so that a later one fences an earlier one."""
+    """Return the transactional id that is the same for every run of the lane, so that a later one fences an earlier
+    one.
+    """
     return f"bf-{job}-{lane}"
 
 
@@ -125,7 +127,7 @@ class JobStore:
         ReservedTopics(self.worker, look).require_free(topic, key, but={state})
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
-        """How many partitions those of these topics have that are there."""
+        """Return how many partitions each of these topics has that is there."""
         return self._admin.partition_counts(topics, deadline)
 
     @property

@@ -97,7 +97,7 @@ def _require_no_letters(parts: ConnectorParts) -> None:
 
 
 class _Asking:
-    """For a writer that writes nothing. Implements BulkSinkContext."""
+    """Serves a writer that writes nothing. Implements BulkSinkContext."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         raise AssertionError(f"{len(rows)} rows of {batch.topic} were rejected where nothing is written.")
@@ -120,13 +120,13 @@ def bulk_source(parts: ConnectorParts) -> BulkSource:
 
 
 def load_of(parts: ConnectorParts) -> SourceLoad:
-    """How busy a connector's source is; None where it cannot say, or is no source. RetriableError: no answer."""
+    """Return how busy a connector's source is; None where it cannot say, or is no source. RetriableError: no answer."""
     source = parts.build_connector()
     return source.load(Deadline.after(_LOAD_S)) if isinstance(source, MeasuredSource) else SourceLoad(None, None)
 
 
 def reader_connections(source: BulkSource) -> int:
-    """How many connections a reader of the source has at most; one where the source does not tell."""
+    """Return how many connections a reader of the source has at most; one where the source does not tell."""
     return source.connections_per_reader if isinstance(source, MeasuredSource) else 1
 
 

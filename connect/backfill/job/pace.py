@@ -69,7 +69,7 @@ class Pace:
         return not (is_crowded or is_behind)
 
     def least_s(self, rows: int, size_bytes: int) -> float:
-        """How long so many rows and bytes take at least, by the stricter limit; 0: there is none."""
+        """Return how many seconds so many rows and bytes take at least, by the stricter limit; 0: there is none."""
         counts = ((rows, self.max_rows_per_second), (size_bytes, self.max_bytes_per_second))
         return max(count / most if most else 0.0 for count, most in counts)
 
@@ -99,13 +99,13 @@ class LanesLeft:
     reader_connections: int
 
     def at_once(self, pace: Pace) -> int:
-        """How many of them may run side by side; one at least, as a job that is to stand still is paused."""
+        """Return how many of them may run side by side; one at least, as a job that is to stand still is paused."""
         if not pace.source_connections:
             return self.lanes
         return max(1, min(self.lanes, pace.source_connections // self.lane_connections(pace)))
 
     def lane_connections(self, pace: Pace) -> int:
-        """How many connections one lane has at most: its reader's, and one to ask how busy the source is."""
+        """Return how many connections one lane has at most: its reader's, and one to ask how busy the source is."""
         return self.reader_connections + pace.is_guarded
 
 

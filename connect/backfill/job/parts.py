@@ -151,7 +151,7 @@ def sifted(reader: BulkReader, rest: ChunkRest) -> Iterator[tuple[Batch, Sequenc
 
 
 def rows_read(batch: Batch, rejected: Sequence[Rejected]) -> int:
-    """How many rows of the source a batch and what was given up beside it are."""
+    """Return how many rows of the source a batch and what was given up beside it are."""
     return len(batch) + sum(len(rows.reasons) for rows in rejected)
 
 

@@ -96,7 +96,7 @@ class Tally:
         return rows / ((last - first) / 1000) if last > first else 0.0
 
     def progress(self, job: Job | None, pace: Pace, now_ms: int) -> Progress:
-        """How far the job is; None: there is none. `pace`: what its owner allows it now."""
+        """Return how far the job is; None: there is none. `pace`: what its owner allows it now."""
         if job is None:
             return Progress()
         rate = self.rate(now_ms if job.is_running else 0)
@@ -140,7 +140,7 @@ class Watch:
         return self._jobs.paces.get(self._job, Pace())
 
     def progress(self) -> Progress:
-        """How far it is now."""
+        """Return how far the job is now."""
         job = self._jobs.jobs.get(self._job)
         with self._lock:
             return self._tally.progress(job, self.pace, time.time_ns() // 1_000_000)

@@ -48,7 +48,7 @@ class LaneTask:
 
     @property
     def at_once(self) -> int:
-        """How many lanes of its round may run side by side, whatever its engine could run."""
+        """Return how many lanes of its round may run side by side, whatever its engine could run."""
         return self.left.at_once(self.pace)
 
 
@@ -114,7 +114,7 @@ class Lane:
         self._guard = SourceGuard(lambda: load_of(parts), time.monotonic)
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
-        """As the target makes them."""
+        """Yield the parts as the target makes them."""
         return self._target.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:

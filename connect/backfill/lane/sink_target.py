@@ -59,7 +59,7 @@ class SinkTarget:
         self._writer: BulkWriter = bulk_sink(sink).bulk_writer(_Context(rows))
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
-        """One part, once the sink has the whole chunk; nothing is written before it is asked for."""
+        """Yield one part, once the sink has the whole chunk; nothing is written before it is asked for."""
         del then
         assert rest.after is None, "a chunk of a sink has one part"
         chunk = rest.chunk
@@ -103,7 +103,7 @@ class LetterBox:
 
     @property
     def outstanding(self) -> int:
-        """None is on its way from here."""
+        """Return 0, as none is on its way from here."""
         return 0
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
@@ -112,7 +112,7 @@ class LetterBox:
         self.letters.append(batch)
 
     def check(self) -> None:
-        """None has failed."""
+        """Do nothing, as none has failed."""
 
     def flush(self, deadline: Deadline) -> None:
         """Their chunk's transaction sends them."""
@@ -143,11 +143,13 @@ class ReplayedRecords:
         self._box.letters = []
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
-        """By the sink's converters and transforms; bad records are dealt with as its `errors.*` say."""
+        """Yield the rows that the sink's converters and transforms make; bad records are dealt with as its `errors.*`
+        say.
+        """
         return self._reader.read(chunk, None)
 
     def letters(self) -> list[RawBatch]:
-        """As they were read, with Connect's context headers."""
+        """Return the dead letters as they were read, with Connect's context headers."""
         return self._box.letters
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:

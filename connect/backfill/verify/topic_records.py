@@ -45,7 +45,7 @@ class Found:
 
 
 class KeySet:
-    """How many different keys there are, by 64 bits of each: 8 bytes of memory a record."""
+    """Tells how many different keys there are, by 64 bits of each: 8 bytes of memory a record."""
 
     def __init__(self, most: int = KEYS_AT_MOST) -> None:
         """With more than `most` records the set gives up."""
@@ -106,7 +106,7 @@ class ForeignRecords:
         return bool(self._kept)
 
     def repeated_in(self, job: str, batches: Iterable[RawBatch]) -> int:
-        """How many of them are, byte for byte, records of the job."""
+        """Return how many of them are, byte for byte, records of the job."""
         again = 0
         for _, part in parted(job, batches):
             for digest in digests(part):

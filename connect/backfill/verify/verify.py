@@ -132,7 +132,9 @@ class _Verification:
         return counted
 
     def _tables(self, source: BulkSource, counts: Mapping[str, int]) -> Sequence[TableVerdict]:
-        """Behind the counts of chunks: rows may only go meanwhile, as none comes before the mark."""
+        """Count the rows of each table behind the counts of chunks: rows may only go meanwhile, as none comes before
+        the mark.
+        """
         if not counts:
             return ()
         if not isinstance(source, AuditedSource):

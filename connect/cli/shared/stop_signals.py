@@ -56,4 +56,4 @@ class StopSignals:
 
 
 def _left_to_the_reader(number: int, frame: FrameType | None) -> None:
-    """Only there so that the signal is noticed, and does not end the process."""
+    """Do nothing: this is only there so that the signal is noticed, and does not end the process."""

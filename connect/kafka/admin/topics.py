@@ -241,7 +241,7 @@ class TopicAdmin:
             raise RetriableError(f"Failed {doing}: the group still has members.") from refused
 
     def group_members(self, group: str, deadline: Deadline) -> int:
-        """How many members a group has now; 0 also for a group that does not exist."""
+        """Return how many members a group has now; 0 also for a group that does not exist."""
 
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.describe_consumer_groups([group], request_timeout=timeout_s)[group]

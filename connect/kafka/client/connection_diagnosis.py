@@ -43,7 +43,9 @@ class Contact:
 
     @property
     def trouble(self) -> str | None:
-        """One or two sentences; None when nothing was heard since a broker answered."""
+        """Return one or two sentences that say why no broker is reached; None when nothing was heard since a broker
+        answered.
+        """
         if self._last is not None:
             return explained(self._last.str())
         return NOT_KAFKA if self._all_down else None

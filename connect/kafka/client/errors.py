@@ -105,7 +105,7 @@ _ADVICE = {
 
 
 def is_retriable(error: KafkaError) -> bool:
-    """The same call may succeed later without anyone mending something."""
+    """Return True if the same call may succeed later without anyone mending something."""
     return bool(error.retriable()) or error.code() in _RETRIABLE
 
 

@@ -115,7 +115,7 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
 
 
 def library_path() -> Path:
-    """Where the librdkafka is that confluent_kafka itself uses. ConnectError where it cannot be found."""
+    """Return where the librdkafka is that confluent_kafka itself uses. ConnectError where it cannot be found."""
     bundled = [f for f in files("confluent-kafka") or () if f.name.startswith(("librdkafka-", "librdkafka."))]
     paths = [Path(str(f.locate())) for f in bundled]
     if not paths:

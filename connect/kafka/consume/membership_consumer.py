@@ -27,13 +27,13 @@ class GroupListener(Protocol):
     """Hears of partitions inside `poll`, on its thread."""
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """These are this member's too, from now on."""
+        """Take note that these partitions are this member's too, from now on."""
 
     def revoked(self, partitions: frozenset[int]) -> None:
-        """These are given to others as soon as this returns."""
+        """Let go of these partitions, which are given to others as soon as this returns."""
 
     def lost(self, partitions: frozenset[int]) -> None:
-        """These were this member's; others may have them already."""
+        """Let go of these partitions, which were this member's; others may have them already."""
 
 
 class MembershipConsumer:
@@ -74,7 +74,7 @@ class MembershipConsumer:
 
     @property
     def trouble(self) -> str | None:
-        """Why the brokers were last not reached; None since the member got its partitions."""
+        """Return why the brokers were last not reached; None since the member got its partitions."""
         return self._contact.trouble
 
     def _nudge(self, consumer: Consumer) -> None:

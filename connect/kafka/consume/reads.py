@@ -26,10 +26,10 @@ class Reads(Protocol):
     """
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """These are about to be read; called before librdkafka is told so."""
+        """Prepare to read these partitions; called before librdkafka is told so."""
 
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
-        """These are no longer read."""
+        """Forget these partitions, which are no longer read."""
 
     def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
         """Return at most `most` records: wait `wait_s` for the first one, go on for `fill_s` after it."""

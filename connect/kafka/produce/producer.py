@@ -207,7 +207,7 @@ class BatchProducer:
             raise _refused(error.args[0], batch) from error
 
     def _await_begun(self, deadline: Deadline) -> None:
-        """Until its rows are acknowledged, or one failed.
+        """Wait until the transaction's rows are acknowledged, or one failed.
 
         A broker that is still ending the transaction before does not know of this one yet; librdkafka would ask it to
         abort all the same, and that answer (INVALID_TXN_STATE) ends the producer for good.
