@@ -60,7 +60,8 @@ class SourceContext(TaskContext, Protocol):
 
     @property
     def transactions(self) -> TransactionContext | None:
-        """Serves connectors that define their transactions themselves; None unless this one is set to do so.
+        """Return what a connector ends its transactions with if it defines them itself; None unless this one is set to
+        do so.
 
         Such a plug-in declares `Capability.TRANSACTION_BOUNDARIES`.
         """
