@@ -77,7 +77,7 @@ class StartError(Exception):
 
 
 class Worker:
-    """A worker and its REST API. Owned by the thread that starts and stops it."""
+    """Holds a worker and its REST API. Owned by the thread that starts and stops it."""
 
     def __init__(self, config: WorkerConfig) -> None:
         if is_switched_on(config.tracing_enabled):

@@ -52,15 +52,15 @@ def agent_plugin(catalog: Catalog, name: str) -> Plugin:
 
 
 def look_for_cycles_rarely() -> None:
-    """For a process that makes an object of each small part of what it reads, none of which is part of a cycle: Python
-    would look through all of them again and again, for a third of the process' time.
+    """Let Python look for cycles rarely in a process that makes an object of each small part of what it reads, none of
+    which is part of a cycle: Python would look through all of them again and again, for a third of the process' time.
     """
     gc.freeze()
     gc.set_threshold(COLLECT_OBJECTS)
 
 
 class Agent:
-    """Runs an agent until `stop`. `run` and `stop` may be called from different threads."""
+    """Keeps an agent at work until `stop`. `run` and `stop` may be called from different threads."""
 
     def __init__(self, plugin: Plugin, worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) -> None:
         """Check `config`, which has `name`. Raise ConfigError that names every broken key."""

@@ -24,13 +24,15 @@ _LEASE_UNTIL: Final = struct.Struct("d")
 _LEASE_UNTIL_AT: Final = STAGES_BYTES + 16
 _STACKS_AT: Final = STAGES_BYTES + 32
 REPORT_BYTES: Final = _STACKS_AT
-"""What is there from the start; the stacks are written behind it."""
+"""The report has this size from the start; the stacks are written behind it."""
 STACKS_BYTES: Final = 6000
 """So much of the stacks is shown; the thread that caused the end comes first."""
 
 
 class Stages:
-    """The host's side. Slots are taken and given back by any thread; each is written by its run's thread."""
+    """Gives the host's runs their slots in the crash report. Slots are taken and given back by any thread; each is
+    written by its run's thread.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._memory = mmap.mmap(descriptor, STAGES_BYTES)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """What is made inside stays for good: it is not searched for garbage, neither now, which takes an eighth of the
-    time to load a worker's libraries, nor by any later collection.
+    """Keep what is made inside for good: it is not searched for garbage, neither now, which takes an eighth of the time
+    to load a worker's libraries, nor by any later collection.
     """
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Children die with their parent, however it dies."""
+"""Lets child processes die with their parent, however it dies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
-"""prctl(2), Linux."""
+"""This is the option of Linux's prctl(2)."""
 
 
 def die_with_parent(parent: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Runs one task once on its own thread: build, open, loop, close, and say how it ended."""
+"""Brings one task through one run on its own thread: build, open, loop, close, and say how it ended."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Report = Callable[[TaskBuilt | TaskState | TaskCondition | TopicsUsed | AsksToWr
 
 
 class TaskRun:
-    """A task from start to end.
+    """Brings a task from start to end.
 
     The host's reading thread asks it to stop or pause; all else happens on its own thread.
     """

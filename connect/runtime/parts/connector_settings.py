@@ -30,8 +30,9 @@ _OVERRIDE = "producer.override."
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConnectorSettings:
-    """The worker's properties, and a connector's configuration with its placeholders. Both may hold secrets; both are
-    text, so that the value can be sent to another process.
+    """Holds the worker's properties, and a connector's configuration with its placeholders.
+
+    Both may hold secrets; both are text, so that the value can be sent to another process.
     """
 
     worker: dict[str, str]
@@ -39,7 +40,7 @@ class ConnectorSettings:
 
     @property
     def name(self) -> str:
-        """The connector's name."""
+        """Return the connector's name."""
         return self.connector["name"]
 
     def open(self) -> ConnectorParts:
@@ -52,7 +53,7 @@ class ConnectorParts:
     """What a connector's configuration names, each built when it is first asked for. Owned by one thread."""
 
     def __init__(self, clients: Clients, resolved: Mapping[str, str]) -> None:
-        """`resolved`: the configuration without placeholders."""
+        """Take the Kafka clients and, as `resolved`, the configuration without placeholders."""
         self.clients = clients
         self.resolved = resolved
 
@@ -67,12 +68,12 @@ class ConnectorParts:
 
     @cached_property
     def converters(self) -> Converters:
-        """Its converters, or the worker's."""
+        """Return the connector's converters, or the worker's."""
         return build_converters(self.clients.catalog, self.resolved, self.clients.worker_properties)
 
     @cached_property
     def source_config(self) -> SourceConnectorConfig:
-        """The framework's keys of a source."""
+        """Return the framework's keys of a source."""
         return SourceConnectorConfig.parse(self.resolved)
 
     def chain(self, config: CommonConnectorConfig) -> list[Link]:
@@ -88,7 +89,10 @@ class ConnectorParts:
         sizes: RecordSizes | None = None,
         reserved: ReservedTopics | None = None,
     ) -> SourcePipeline:
-        """Rows of a source into records; see `SourcePipeline`. `reserved` None: known by their names alone."""
+        """Return what turns rows of a source into records; see `SourcePipeline`.
+
+        `reserved` None: the topics of cluster state are known by their names alone.
+        """
         chain = self.chain(self.source_config)
         own = reserved or ReservedTopics(self.clients.worker)
         return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes, reserved=own)
@@ -98,13 +102,15 @@ class ConnectorParts:
         return reserved_topics(self.clients.worker, self.resolved)
 
     def sink_pipeline(self, give_up: GiveUp, figures: TaskFigures | None = None) -> SinkPipeline:
-        """Records into rows for a sink."""
+        """Return what turns records into rows for a sink."""
         return SinkPipeline(
             self.chain(SinkConnectorConfig.parse(self.resolved)), self.converters, give_up, figures=figures
         )
 
     def producer_settings(self, client_id: str, transactional_id: str) -> Mapping[str, str | int | float | bool]:
-        """A producer with the connector's own settings, and so its partitioner, under another transactional id."""
+        """Return a producer's settings with the connector's own, and so its partitioner, under another transactional
+        id.
+        """
         overrides = {k.removeprefix(_OVERRIDE): v for k, v in self.resolved.items() if k.startswith(_OVERRIDE)}
         return producer_settings(
             self.clients.worker_properties, overrides, client_id=client_id, transactional_id=transactional_id

@@ -1,4 +1,4 @@
-"""From a configuration to the objects of a task: plug-ins, converters, transforms. Names every broken key."""
+"""Makes the objects of a task from a configuration: plug-ins, converters, transforms. Names every broken key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from connect.runtime.settings.connector_config import CommonConnectorConfig
 
 
 def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
-    """The plug-in a connector configuration names. ConnectError when there is none of that name."""
+    """Return the plug-in that a connector configuration names. ConnectError when there is none of that name."""
     return catalog.connector(config.get("connector.class", ""))
 
 
@@ -88,7 +88,7 @@ def _find(catalog: Catalog, kind: PluginKind, key: str, name: str) -> Plugin:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _NamedConverter:
-    """A converter as a configuration names it by `key`. `settings` may hold secrets."""
+    """Describes a converter as a configuration names it by `key`. `settings` may hold secrets."""
 
     key: str
     name: str

@@ -21,9 +21,10 @@ R = TypeVar("R")
 
 
 def isolate(batch: B, step: Callable[[B], R], reject: Callable[[B, Mapping[int, Exception]], None]) -> list[R]:
-    """The step's results over the good rows, in order. `reject` gets a batch and its bad rows; its error ends the work.
+    """Return the step's results over the good rows, in order.
 
-    RetriableError is not about rows and passes through. A step that names no rows runs O(bad x log n) times.
+    `reject` gets a batch and its bad rows; its error ends the work. RetriableError is not about rows and passes
+    through. A step that names no rows runs O(bad x log n) times.
     """
     try:
         return [step(batch)]

@@ -22,7 +22,7 @@ Reject = Callable[[str, Batch, Mapping[int, Exception]], None]
 
 
 class NonsenseError(ConnectError):
-    """A transform broke its contract: a defect of its code, not of a row."""
+    """Says that a transform broke its contract: a defect of its code, not of a row."""
 
     def __init__(self, name: str, found: str, wanted: str) -> None:
         super().__init__(f"{name} gave {found} where it must give {wanted}.", fix="This is a defect of the transform.")

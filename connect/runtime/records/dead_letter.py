@@ -17,13 +17,15 @@ from connect.runtime.task.task_id import TaskId
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 PREFIX: Final = "__connect.errors."
-"""Prefix of the context headers (org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter)."""
+"""The names of the context headers begin so (org.apache.kafka.connect.runtime.errors.DeadLetterQueueReporter), as Kafka
+Connect has them.
+"""
 ReadAgain = Callable[[TopicPartition, int, Deadline], RawBatch]
 """Reads one record from Kafka, by its offset."""
 
 
 class DeadLetters:
-    """Writes bad rows to the dead-letter topic. Owned by the task thread.
+    """Sends bad rows to the dead-letter topic. Owned by the task thread.
 
     `current` is the batch being worked on; the loop sets it, as a bad row is taken from it by its offset. A row that
     the sink gives up later is read from Kafka again.
@@ -73,7 +75,7 @@ class DeadLetters:
         self._producer.close(timeout_s)
 
     def _indices(self, row: BadRow) -> dict[int | None, int]:
-        """Where each offset is in the batch at hand; empty when that is another partition's."""
+        """Return where each offset is in the batch at hand; empty when that is another partition's."""
         source = self.current
         if source is None or source.offsets is None or (source.topic, source.partition) != (row.topic, row.partition):
             return {}
@@ -100,7 +102,7 @@ class DeadLetters:
 
 
 def context(task: TaskId, row: BadRow) -> list[tuple[str, bytes | None]]:
-    """The context headers of a bad row. Partition and offset are left out where the row has none (sources)."""
+    """Return the context headers of a bad row. Partition and offset are left out where the row has none (sources)."""
     texts = {
         "topic": row.topic,
         "partition": None if row.partition is None else str(row.partition),

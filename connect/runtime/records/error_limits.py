@@ -17,7 +17,7 @@ _PARTS: Final = 60
 
 
 class ErrorLimits:
-    """Rows and bad rows of one task in the last window. Owned by the task thread.
+    """Adds up the rows and bad rows of one task in the last window. Owned by the task thread.
 
     count: most bad rows in a window, None: any number. ratio: their largest share of all rows, 0 to 1, None: any.
     """
@@ -34,13 +34,15 @@ class ErrorLimits:
         self._bad = 0.0
 
     def saw(self, rows: int) -> None:
-        """So many rows were read; call it before `refused` is called about them."""
+        """Take note that so many rows were read; call it before `refused` is called about them."""
         if self._ratio is not None:
             self._rows += rows
             self._part()[1] += rows
 
     def refused(self, rows: int) -> str | None:
-        """So many rows are bad. The sentence to fail with when that is more than a limit allows."""
+        """Take note that so many rows are bad; return the sentence to fail with when that is more than a limit
+        allows.
+        """
         if self._count is None and self._ratio is None:
             return None
         part = self._part()

@@ -30,7 +30,7 @@ GiveUp = Callable[[list[BadRow]], None]
 
 @dataclass(frozen=True, slots=True)
 class Converters:
-    """The three converters of a task with their class names, for messages."""
+    """Holds the three converters of a task with their class names, for messages."""
 
     key: Converter
     value: Converter
@@ -59,14 +59,14 @@ class Encoded:
 
 
 class _Traced(NamedTuple):
-    """Rows as bytes, with the index in the polled batch of each."""
+    """Holds rows as bytes, with the index in the polled batch of each."""
 
     raw: RawBatch
     origins: list[int]
 
 
 class _Rejects:
-    """Bad rows of a source on their way to `give_up`."""
+    """Hands bad rows of a source to `give_up`."""
 
     def __init__(self, give_up: GiveUp, polled: Callable[[Batch], list[int]] | None = None) -> None:
         self._give_up = give_up
@@ -118,7 +118,7 @@ class SourcePipeline:
         return Encoded(made) if not bad else self._set_aside(batch, self._letters)
 
     def reject(self, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[RawBatch]:
-        """The dead letters of rows that the source, `component`, gave up. Raises what `give_up` raises."""
+        """Return the dead letters of rows that the source, `component`, gave up. Raises what `give_up` raises."""
         bad = bad_rows(Stage.TASK_POLL, component, Origin(batch.topic, polled=list(range(len(batch)))), rows)
         if self._letters is None:
             self._give_up(bad)
@@ -296,7 +296,7 @@ def _decode_headers(converter: HeaderConverter, raw: RawBatch) -> list[list[Head
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Rows start..stop-1, in which neither the key's nor the value's schema changes."""
+    """Holds the rows start..stop-1, in which neither the key's nor the value's schema changes."""
 
     start: int
     stop: int

@@ -20,7 +20,10 @@ class RecordTooLargeError(ConnectError):
 
 
 class RecordSizes:
-    """Owned by the task thread. `limit_bytes`: the producer's; `topic_limit` asks for a topic's max.message.bytes."""
+    """Finds records that are too large. Owned by the task thread.
+
+    `limit_bytes`: the producer's; `topic_limit` asks for a topic's max.message.bytes.
+    """
 
     def __init__(self, limit_bytes: int, topic_limit: Callable[[str], str | None]) -> None:
         self.limit_bytes = limit_bytes

@@ -9,7 +9,7 @@ from connect.api.errors import ConnectError, RetriableError
 
 
 class RetriesOverError(ConnectError):
-    """Raised when something stayed away longer than `errors.retry.timeout`. A restart of the task may find it back."""
+    """Says that something stayed away longer than `errors.retry.timeout`. A restart of the task may find it back."""
 
 
 class RetryBudget:

@@ -96,7 +96,7 @@ class Tolerance:
         self._limits = ErrorLimits(config.errors_limit_count, config.errors_limit_ratio, window_s)
 
     def saw(self, rows: int) -> None:
-        """So many rows were read and are about to be converted."""
+        """Take note that so many rows were read and are about to be converted."""
         self._limits.saw(rows)
 
     def give_up(self, rows: list[BadRow]) -> None:

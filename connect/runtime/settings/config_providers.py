@@ -1,4 +1,4 @@
-"""Placeholders of config providers -> values: `${provider:[path:]key}`, resolved where tasks run and nowhere stored.
+"""Replaces placeholders of config providers, `${provider:[path:]key}`, where tasks run; the values are stored nowhere.
 
 Semantics: org.apache.kafka.common.config.ConfigTransformer and the three providers of Kafka 4.1. An unknown provider, a
 missing key and a path that is not allowed leave the text as it is. What a provider cannot read is a ConfigError. No
@@ -148,7 +148,7 @@ def _maker(name: str, worker: Mapping[str, str], known: Catalog) -> Callable[[],
 
 
 def _found(text: str) -> Iterator[tuple[int, int, Placeholder]]:
-    """Where each placeholder starts and ends, and what it holds."""
+    """Yield where each placeholder starts and ends, and what it holds."""
     for start, end in placeholder_spans(text):
         provider, *rest = text[start + 2 : end - 1].split(":", 2)
         if rest:

@@ -1,4 +1,4 @@
-"""Topics that hold the state of Connect clusters, told by name and by their records. No row of a connector goes there.
+"""Tells topics that hold the state of Connect clusters by name and by their records. No row of a connector goes there.
 
 Pure. A row in one of them is an order to a cluster: in a config topic it starts a connector, in an offsets topic it
 moves one, among a backfill's markers it makes rows count as written.
@@ -100,7 +100,7 @@ class ReservedTopics:
             raise refusal
 
     def refusal(self, topic: str, key: str = "", *, but: Collection[Holds] = ()) -> ReservedTopicError | None:
-        """Why nothing may be written to a topic beside the state of `but`; None: it may."""
+        """Return why nothing may be written to a topic beside the state of `but`; None: it may."""
         if topic in self._free:
             return None
         own = held_by_name(self._worker, topic)
@@ -130,7 +130,9 @@ _CONFIG_MEMBERS: Final = {
     b"logger-cluster-": {"level"}, b"session-key": {"key", "algorithm"}, b"placement-": {"slots"},
     b"worker-": {"slots", "url"}, b"history-config-": {"properties"},
 }  # fmt: skip
-"""How keys of config topics begin, and members of their values (KafkaConfigBackingStore of Kafka 4.1, and ours)."""
+"""Holds how keys of config topics begin, and members of their values (KafkaConfigBackingStore of Kafka 4.1, and
+ours).
+"""
 _STATUS_KEY: Final = re.compile(rb"status-(connector|task|topic)-.+", re.DOTALL)
 # The keys of what the Cassandra copies' source remembers.
 _MEMORY_KEY: Final = re.compile(rb'(ids \S+ \d+ .*|\["rows",".*)', re.DOTALL)

@@ -1,4 +1,4 @@
-"""Java's .properties syntax: text -> keys and values. Pure.
+"""Reads Java's .properties syntax from a text into keys and values. Pure.
 
 Source: java.util.Properties.load(Reader), JDK 17: comments `#` `!`, separators `=` `:` or white space, `\\` at the end
 of a line goes on in the next, escapes `\\t \\n \\r \\f \\uXXXX`, any other escaped character is itself.
@@ -19,7 +19,9 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The properties in file order; of a key given twice the last counts. ValueError names the line of a bad escape."""
+    """Return the properties in file order; of a key given twice the last counts. ValueError names the line of a bad
+    escape.
+    """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         key = _KEY.match(line)

@@ -18,7 +18,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 20.0
 _RECORDS: Final = 20
-"""Of each partition: its first records, as compaction leaves them."""
+"""So many of the first records of each partition, as compaction leaves them, are looked at."""
 _OVERRIDE: Final = "producer.override."
 _ADDRESSES: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 

@@ -45,9 +45,11 @@ _count_or_default: Final = AfterValidator(_check_count)
 
 
 class WorkerConfig(RestKeys):
-    """Keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig (Kafka 4.1) that make sense without a JVM,
-    and ours. Client settings ride along as given: un-prefixed `security.*`, `sasl.*`, `ssl.*`, and `producer.`,
-    `consumer.`, `admin.` prefixes; see `originals`.
+    """Holds the keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig (Kafka 4.1) that make sense
+    without a JVM, and ours.
+
+    Client settings ride along as given: un-prefixed `security.*`, `sasl.*`, `ssl.*`, and `producer.`, `consumer.`,
+    `admin.` prefixes; see `originals`.
     """
 
     bootstrap_servers: Annotated[ListOf, non_empty] = key(

@@ -76,7 +76,7 @@ class AtLeastOnceDelivery:
         return self._store(deadline)
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
-        """Once in each interval, and again when the rows that were on their way then are acknowledged."""
+        """Return True once in each interval, and again when the rows that were on their way then are acknowledged."""
         del polled
         return interval_over or (self._is_behind and self._ledger.is_settled)
 

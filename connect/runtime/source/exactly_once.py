@@ -62,7 +62,9 @@ class Wish(StrEnum):
 
 
 class ConnectorTransactions:
-    """Implements the `TransactionContext` of the contract. It is owned by the task thread."""
+    """Takes what a connector wants of its transaction: the `TransactionContext` of the contract. Owned by the task
+    thread.
+    """
 
     def __init__(self) -> None:
         self._wish: Wish | None = None

@@ -1,4 +1,4 @@
-"""Source offsets as Kafka Connect writes them to the offsets topic. Pure.
+"""Encodes and decodes source offsets as Kafka Connect has them in the offsets topic. Pure.
 
 Key: `["connector",{source partition}]`, value: `{offset}`, tombstone: removed; compact JSON in UTF-8, characters
 outside the BMP as two upper-case escapes (Jackson, seen on Kafka 4.1). Java looks keys up by their bytes, so a key once

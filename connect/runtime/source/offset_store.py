@@ -121,7 +121,7 @@ class SourceOffsets:
         self.copy(positions)
 
     def forget_copies(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
-        """Before positions without an offset are written: remove the worker's copies of them."""
+        """Remove the worker's copies of positions without an offset, before these are written."""
         gone = [position for position in positions if position.offset is None]
         if gone and self._fallback is not None:
             self._fallback.store(self._connector, gone, deadline)

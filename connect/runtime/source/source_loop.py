@@ -64,7 +64,7 @@ class Delivery(Protocol):
         """
 
     def drain(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
-        """As `flush`, behind all rows that are on their way, as the task rests or ends."""
+        """Flush as `flush` does, behind all rows that are on their way, as the task rests or ends."""
 
     def close(self) -> None:
         """Leave nothing half done in Kafka. Must not raise."""
@@ -77,7 +77,7 @@ class Delivery(Protocol):
 
 
 class Flush(Protocol):
-    """`Delivery.flush` or `Delivery.drain`."""
+    """Calls `Delivery.flush` or `Delivery.drain`."""
 
     def __call__(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
         """The positions that were stored."""
@@ -101,7 +101,7 @@ class SourceLoop:
         self._pending: Sequence[Batch] = ()
         """The batches of the last poll, until they are sent."""
         self._encoded: list[Encoded] = []
-        """What the first of these became."""
+        """Holds what the first of `_pending` became."""
         self._next_flush_s = 0.0
 
     def run(self, control: Control, on_paused: Callable[[bool], None]) -> None:

@@ -1,4 +1,4 @@
-"""How a source's rows and offsets reach Kafka exactly once: in one transaction up to each boundary (KIP-618).
+"""Delivers a source's rows and offsets to Kafka exactly once: in one transaction up to each boundary (KIP-618).
 
 A producer has one transaction at a time. While it is committed, on a thread of its own, the task reads and converts
 what comes next; the next transaction begins when the commit is done.

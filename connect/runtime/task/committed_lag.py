@@ -22,7 +22,7 @@ class _Partition:
 
 
 class CommittedLag:
-    """Owned by the task's thread."""
+    """Keeps what the sink has taken and not committed. Owned by the task's thread."""
 
     def __init__(self) -> None:
         self._partitions: dict[TopicPartition, _Partition] = {}
@@ -38,7 +38,7 @@ class CommittedLag:
         known.taken.append((raw.next_offset, first_ms))
 
     def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """These next offsets are committed."""
+        """Take note that these next offsets are committed."""
         for partition, next_offset in offsets.items():
             known = self._partitions.setdefault(partition, _Partition(next_offset))
             known.next_offset = next_offset
@@ -46,12 +46,12 @@ class CommittedLag:
                 known.taken.popleft()
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
-        """These partitions are another task's now."""
+        """Forget these partitions, which are another task's now."""
         for partition in partitions:
             self._partitions.pop(partition, None)
 
     def rows(self, ends: Mapping[TopicPartition, int], positions: Mapping[TopicPartition, int]) -> int:
-        """Offsets between the last commit and the end of each partition.
+        """Return the number of offsets between the last commit and the end of each partition.
 
         `ends` and `positions` are next offsets. A partition of which nothing was read yet counts from its position; one
         whose end or start is not known is left out. Compaction and transactions leave gaps, so there may be fewer rows.

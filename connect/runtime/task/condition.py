@@ -50,7 +50,9 @@ class Condition:
 
 
 class Conditions:
-    """The conditions of one task, by step. The task's thread tells them, and another one what of it does not return."""
+    """Holds the conditions of one task, by step. The task's thread tells them, and another one what of it does not
+    return.
+    """
 
     def __init__(self, report: Callable[[Condition | None], None], clock_ms: Callable[[], int] | None = None) -> None:
         """`report` hears the condition that is shown whenever it changes; None: rows move."""
@@ -92,7 +94,7 @@ class Conditions:
                 self._report(self._shown)
 
     def over(self, *steps: Step) -> None:
-        """These steps go on. Costs nothing when they were never held up."""
+        """Forget the conditions of these steps, as they go on. Costs nothing when they were never held up."""
         if self._found:
             with self._lock:
                 for step in steps:
@@ -113,7 +115,7 @@ def one_line(error: BaseException) -> str:
 
 
 def failure(reason: str | None, restart_in_s: float | None) -> Condition | None:
-    """What something that failed waits for: its automatic restart after so many seconds, or a person (None).
+    """Return what something that failed waits for: its automatic restart after so many seconds, or a person (None).
 
     None when nobody knows the reason.
     """

@@ -6,7 +6,7 @@ import threading
 
 
 class Control:
-    """Two wishes and one bell. The task thread waits on the bell, so that a wish ends its wait at once."""
+    """Holds two wishes and one bell. The task thread waits on the bell, so that a wish ends its wait at once."""
 
     def __init__(self, *, paused: bool = False) -> None:
         self.stop = threading.Event()

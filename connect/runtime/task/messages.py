@@ -128,7 +128,7 @@ class TaskBuilt:
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """Reports a run's new state. `state` None: the run has ended as it was asked to. `trace` goes with FAILED.
+    """Tells a run's new state. `state` None: the run has ended as it was asked to. `trace` goes with FAILED.
 
     `retriable`: the failure may go away by itself, so a restart makes sense. `topics`: topics used since the last word.
     """
@@ -156,7 +156,7 @@ class TaskCondition:
 
 @dataclass(frozen=True, slots=True)
 class TopicsUsed:
-    """Reports topics that a task wrote to or read from for the first time."""
+    """Tells the topics that a task wrote to or read from for the first time."""
 
     connector: str
     task: int
@@ -183,7 +183,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Reports metrics of the host's tasks since their start: `figures["name-0"][metric] = value`, and of the process
+    """Tells the metrics of the host's tasks since their start: `figures["name-0"][metric] = value`, and of the process
     itself.
     """
 
@@ -193,7 +193,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class LoggersKnown:
-    """Reports the names of the host's loggers."""
+    """Tells the names of the host's loggers."""
 
     names: Sequence[str]
 

@@ -32,8 +32,9 @@ class TaskFigures:
         """What was told of first: when the task was opened, or when its last run had caught up."""
         self._on_stage = on_stage
         self.stage: tuple[str, float] = ("", 0.0)
-        """What is timed now, as its counter is named without the unit, and since when on the monotonic clock; an empty
-        text between two stages."""
+        """Tells what is timed now, as its counter is named without the unit, and since when on the monotonic clock; an
+        empty text between two stages.
+        """
 
     def add(self, name: str, amount: float = 1.0) -> None:
         """Raise a counter."""

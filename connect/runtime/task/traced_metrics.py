@@ -40,7 +40,10 @@ class TracedFigures(TaskFigures):
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """As without tracing, and a span. A poll becomes one with the batch it gave: most polls give none."""
+        """Time a stage as without tracing, and make it a span.
+
+        A poll becomes one with the batch it gave: most polls give none.
+        """
         stage = name.removesuffix("_s_total")
         if stage == "poll":
             start_ns = time.time_ns()

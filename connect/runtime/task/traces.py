@@ -1,4 +1,4 @@
-"""Writes errors as text for statuses and logs. The caller hides secrets."""
+"""Turns errors into text for statuses and logs. The caller hides secrets."""
 
 from __future__ import annotations
 

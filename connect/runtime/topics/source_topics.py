@@ -68,7 +68,7 @@ class KafkaTopics:
         self._reading = False
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
-        """How many partitions each has that exists."""
+        """Return how many partitions each topic has that exists."""
         return self._admin.partition_counts(topics, deadline)
 
     def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
