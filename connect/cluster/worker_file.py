@@ -75,7 +75,7 @@ _OWN: Final = frozenset({definition.name for definition in WorkerConfig.definiti
 _OFFSETS_FILE: Final = "offset.storage.file.filename"
 _STATE_KEYS: Final = ("group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic")
 _ADDRESS: Final = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?[0-9a-zA-Z\-%._:]+]?:([0-9]{1,5})")
-"""Source: org.apache.kafka.common.utils.Utils.HOST_PORT_PATTERN (Kafka 4.1)."""
+"""Kafka has this pattern as org.apache.kafka.common.utils.Utils.HOST_PORT_PATTERN (Kafka 4.1)."""
 _PORTS: Final = 65_536
 _PROVIDERS_CLASS: Final = re.compile(r"config\.providers\.([^.]+)\.class")
 _OF_REGISTRIES: Final = ("schema.registry.", "basic.auth.", "bearer.auth.")
@@ -83,7 +83,7 @@ _PREFIXES: Final = (
     "producer.", "consumer.", "admin.", "security.", "sasl.", "ssl.", "listeners.https.", "config.providers.",
     "key.converter.", "value.converter.", "header.converter.", "config.storage.", "offset.storage.", "status.storage.",
 )  # fmt: skip
-"""What clients, converters, config providers, topics and listeners take."""
+"""These prefixes are those of keys that clients, converters, config providers, topics and listeners take."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""Creating a connector with initial offsets (KIP-995): the old ones of its name go, the given ones come, then itself.
+"""Creates a connector with initial offsets (KIP-995): the old ones of its name go, the given ones come, then itself.
 
 Never creates a connector whose offsets could not be set, and touches no offsets for one that cannot be created.
 """

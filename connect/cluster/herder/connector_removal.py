@@ -28,7 +28,10 @@ class Removal:
         self._background = background
 
     def remove(self, name: str) -> Future[None]:
-        """NotFoundError, NotLeaderError; RequestError when the offsets stay, and with them the stopped connector."""
+        """Remove a connector and its offsets.
+
+        NotFoundError, NotLeaderError; RequestError when the offsets stay, and with them the stopped connector.
+        """
         return self._background.submit(self._remove, name)
 
     def _remove(self, name: str) -> None:

@@ -53,6 +53,6 @@ class DryRun:
 
 
 def named_topics(config: Mapping[str, str], tasks: Sequence[Mapping[str, str]]) -> list[str]:
-    """The topics that a connector's and its tasks' configurations name, sorted."""
+    """Return the topics that a connector's and its tasks' configurations name, sorted."""
     values = [given[key] for given in (config, *tasks) for key in _TOPICS if given.get(key)]
     return sorted({topic.strip() for value in values for topic in value.split(",") if topic.strip()})

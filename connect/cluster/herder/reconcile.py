@@ -48,7 +48,7 @@ LOOK_S: Final = 1.0
 PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _REQUEST_MAX_BYTES: Final = 1_048_576
 _ROOM_BYTES: Final = 4096
-"""What a task's and a version's record hold beyond the configuration itself."""
+"""A task's and a version's record may hold so much beyond the configuration itself."""
 _logger = structlog.get_logger(__name__)
 
 
@@ -160,26 +160,26 @@ class Settler:
     # --- what others tell, on their threads ---
 
     def config_changed(self) -> None:
-        """ConfigListener."""
+        """See ConfigListener."""
         self.parts.membership.config_changed()
         self.parts.loop.post("taking in a configuration change", _noted)
 
     def restart_requested(self, request: RestartRecord) -> None:
-        """ConfigListener."""
+        """See ConfigListener."""
         self.parts.loop.post("taking in a restart request", partial(self._note_restart, request))
 
     def log_level_requested(self, request: LoggerRecord) -> None:
-        """ConfigListener."""
+        """See ConfigListener."""
         self._around.set_log_level(request.logger, request.level)
 
     def view_changed(self) -> None:
-        """MembershipListener."""
+        """See MembershipListener."""
         if self.parts.membership.view.generation:
             self._joined.set()
         self.parts.loop.post("taking in a change of the group", _noted)
 
     def release(self, slots: frozenset[int], deadline: Deadline) -> None:
-        """MembershipListener."""
+        """See MembershipListener."""
         released = threading.Event()
         self.parts.loop.post(f"releasing {len(slots)} slots", partial(self._releases.append, released))
         if not released.wait(deadline.remaining_s):
@@ -187,7 +187,7 @@ class Settler:
             self.parts.supervisor.kill_all("was killed: its slots go to another worker and it had not stopped in time")
 
     def lost(self) -> None:
-        """MembershipListener."""
+        """See MembershipListener."""
         self.parts.supervisor.kill_all("was killed: this worker was put out of the group")
         self.parts.loop.post("leaving all tasks to others", _noted)
 
@@ -200,11 +200,11 @@ class Settler:
             self.parts.calls.make_ready()
 
     def run_changed(self, change: TaskState) -> None:
-        """RunListener."""
+        """See RunListener."""
         self.tasks.run_changed(change)
 
     def run_built(self, built: TaskBuilt) -> None:
-        """RunListener."""
+        """See RunListener."""
         self.tasks.run_built(built)
 
     def run_condition(self, change: TaskCondition) -> None:
@@ -212,11 +212,11 @@ class Settler:
         self.tasks.run_condition(change)
 
     def topics_used(self, used: TopicsUsed) -> None:
-        """RunListener."""
+        """See RunListener."""
         self.tasks.topics_used(used)
 
     def asks_to_write(self, asking: AsksToWrite) -> None:
-        """RunListener."""
+        """See RunListener."""
         self.tasks.asks_to_write(asking)
 
     def _note_restart(self, request: RestartRecord) -> None:

@@ -33,7 +33,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class Requests:
-    """Owned by the herder's thread."""
+    """Carries out what REST asks to change. Owned by the herder's thread."""
 
     def __init__(self, parts: Parts, deleted: Callable[[str, Mapping[str, str]], None]) -> None:
         """`deleted` is told a connector's name and its last configuration, and returns at once."""
@@ -77,7 +77,7 @@ class Requests:
         return Saved(created=known is None, info=self._parts.info(name))
 
     def delete(self, name: str) -> None:
-        """No such connector any more."""
+        """Delete a connector."""
         self.require_leader()
         config = connector_config(self._parts.configs.snapshot, name)
         elsewhere = self._runs_elsewhere(name)
@@ -162,7 +162,9 @@ class Requests:
         self._parts.configs.put(LoggerRecord(logger, level))
 
     def _check_size(self, name: str, config: Mapping[str, str]) -> None:
-        """Before anything is written: of a connector, its version and its tasks all records fit, or none is there."""
+        """Refuse, before anything is written, a connector of which not all records fit: its own, its version's, its
+        tasks'.
+        """
         key, value = encode(ConnectorRecord(name, config))
         size, most = len(key) + len(value or b""), self._parts.limits.config_max_bytes
         if size > most:

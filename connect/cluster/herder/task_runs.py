@@ -1,4 +1,4 @@
-"""The tasks of this worker: the plan carried out, states reported, failures healed. What to do is `plan`'s to say."""
+"""Brings the tasks of this worker to what `plan` says: they are run, their states reported, their failures healed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TaskRuns:
         return all(task in self._assigned or run.phase is Phase.FAILED for task, run in self._running.items())
 
     def run_changed(self, change: TaskState) -> None:
-        """A task host reports a run."""
+        """Take a task host's report of a run."""
         task = TaskId(change.connector, change.task)
         run = self._running.get(task)
         if run is None or run.number != change.run:
@@ -141,7 +141,7 @@ class TaskRuns:
         self._parts.supervisor.let_write(asking, refusal)
 
     def topics_used(self, used: TopicsUsed) -> None:
-        """A task host reports topics."""
+        """Take a task host's report of topics."""
         if self._tracks_topics and used.connector in self._parts.configs.snapshot.connectors:
             for topic in used.topics:
                 self._parts.statuses.use_topic(TaskId(used.connector, used.task), topic)

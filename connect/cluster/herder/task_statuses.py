@@ -22,7 +22,7 @@ SAY_AGAIN_S: Final = 5.0
 
 
 class TaskStatuses:
-    """Owned by the herder's thread."""
+    """Says what state this worker's tasks are in. Owned by the herder's thread."""
 
     def __init__(self, parts: Parts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts

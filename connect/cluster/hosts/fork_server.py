@@ -46,7 +46,7 @@ SHARED: Final = (
 
 
 class ForkServer:
-    """Owned by the one thread of its process."""
+    """Forks task hosts when the worker says so. Owned by the one thread of its process."""
 
     def __init__(self, control: socket.socket, lease: int) -> None:
         self._control = control
@@ -136,7 +136,7 @@ class ForkServer:
 
 
 def _noticed(number: int, frame: FrameType | None) -> None:
-    """Only there so that the end of a child wakes the loop."""
+    """Do nothing: this is only there so that the end of a child wakes the loop."""
 
 
 def main() -> int:

@@ -81,7 +81,7 @@ class ForkedProcess:
         self._send(signal.SIGABRT)
 
     def wait(self, timeout_s: float | None) -> str | None:
-        """How it ended."""
+        """Return how the process ended; None: not within this time."""
         return self._reason if self._ended.wait(timeout_s) else None
 
     def end(self, reason: str) -> None:
@@ -91,7 +91,7 @@ class ForkedProcess:
 
 
 class _Server:
-    """One server process and the hosts it made."""
+    """Holds one server process and the hosts it made."""
 
     def __init__(self, lease: int) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -59,14 +59,14 @@ class _Following:
             self._levels.unfollow(self._follower)
 
     def said(self, host: Host, message: Message) -> None:
-        """HostListener."""
+        """See HostListener."""
         if isinstance(message, LoggersKnown):
             self._levels.name(message.names)
         else:
             self._listener.said(host, message)
 
     def ended(self, host: Host, reason: str) -> None:
-        """HostListener."""
+        """See HostListener."""
         self._ended = True
         if self._follower is not None:
             self._levels.unfollow(self._follower)

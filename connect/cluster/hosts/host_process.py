@@ -11,11 +11,11 @@ from typing import Final, Protocol
 from connect.lib import python_child
 
 MESSAGE_BYTES: Final = 4096
-"""The longest message between a worker and its fork server."""
+"""No message between a worker and its fork server is longer."""
 
 
 class HostProcess(Protocol):
-    """A child process. Any thread may call it."""
+    """A child process that has a task host in it. Any thread may call it."""
 
     @property
     def pid(self) -> int:
@@ -28,7 +28,9 @@ class HostProcess(Protocol):
         """End it with the stacks of its threads in its crash report; it may be too broken for that."""
 
     def wait(self, timeout_s: float | None) -> str | None:
-        """How it ended, in words that follow "the process"; None: not within `timeout_s` seconds (None: ever)."""
+        """Return how it ended, in words that follow "the process"; None: not within `timeout_s` seconds (None:
+        ever).
+        """
 
 
 StartProcess = Callable[[socket.socket, int], HostProcess]
@@ -39,7 +41,7 @@ HostCommand = Callable[[int], Sequence[str]]
 
 
 class CommandProcess:
-    """A host as a program of its own."""
+    """A host that is a program of its own."""
 
     def __init__(self, line: socket.socket, command: HostCommand, inherited: Sequence[int] = ()) -> None:
         """`inherited`: further descriptors that the process gets."""
@@ -53,7 +55,7 @@ class CommandProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """Return the process id."""
         return self._process.pid
 
     def kill(self) -> None:
@@ -65,7 +67,7 @@ class CommandProcess:
         self._process.send_signal(signal.SIGABRT)
 
     def wait(self, timeout_s: float | None) -> str | None:
-        """How it ended."""
+        """Return how it ended, in words that follow "the process"; None: not within this time."""
         try:
             return exit_reason(self._process.wait(timeout_s))
         except subprocess.TimeoutExpired:
@@ -79,7 +81,7 @@ def python_host(descriptor: int, lease: int, report: int) -> Sequence[str]:
 
 
 def exit_reason(code: int) -> str:
-    """How a process ended, in words."""
+    """Return how a process ended, in words."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:

@@ -35,7 +35,7 @@ def _without_secrets(infos: ConfigInfos) -> ConfigInfos:
 
 
 def validated(said: Mapping[str, Any]) -> ConfigInfos:
-    """The answer of a host. RequestError as `Validator.validate` raises it."""
+    """Return the answer of a host. RequestError as `Validator.validate` raises it."""
     if "infos" not in said:
         raise _REFUSALS[said["refusal"]](said["message"])
     return ConfigInfos.of_json(said["infos"])

@@ -27,12 +27,14 @@ _FORMAT: Final = struct.Struct("d")
 SHARE: Final = 0.8
 """Part of the session time-out for which a lease is good: hosts must be gone before the group notices."""
 UNHEARD_SHARE: Final = 0.9
-"""The same, counted from the last answer of a broker: the group counts from when it last heard of the worker."""
+"""A lease is good for this part of the session time-out after the last answer of a broker: the group counts from when
+it last heard of the worker.
+"""
 REACH_EVERY_S: Final = 0.5
 REACH_S: Final = 0.5
 """How often a broker is asked to answer, and how long that may take."""
 Reach = Callable[[float], bool]
-"""Whether a broker answers within so many seconds."""
+"""Called with a number of seconds, it returns True if a broker answers within them."""
 CHECK_S: Final = 0.2
 TIMER_GRACE_S: Final = 2 * CHECK_S
 """The kernel's timer leaves a host that is not frozen the time to end itself, and to say why."""
@@ -43,7 +45,7 @@ LEASE_OVER: Final = "ended with its worker's lease"
 
 
 class Lease:
-    """The worker's side. `revoke` may be called from any thread; threads of its own extend it."""
+    """Extends the hosts' lease for the worker. `revoke` may be called from any thread; threads of its own extend it."""
 
     def __init__(
         self, valid_s: float, unheard_s: float = float("inf"), reach: Reach | None = None, resume_s: float = 0.0
@@ -83,7 +85,7 @@ class Lease:
         self._held.set()
 
     def revoke(self) -> None:
-        """All hosts end themselves at once."""
+        """End the lease, so that all hosts end themselves at once."""
         self._held.clear()
         self._write(0.0)
 
@@ -129,7 +131,7 @@ def watch(descriptor: int, report: int) -> None:
 
 
 class _Watcher:
-    """The host's side."""
+    """Keeps an eye on the lease for a host."""
 
     def __init__(self, descriptor: int, report: int) -> None:
         self._memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=mmap.PROT_READ)

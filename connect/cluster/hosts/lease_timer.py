@@ -19,7 +19,7 @@ _TIMER_ABSTIME: Final = 1
 
 
 class _SignalEvent(ctypes.Structure):
-    """struct sigevent of Linux: 64 bytes."""
+    """This is struct sigevent of Linux: 64 bytes."""
 
     _fields_ = (
         ("value", ctypes.c_void_p),
@@ -34,7 +34,7 @@ class _Time(ctypes.Structure):
 
 
 class _TimerSetting(ctypes.Structure):
-    """struct itimerspec."""
+    """This is struct itimerspec."""
 
     _fields_ = (("interval", _Time), ("value", _Time))
 

@@ -9,7 +9,7 @@ from connect.api.errors import ConnectError
 
 
 def shared_memory(purpose: str, size_bytes: int) -> int:
-    """A descriptor of that much zeroed memory, the caller's to close. ConnectError: there is no room for it."""
+    """Return a descriptor of that much zeroed memory, the caller's to close. ConnectError: there is no room for it."""
     empty = bytes(size_bytes)
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(purpose)

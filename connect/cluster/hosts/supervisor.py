@@ -48,10 +48,10 @@ class RunListener(Protocol):
         """A run is held up, or no more."""
 
     def topics_used(self, used: TopicsUsed) -> None:
-        """A task used topics for the first time."""
+        """Take note that a task used topics for the first time."""
 
     def asks_to_write(self, asking: AsksToWrite) -> None:
-        """A run of an exactly-once source waits for `Supervisor.let_write`."""
+        """Take note that a run of an exactly-once source waits for `Supervisor.let_write`."""
 
 
 class Supervisor:
@@ -128,7 +128,7 @@ class Supervisor:
             host.close()
 
     def said(self, host: Host, message: Message) -> None:
-        """A host spoke; on its reader thread."""
+        """Take what a host said; on its reader thread."""
         tasks = self._pool.hosts.get(host)
         if tasks is not None:
             tasks.spoke = True

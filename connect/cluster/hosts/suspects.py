@@ -22,7 +22,7 @@ class Suspects:
         self._groups: dict[str, tuple[str, float]] = {}
 
     def add(self, connectors: Collection[str]) -> None:
-        """A host with these connectors died."""
+        """Add these connectors to the suspects, as a host with them died."""
         until_s = self._clock_s() + PROBATION_S
         for name in connectors:
             group = name if len(connectors) <= FEW else f"{len(connectors)} suspects, part {_part(name)}"

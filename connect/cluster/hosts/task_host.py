@@ -40,7 +40,7 @@ class HostListener(Protocol):
     """Hears a host, on the host's reader thread: must return at once."""
 
     def said(self, host: Host, message: Message) -> None:
-        """A message came."""
+        """Take a message that came."""
 
     def ended(self, host: Host, reason: str) -> None:
         """The process is gone; nothing more comes. `reason` is a sentence's end: "was ended by signal SIGKILL"."""
@@ -51,7 +51,7 @@ class Host(Protocol):
 
     @property
     def name(self) -> str:
-        """A name for logs."""
+        """Return a name for logs."""
 
     @property
     def pid(self) -> int:
@@ -64,7 +64,9 @@ class Host(Protocol):
         """End the process at once. `reason` becomes part of what `ended` tells."""
 
     def abort(self, reason: str) -> None:
-        """As `kill`, with the stacks of its threads in the crash report; it may be too broken for that."""
+        """End the process as `kill` does, with the stacks of its threads in the crash report; it may be too broken for
+        that.
+        """
 
     @property
     def crash_report(self) -> CrashReport:
@@ -78,7 +80,9 @@ class Host(Protocol):
 
 
 class TaskHost:
-    """A running child process. Any thread may call it; a reader and a writer thread serve its line."""
+    """Connects the worker to a running child process. Any thread may call it; a reader and a writer thread serve its
+    line.
+    """
 
     def __init__(
         self,
@@ -105,12 +109,12 @@ class TaskHost:
 
     @property
     def name(self) -> str:
-        """A name for logs."""
+        """Return a name for logs."""
         return self._name
 
     @property
     def pid(self) -> int:
-        """The process id."""
+        """Return the process id."""
         return self._process.pid
 
     def send(self, message: Message) -> None:

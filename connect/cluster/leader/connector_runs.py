@@ -1,4 +1,4 @@
-"""The connectors themselves: asked for their tasks by the leader, their tasks published, their states reported.
+"""Looks after the connectors themselves: the leader asks for their tasks, publishes these and reports their states.
 
 Only the leader does this; it runs no task here and must never publish what has not changed.
 """
@@ -46,7 +46,7 @@ class _ConnectorRun:
 
 
 class ConnectorRuns:
-    """Owned by the herder's thread."""
+    """Brings every connector where it should be. Owned by the herder's thread."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -216,7 +216,7 @@ def _told(problems: Sequence[ConfigProblem]) -> str | None:
 def is_news(
     snapshot: ConfigSnapshot, name: str, config: Mapping[str, str], task_configs: Sequence[Mapping[str, str]]
 ) -> bool:
-    """Whether tasks must be published: they or the connector's configuration changed (KAFKA-9228)."""
+    """Return True if tasks must be published: they or the connector's configuration changed (KAFKA-9228)."""
     if name in snapshot.inconsistent or snapshot.applied.get(name) != config:
         return True
     return list(snapshot.tasks.get(name, {}).values()) != list(task_configs)

@@ -32,7 +32,7 @@ _logger = structlog.get_logger(__name__)
 
 
 def producers_to_fence(recorded: int | None, tasks: int) -> int:
-    """How many producers must be shut out before `tasks` tasks start; `recorded`: the last fencing record.
+    """Return how many producers must be shut out before `tasks` tasks start; `recorded`: the last fencing record.
 
     None were ever there without a record; a single task's new producer shuts out the old one by itself.
     """
@@ -51,7 +51,7 @@ class _Round:
 
 
 class Fencing:
-    """Owned by the herder's thread; the leader's alone."""
+    """Shuts out the zombies of exactly-once sources. Owned by the herder's thread; the leader's alone."""
 
     def __init__(self, parts: Parts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
@@ -71,7 +71,9 @@ class Fencing:
                 self._begin(name, _Round(snapshot.applied[name], snapshot.tasks[name]), snapshot)
 
     def fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
-        """Before the offsets of a stopped connector change. FailedRequestError: its zombies cannot be shut out."""
+        """Shut out a stopped connector's zombies before its offsets change. FailedRequestError: they cannot be shut
+        out.
+        """
         done: Future[None] = Future()
         snapshot = self._parts.configs.snapshot
         was = self._rounds.get(name)

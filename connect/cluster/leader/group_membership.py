@@ -37,7 +37,7 @@ class GroupMember(Protocol):
 
     @property
     def trouble(self) -> str | None:
-        """Why the brokers were last not reached; None when nothing is known against them."""
+        """Return why the brokers were last not reached; None when nothing is known against them."""
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group."""
@@ -84,7 +84,7 @@ class GroupMembership:
 
     @property
     def view(self) -> View:
-        """The present view."""
+        """Return the present view."""
         return self._view
 
     @property
@@ -99,7 +99,7 @@ class GroupMembership:
 
     @property
     def trouble(self) -> str | None:
-        """Why the brokers were last not reached, in words; None when they are, as far as is known."""
+        """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
         member = self._member
         return None if member is None else member.trouble
 
@@ -132,13 +132,13 @@ class GroupMembership:
     # --- on the membership thread ---
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """SlotListener. They count once they are claimed."""
+        """See SlotListener. The slots count once they are claimed."""
         self._is_member, self._is_out = True, False
         self._held |= partitions
         self._lease.hold()
 
     def revoked(self, partitions: frozenset[int]) -> None:
-        """SlotListener."""
+        """See SlotListener."""
         self._held -= partitions
         if self._claimed is not None:
             self._claimed -= partitions
@@ -147,7 +147,7 @@ class GroupMembership:
             self._listener.release(partitions, Deadline.after(self._release_timeout_s))
 
     def lost(self, partitions: frozenset[int]) -> None:
-        """SlotListener."""
+        """See SlotListener."""
         _logger.warning("out_of_the_group", slots=len(partitions))
         self._is_member, self._is_out = False, True
         self._give_up(partitions)

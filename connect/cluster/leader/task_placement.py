@@ -28,7 +28,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class Placer:
-    """Owned by the herder's thread; asked by the leader only."""
+    """Gives tasks their slots. Owned by the herder's thread; asked by the leader only."""
 
     def __init__(
         self, configs: ConfigStore, statuses: StatusStore, clock_s: Callable[[], float] = time.monotonic

@@ -1,4 +1,6 @@
-"""Requests that take their time: they wait for tasks to stop, for Kafka and for connectors, on threads of their own."""
+"""Answers requests that take their time on threads of its own: they wait for tasks to stop, for Kafka and for
+connectors.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class Background:
         return self._threads.submit(request, *args, **kwargs)
 
     def deadline(self) -> Deadline:
-        """When a request that begins now must have ended."""
+        """Return the deadline of a request that begins now."""
         return Deadline.after(TIMEOUT_S + self._stop_s, self._closing)
 
     def await_stopped(self, name: str, deadline: Deadline) -> None:

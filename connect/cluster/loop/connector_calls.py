@@ -98,7 +98,7 @@ class ConnectorCalls:
             self._host = None
 
     def said(self, host: Host, message: Message) -> None:
-        """The host spoke; on its reader thread."""
+        """Take what the host said; on its reader thread."""
         if isinstance(message, CallResult):
             self._post(f"taking in the answer of {host.name}", lambda: self._answer(message))
 

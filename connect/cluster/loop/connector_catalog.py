@@ -10,7 +10,7 @@ from connect.plugins.catalog import CONNECTORS, Catalog
 
 
 class InstalledConnectors:
-    """Implements `ConnectorCatalog`. Immutable."""
+    """Answers as a `ConnectorCatalog` from the installed plug-ins. It is immutable."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -23,12 +23,14 @@ class InstalledConnectors:
         return "source" if plugin.kind is PluginKind.SOURCE else "sink"
 
     def version(self, config: Mapping[str, str]) -> str | None:
-        """None when no plug-in has the configuration's class."""
+        """Return the plug-in's version; None when no plug-in has the configuration's class."""
         plugin = self._plugin(config)
         return None if plugin is None else plugin.version
 
     def task_class(self, config: Mapping[str, str]) -> str | None:
-        """By the custom of Java connectors: FileStreamSourceConnector has a FileStreamSourceTask."""
+        """Return the class of the connector's tasks by the custom of Java connectors: FileStreamSourceConnector has a
+        FileStreamSourceTask.
+        """
         plugin = self._plugin(config)
         return None if plugin is None else f"{plugin.name.removesuffix('Connector')}Task"
 

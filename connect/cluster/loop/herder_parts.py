@@ -1,4 +1,6 @@
-"""What the herder's parts share: the stores, this worker's name, and the few rules about connectors' configurations."""
+"""Holds what the herder's parts share: the stores, this worker's name, and the few rules about connectors'
+configurations.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,10 @@ class ConnectorCatalog(Protocol):
     """What the herder asks about plug-ins; answers from declarations, loads no connector."""
 
     def kind(self, config: Mapping[str, str]) -> Kind:
-        """The kind of the connector that a configuration names."""
+        """Return the kind of the connector that a configuration names."""
 
     def version(self, config: Mapping[str, str]) -> str | None:
-        """The version of the plug-in that a configuration names."""
+        """Return the version of the plug-in that a configuration names."""
 
     def task_class(self, config: Mapping[str, str]) -> str | None:
         """The `task.class` that Kafka Connect would write; None for an unknown class."""
@@ -52,12 +54,12 @@ class Limits:
     plan_tasks_s: float
     restarts: RestartPolicy
     config_max_bytes: int
-    """The largest record of a configuration, so that those of its tasks and of its history fit as well."""
+    """No record of a configuration may be larger, so that those of its tasks and of its history fit as well."""
 
 
 @dataclass(slots=True)
 class Parts:
-    """The herder's parts; they live as long as the worker. `worker_id` is host:port, known once REST listens."""
+    """Holds the herder's parts; they live as long as the worker. `worker_id` is host:port, known once REST listens."""
 
     loop: EventLoop
     configs: ConfigStore
@@ -100,7 +102,7 @@ class Parts:
 
 
 def connector_config(snapshot: ConfigSnapshot, name: str) -> Mapping[str, str]:
-    """A connector's configuration. NotFoundError."""
+    """Return a connector's configuration. NotFoundError: there is no such connector."""
     config = snapshot.connectors.get(name)
     if config is None:
         raise NotFoundError(f"Connector {name} not found")

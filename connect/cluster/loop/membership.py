@@ -1,4 +1,4 @@
-"""Which slots this worker owns, and who leads. The herder knows no more of the other workers than this."""
+"""Tells which slots this worker owns, and who leads. The herder knows no more of the other workers than this."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ NOBODY = View(generation=0, leads=False, leader_url=None, slots=frozenset())
 
 
 class MembershipListener(Protocol):
-    """Hears of changes, on the membership's thread."""
+    """Is told of changes of the group, on the membership's thread."""
 
     def view_changed(self) -> None:
         """There is another view. Must return at once."""
 
     def release(self, slots: frozenset[int], deadline: Deadline) -> None:
-        """Returns when no task of these slots runs here any more, at the deadline the latest (then killed)."""
+        """Return when no task of these slots runs here any more, at the deadline the latest (then killed)."""
 
     def lost(self) -> None:
         """This worker is out of the group and others may run its tasks already: end all of them now."""
 
 
 class Membership(Protocol):
-    """This worker's part in the group of workers."""
+    """Stands for this worker's part in the group of workers."""
 
     @property
     def view(self) -> View:
-        """The present view."""
+        """Return the present view."""
 
     @property
     def is_out(self) -> bool:
@@ -62,7 +62,7 @@ class Membership(Protocol):
 
     @property
     def trouble(self) -> str | None:
-        """Why the brokers were last not reached, in words; None when they are, as far as is known."""
+        """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group."""
@@ -82,7 +82,7 @@ class Alone:
 
     @property
     def view(self) -> View:
-        """The present view."""
+        """Return the present view."""
         return self._view
 
     @property

@@ -11,7 +11,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """The keys `auto.restart.*`. `limit` -1: restart for ever."""
+    """Holds the keys `auto.restart.*`. `limit` -1: restart for ever."""
 
     enabled: bool
     initial_s: float
@@ -21,7 +21,7 @@ class RestartPolicy:
 
     @classmethod
     def of(cls, worker: WorkerConfig) -> RestartPolicy:
-        """The worker's policy."""
+        """Return the worker's policy."""
         return cls(
             enabled=worker.auto_restart_enabled,
             initial_s=worker.auto_restart_backoff_initial_ms / 1000,
@@ -31,7 +31,7 @@ class RestartPolicy:
         )
 
     def allows(self, connector_config: Mapping[str, str]) -> bool:
-        """The connector's own word, else the worker's."""
+        """Return what the connector itself says, else what the worker says."""
         own = connector_config.get("auto.restart.enabled", "").strip().lower()
         return own == "true" if own in {"true", "false"} else self.enabled
 

@@ -1,4 +1,4 @@
-"""Which internal topics belong to which cluster of workers, and whether two clusters got into each other's. Pure.
+"""Tells which internal topics belong to which cluster of workers, and if two clusters got into each other's. Pure.
 
 Each cluster writes its claim into its slots topic, `<group.id>-slots`, which holds nothing else. A worker that starts
 reads the claims of all slots topics: its own tells whether others use its group.id with other topics, the rest whether
@@ -32,17 +32,17 @@ class ClusterClaim:
 
     @classmethod
     def of(cls, worker: WorkerConfig) -> ClusterClaim:
-        """The claim of a worker's cluster."""
+        """Return the claim of a worker's cluster."""
         names = (worker.config_storage_topic, worker.offset_storage_topic, worker.status_storage_topic)
         return cls(worker.group_id, dict(zip(_TOPICS, names, strict=True)))
 
     def as_bytes(self) -> bytes:
-        """The value of the record with KEY."""
+        """Return the value of the record with KEY."""
         return compact_json({GROUP: self.group_id, **self.topics})
 
     @classmethod
     def parse(cls, value: bytes | None) -> ClusterClaim | None:
-        """None: it is no claim."""
+        """Return the claim that a record holds; None: it is no claim."""
         try:
             members = json.loads(value or b"null")
         except (ValueError, RecursionError):
@@ -53,7 +53,7 @@ class ClusterClaim:
 
 
 def conflict(mine: ClusterClaim, other: ClusterClaim) -> ConfigError | None:
-    """What is wrong with both clusters at work; None: they do not touch, or are one."""
+    """Return what is wrong with both clusters at work; None: they do not touch, or are one."""
     if mine == other:
         return None
     if mine.group_id == other.group_id:

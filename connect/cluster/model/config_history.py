@@ -15,7 +15,7 @@ from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.history import Author, ConfigVersion
 
 KEPT: Final = 20
-"""Versions kept of each connector; older ones become tombstones."""
+"""So many versions of each connector are kept; older ones become tombstones."""
 
 
 def versions(name: str, snapshot: ConfigSnapshot) -> list[ConfigVersion]:
@@ -44,7 +44,7 @@ def removed(name: str, snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
 
 
 def orphans(snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
-    """What to write for connectors that went another way, deleted by a Java worker."""
+    """Return what to write for connectors that went another way, deleted by a Java worker."""
     gone = snapshot.history.keys() - snapshot.connectors.keys()
     return [record for name in sorted(gone) for record in removed(name, snapshot)]
 

@@ -1,4 +1,4 @@
-"""The records of the config topic: values <-> exact bytes. No I/O, no state.
+"""Encodes and decodes the records of the config topic, to the exact bytes. No I/O, no state.
 
 Source: org.apache.kafka.connect.storage.KafkaConfigBackingStore (Kafka 4.1). `placement-`, `worker-` and `history-`
 records are ours; a Java worker skips them as keys it does not know.
@@ -69,7 +69,7 @@ class RestartRecord:
 
 @dataclass(frozen=True, slots=True)
 class LoggerRecord:
-    """A log level for every worker."""
+    """Holds a log level for every worker."""
 
     logger: str
     level: str
@@ -133,7 +133,7 @@ class KeyedBytes(NamedTuple):
 
 
 def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kind of record
-    """The bytes of a record."""
+    """Return the bytes of a record."""
     match record:
         case ConnectorRecord(name, properties):
             return _keyed(f"connector-{name}", None if properties is None else {"properties": dict(properties)})
@@ -161,7 +161,7 @@ def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kin
 
 
 def decode(key: bytes | None, value: bytes | None) -> ConfigRecord:
-    """The record of these bytes. RecordFormatError when they are none of ours."""
+    """Return the record of these bytes. RecordFormatError when they are none of ours."""
     if key is None:
         raise RecordFormatError("no key")
     try:

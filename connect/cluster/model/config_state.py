@@ -1,4 +1,4 @@
-"""What the records of the config topic, in order, add up to. Pure: no I/O, no clock, no threads.
+"""Adds up the records of the config topic, in order. Pure: no I/O, no clock, no threads.
 
 Source of the rules: org.apache.kafka.connect.storage.KafkaConfigBackingStore (Kafka 4.1).
 """
@@ -29,7 +29,7 @@ Properties = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ConfigSnapshot:
-    """The configuration of the cluster at `next_offset` of the config topic. Never changes; share it freely."""
+    """Holds the configuration of the cluster at `next_offset` of the config topic. Never changes; share it freely."""
 
     next_offset: int = 0
     connectors: Mapping[str, Properties] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class ConfigSnapshot:
     workers: Mapping[str, WorkerRecord] = field(default_factory=dict)
     """The slots each worker holds; a slot is in at most one."""
     history: Mapping[str, Mapping[int, ConfigVersion]] = field(default_factory=dict)
-    """The recorded versions of each connector's configuration, by number."""
+    """Holds the recorded versions of each connector's configuration, by number."""
 
     def target(self, name: str) -> TargetState:
         """What a connector should be."""
@@ -60,7 +60,7 @@ class ConfigSnapshot:
         return task.task in self.tasks.get(task.connector, {})
 
     def owner(self, slot: int) -> WorkerRecord | None:
-        """The worker that last claimed a slot."""
+        """Return the worker that last claimed a slot."""
         return next((w for w in self.workers.values() if slot in w.slots), None)
 
 
@@ -114,7 +114,7 @@ class ConfigState:
                 pass
 
     def snapshot(self) -> ConfigSnapshot:
-        """The state now."""
+        """Return the state now."""
         placements = {
             TaskId(name, number): slot
             for name, slots in self._placements.items()

@@ -1,4 +1,4 @@
-"""Which slot each task goes to: least-loaded workers, few moves. Pure: no I/O, no clock, no randomness.
+"""Chooses the slot that each task goes to: least-loaded workers, few moves. Pure: no I/O, no clock, no randomness.
 
 A slot is a partition of the slots topic; whoever owns it runs its tasks. Tasks follow their slot when members come and
 go, so only the balance needs moves.

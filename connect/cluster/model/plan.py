@@ -39,7 +39,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a task on this worker."""
+    """Describes one run of a task on this worker."""
 
     number: int
     spec: TaskSpec
@@ -85,7 +85,7 @@ Action = Start | Stop | SetPaused | Forget
 def plan(
     desired: Mapping[TaskId, TaskSpec], assigned: Collection[TaskId], running: Mapping[TaskId, Run]
 ) -> list[Action]:
-    """The next steps. Stops come first; a task starts again only when its old run is gone."""
+    """Return the next steps. Stops come first; a task starts again only when its old run is gone."""
     wanted = {task: spec for task, spec in desired.items() if task in assigned}
     actions = [action for task, run in running.items() if (action := _settle(task, run, wanted.get(task)))]
     for task, spec in wanted.items():

@@ -1,4 +1,4 @@
-"""JSON as Kafka Connect's JsonConverter writes it into the internal topics, byte for byte. No I/O."""
+"""Encodes JSON as Kafka Connect's JsonConverter has it in the internal topics, byte for byte. No I/O."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def json_object(value: bytes) -> Mapping[str, Any]:
-    """The members of a JSON object. RecordFormatError when the bytes are anything else."""
+    """Return the members of a JSON object. RecordFormatError when the bytes are anything else."""
     try:
         members = json.loads(value)
     except (ValueError, RecursionError) as error:
@@ -45,7 +45,7 @@ def json_object(value: bytes) -> Mapping[str, Any]:
 
 
 def member(members: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
-    """A member of the wanted type. RecordFormatError when it is missing or of another type."""
+    """Return a member of the wanted type. RecordFormatError when it is missing or of another type."""
     value = members.get(name)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise RecordFormatError(f"member {name!r} is a {type(value).__name__}, not a {kind.__name__}")

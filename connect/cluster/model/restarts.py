@@ -14,22 +14,24 @@ from connect.runtime.task.state import State
 
 
 def impact(request: RestartRecord) -> int:
-    """The more, the wider: only failed < only failed with tasks < all without tasks < all with tasks."""
+    """Return a number that is the greater, the wider the request: only failed < only failed with tasks < all without
+    tasks < all with tasks.
+    """
     return 2 * (not request.only_failed) + request.include_tasks
 
 
 def wider(first: RestartRecord | None, second: RestartRecord) -> RestartRecord:
-    """Of two waiting requests for a connector only the wider one is carried out."""
+    """Return the wider one of two waiting requests for a connector: only that one is carried out."""
     return second if first is None or impact(second) >= impact(first) else first
 
 
 def selects_connector(request: RestartRecord, state: State | None) -> bool:
-    """Whether the connector itself restarts."""
+    """Return True if the connector itself restarts."""
     return not request.only_failed or state is State.FAILED
 
 
 def selected_tasks(request: RestartRecord, tasks: Mapping[int, Status]) -> frozenset[int]:
-    """The tasks that restart."""
+    """Return the tasks that restart."""
     if not request.include_tasks:
         return frozenset()
     return frozenset(n for n, s in tasks.items() if not request.only_failed or s.state is State.FAILED)

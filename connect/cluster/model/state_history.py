@@ -14,7 +14,7 @@ from connect.cluster.model.status_records import RebalanceRecord, StateHistoryRe
 from connect.cluster.model.statuses import Status
 
 STATES_KEPT: Final = 10
-"""Changes kept of each connector and of each task."""
+"""So many changes of each connector and of each task are kept."""
 REBALANCES_KEPT: Final = 20
 
 
@@ -32,11 +32,11 @@ class StateHistory:
         return frozenset(self._changes)
 
     def changes(self, name: str) -> Sequence[StateChange]:
-        """The changes of a connector and of its tasks, oldest first."""
+        """Return the changes of a connector and of its tasks, oldest first."""
         return sorted(self._changes.get(name, {}).values(), key=lambda change: (change.changed_ms, change.number))
 
     def rebalances(self) -> Sequence[Rebalance]:
-        """The rebalances, oldest first."""
+        """Return the rebalances, oldest first."""
         return sorted(self._rebalances.values(), key=lambda rebalance: rebalance.number)
 
     def changed(self, name: str, task: int | None, status: Status, now_ms: int) -> StateHistoryRecord | None:

@@ -1,7 +1,7 @@
-"""The records of the status topic: values <-> exact bytes. No I/O, no state.
+"""Encodes and decodes the records of the status topic, to the exact bytes. No I/O, no state.
 
-Source: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1). `history-` records are ours; a Java
-worker skips them as keys it does not know.
+Source: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1). `history-` records are ours; a Java worker
+skips them as keys it does not know.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TaskStatusRecord:
 
 @dataclass(frozen=True, slots=True)
 class TopicUse:
-    """The task that used a topic first, and when."""
+    """Tells which task used a topic first, and when."""
 
     task: int
     discovered_ms: int
@@ -74,7 +74,7 @@ class StateHistoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceRecord:
-    """A rebalance, in a slot of the ring of rebalances."""
+    """Holds a rebalance, in a slot of the ring of rebalances."""
 
     slot: int
     rebalance: Rebalance
@@ -84,7 +84,7 @@ StatusRecord = ConnectorStatusRecord | TaskStatusRecord | TopicRecord | StateHis
 
 
 def encode(record: StatusRecord) -> KeyedBytes:
-    """The bytes of a record."""
+    """Return the bytes of a record."""
     match record:
         case ConnectorStatusRecord(name, status):
             return _keyed(_CONNECTOR + name, None if status is None else _status_members(status))
@@ -100,7 +100,7 @@ def encode(record: StatusRecord) -> KeyedBytes:
 
 
 def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
-    """The record of these bytes. RecordFormatError when they are none of ours."""
+    """Return the record of these bytes. RecordFormatError when they are none of ours."""
     if key is None:
         raise RecordFormatError("no key")
     try:

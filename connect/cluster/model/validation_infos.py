@@ -1,4 +1,4 @@
-"""What a validation found, in the shape of Kafka Connect's ConfigInfos. Values only.
+"""Holds what a validation found, in the shape of Kafka Connect's ConfigInfos. Values only.
 
 The order of the members is the order of the JSON; see org.apache.kafka.connect.runtime.rest.entities.ConfigInfos.
 """
@@ -16,7 +16,7 @@ WHERE_ELSE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A key as REST clients see it. `group` None and `order` -1: it has no place in a form."""
+    """Describes a key as REST clients see it. `group` None and `order` -1: it has no place in a form."""
 
     name: str
     type: str
@@ -56,7 +56,7 @@ class Info:
 
 @dataclass(frozen=True, slots=True)
 class ConfigInfos:
-    """All keys of a connector configuration. `name` is `connector.class` as given.
+    """Holds all keys of a connector configuration. `name` is `connector.class` as given.
 
     `notes`: sentences about what is right and yet worth knowing. Java has no such member, so it shows only where there
     are some.
@@ -69,25 +69,25 @@ class ConfigInfos:
 
     @property
     def error_count(self) -> int:
-        """Errors of all keys."""
+        """Return the number of errors of all keys."""
         return sum(len(info.value.errors) for info in self.configs)
 
     def with_errors(self, errors: Mapping[str, Sequence[str]]) -> ConfigInfos:
-        """The same with further errors by key; a key that is not there yet is added at the end."""
+        """Return the same infos with further errors by key; a key that is not there yet is added at the end."""
         known = {info.value.name for info in self.configs}
         configs = [info.with_errors(errors.get(info.value.name, ())) for info in self.configs]
         extra = [Info(None, Value(key, None, errors=tuple(found))) for key, found in errors.items() if key not in known]
         return replace(self, configs=(*configs, *extra))
 
     def as_json(self) -> dict[str, Any]:
-        """The members in the order of the JSON answer."""
+        """Return the members in the order of the JSON answer."""
         configs = [asdict(info) for info in self.configs]
         members = {"name": self.name, "error_count": self.error_count, "groups": self.groups, "configs": configs}
         return members | ({"notes": self.notes} if self.notes else {})
 
     @classmethod
     def of_json(cls, members: Mapping[str, Any]) -> ConfigInfos:
-        """What `as_json` made, after its way through JSON."""
+        """Return what `as_json` was called on, after its way through JSON."""
         configs = tuple(map(_info, members["configs"]))
         return cls(members["name"], tuple(members["groups"]), configs, tuple(members.get("notes", ())))
 

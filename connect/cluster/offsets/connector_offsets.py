@@ -1,4 +1,4 @@
-"""Where connectors stand: read and changed in the offsets topic (sources) or in their consumer group (sinks).
+"""Reads and changes where connectors stand: in the offsets topic (sources) or in their consumer group (sinks).
 
 Works on threads of its own: a slow broker must not hold up the herder.
 """
@@ -47,7 +47,7 @@ class ConnectorOffsets:
         *,
         await_stopped: Callable[[str, Deadline], None],
     ) -> None:
-        """`await_stopped` returns when no task of a connector runs any more."""
+        """Take what is asked for offsets. `await_stopped` returns when no task of a connector runs any more."""
         self._await_stopped = await_stopped
         self._sources = sources
         self._group = group
@@ -57,7 +57,7 @@ class ConnectorOffsets:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="offsets")
 
     def read(self, name: str) -> Future[Sequence[PartitionOffset]]:
-        """Where a connector stands, without what config providers gave. NotFoundError."""
+        """Return where a connector stands, without what config providers gave. NotFoundError."""
         return self._threads.submit(self._read, name)
 
     def alter(self, name: str, offsets: Sequence[PartitionOffset]) -> Future[bool]:
@@ -93,7 +93,9 @@ class ConnectorOffsets:
         return [(p.partition, p.offset) for p in self._sources.read(name, config, deadline)]
 
     def _shown(self, name: str, config: Mapping[str, str], stored: Positions, deadline: Deadline) -> Positions:
-        """The positions without what config providers gave. Where none can be asked now, all their texts are masked."""
+        """Return the positions without what config providers gave. Where none can be asked now, all their texts are
+        masked.
+        """
         if not stored or not any(True for value in config.values() for _ in placeholders(value)):
             return stored
         asked = self._ask("hide", {**config, "name": name}, ASK_S, stored)
@@ -213,7 +215,7 @@ class _TellMembers:
         self._name = name
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing, as there is nothing to prepare."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, RetriableError):

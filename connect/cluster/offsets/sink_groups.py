@@ -35,7 +35,7 @@ class GroupOffsets(Protocol):
 
 
 class SinkGroup(Protocol):
-    """One connector's group, with the connector's own client settings."""
+    """Stands for one connector's group, with the connector's own client settings."""
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
         """See GroupOffsets."""
@@ -51,13 +51,13 @@ class SinkGroup(Protocol):
 
 
 def needs_host(config: Mapping[str, str]) -> bool:
-    """The connector's group or the settings of its admin client come from a config provider."""
+    """Return True if the connector's group or the settings of its admin client come from a config provider."""
     values = (value for key, value in config.items() if key == GROUP_KEY or key.startswith(ADMIN_OVERRIDE))
     return any(True for value in values for _ in placeholders(value))
 
 
 class WorkersGroup:
-    """Asked by a client of the worker."""
+    """Asks for a group by a client of the worker."""
 
     def __init__(self, admin: Callable[[Mapping[str, str]], GroupOffsets], config: Mapping[str, str]) -> None:
         self._admin = admin(config)

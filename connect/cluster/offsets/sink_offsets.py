@@ -18,7 +18,7 @@ OFFSET: Final = "kafka_offset"
 
 
 def shown(offsets: Mapping[TopicPartition, int]) -> list[PartitionOffset]:
-    """A group's committed offsets."""
+    """Return a group's committed offsets as REST shows them."""
     return [
         PartitionOffset({TOPIC: tp.topic, PARTITION: tp.partition}, {OFFSET: offset})
         for tp, offset in sorted(offsets.items())
@@ -26,7 +26,7 @@ def shown(offsets: Mapping[TopicPartition, int]) -> list[PartitionOffset]:
 
 
 def parsed(offsets: Sequence[PartitionOffset]) -> dict[TopicPartition, int | None]:
-    """The offsets to set, None: to forget. BadRequestError names what is wrong with the first bad one."""
+    """Return the offsets to set, None: to forget. BadRequestError names what is wrong with the first bad one."""
     return {_topic_partition(given.partition): _offset(given.offset) for given in offsets}
 
 

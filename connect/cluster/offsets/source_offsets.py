@@ -1,5 +1,7 @@
-"""Where source connectors stand. The worker's offsets topic is followed here; a connector with an offsets topic or with
-transactions of its own has clients of its own too, so a task host, which knows their secrets, reads and writes for it.
+"""Reads and changes where source connectors stand.
+
+The worker's offsets topic is followed here; a connector with an offsets topic or with transactions of its own has
+clients of its own too, so a task host, which knows their secrets, reads and writes for it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class StoredSourceOffsets:
         self._lock = threading.Lock()  # two first requests must not open the topic twice
 
     def read(self, name: str, config: Mapping[str, str], deadline: Deadline) -> list[SourcePosition]:
-        """Everything stored for a connector. FailedRequestError: its own topic cannot be read."""
+        """Return everything stored for a connector. FailedRequestError: its own topic cannot be read."""
         if config.get(_OWN_TOPIC) or (self._in_transactions(config) and config.get(_OWN_BROKERS)):
             found = self._call("read_offsets", name, config, (), deadline)
             return [SourcePosition(partition, offset) for partition, offset in found]
@@ -53,7 +55,9 @@ class StoredSourceOffsets:
         return self._table.of_connector(name)
 
     def shut_out(self, name: str, config: Mapping[str, str], deadline: Deadline) -> None:
-        """Before anything is changed: nothing more comes of exactly-once tasks that were there. FailedRequestError."""
+        """Shut out exactly-once tasks that were there before anything is changed: nothing more comes of them.
+        FailedRequestError.
+        """
         if self._in_transactions(config):
             self._fence(name, config).result(deadline.remaining_s)
 

@@ -25,7 +25,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class SeenClaim(NamedTuple):
-    """A claim in a slots topic; None: no claim any more."""
+    """Holds a claim as it is in a slots topic; None: no claim any more."""
 
     claim: ClusterClaim | None
     offset: int
@@ -42,10 +42,10 @@ class ClaimLog(Protocol):
         """Write into the own slots topic."""
 
     def members(self, group_id: str) -> int:
-        """How many workers a cluster has."""
+        """Return how many workers a cluster has."""
 
     def now_ms(self) -> int:
-        """The time."""
+        """Return the time, in epoch milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Rival:
 
 
 class Claiming:
-    """One try of one worker."""
+    """Does one try of one worker to claim its cluster's topics."""
 
     def __init__(self, mine: ClusterClaim, own_topic: str, log: ClaimLog) -> None:
         self._mine = mine

@@ -9,11 +9,13 @@ from typing import Protocol
 from connect.lib.deadline import Deadline
 
 OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
-"""key, value, partition, offset, timestamp in ms; called in order of the partition on the log's own thread."""
+"""It is called with key, value, partition, offset and timestamp in ms, in order of the partition on the log's own
+thread.
+"""
 
 
 class RecordLog(Protocol):
-    """One internal topic. `connect.kafka.log.kv_log.KeyValueLog` is the real one."""
+    """Stands for one internal topic. `connect.kafka.log.kv_log.KeyValueLog` is the real one."""
 
     def start(self, deadline: Deadline) -> None:
         """Read the topic from its beginning to its end, then go on reading."""

@@ -53,10 +53,10 @@ class ConfigListener(Protocol):
         """The snapshot is another one."""
 
     def restart_requested(self, request: RestartRecord) -> None:
-        """Somebody asked for a restart of a connector."""
+        """Take note that somebody asked for a restart of a connector."""
 
     def log_level_requested(self, request: LoggerRecord) -> None:
-        """Somebody set a log level for all workers."""
+        """Take note that somebody set a log level for all workers."""
 
 
 class Claim(Enum):
@@ -69,10 +69,11 @@ class Claim(Enum):
 
 
 class ConfigStore:
-    """Fed by the log's thread, read by any. The lock guards the fold against a reader that asks for a snapshot.
+    """Keeps the config topic as read, and writes to it. Fed by the log's thread, read by any.
 
-    With `fenced` what the leader writes goes in transactions of the cluster's one id (KIP-618), so that a leader that
-    does not know of its successor writes nothing more.
+    The lock guards the fold against a reader that asks for a snapshot. With `fenced` what the leader writes goes in
+    transactions of the cluster's one id (KIP-618), so that a leader that does not know of its successor writes nothing
+    more.
     """
 
     def __init__(self, make_log: MakeLog, listener: ConfigListener, *, fenced: bool = False) -> None:
@@ -108,7 +109,7 @@ class ConfigStore:
 
     @property
     def snapshot(self) -> ConfigSnapshot:
-        """The configuration as read so far."""
+        """Return the configuration as read so far."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = self._state.snapshot()

@@ -42,11 +42,11 @@ class KafkaClaims:
         return _seen(write_value(self._own, KEY, value, self._producer, self._deadline))
 
     def members(self, group_id: str) -> int:
-        """How many workers a cluster has."""
+        """Return how many workers a cluster has."""
         return self._admin.group_members(group_id, self._deadline)
 
     def now_ms(self) -> int:
-        """The time."""
+        """Return the time, in epoch milliseconds."""
         return time.time_ns() // 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""The key with which Java workers sign requests to each other: kept in the config topic, renewed by the leader.
+"""Makes the key with which Java workers sign requests to each other: kept in the config topic, renewed by the leader.
 
 Workers here send no such requests; the record keeps the topic complete for tools, and for the way back to Java.
 """
@@ -21,5 +21,5 @@ def needs_rotation(known: SessionKeyRecord | None, now_ms: int, ttl_ms: int) -> 
 
 
 def new_session_key(now_ms: int) -> SessionKeyRecord:
-    """A random key."""
+    """Return a random key."""
     return SessionKeyRecord(base64.b64encode(secrets.token_bytes(SIZE_BYTES)).decode(), "HmacSHA256", now_ms)

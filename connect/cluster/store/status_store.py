@@ -42,10 +42,10 @@ _logger = structlog.get_logger(__name__)
 
 
 def may_replace(new: Status, known: Status | None) -> bool:
-    """Whether a status may be written over another one.
+    """Return True if a status may be written over another one.
 
-    Generations tell when a worker last claimed slots, not which of two owners of a task is the later one. So
-    UNASSIGNED is what a worker says of itself alone; FAILED yields to another worker of a later generation.
+    Generations tell when a worker last claimed slots, not which of two owners of a task is the later one. So UNASSIGNED
+    is what a worker says of itself alone; FAILED yields to another worker of a later generation.
     """
     if known is None or known.worker_id == new.worker_id:
         return True
@@ -59,12 +59,14 @@ def may_replace(new: Status, known: Status | None) -> bool:
 
 
 def overrides(read: Status | None, known: Status | None) -> bool:
-    """Whether a status just read counts: a late UNASSIGNED of an old owner does not undo what the new one says."""
+    """Return True if a status just read counts: a late UNASSIGNED of an old owner does not undo what the new
+    one says.
+    """
     return read is None or read.state is not State.UNASSIGNED or may_replace(read, known)
 
 
 class StatusStore:
-    """Fed by the log's thread, read and written by any."""
+    """Keeps the status topic as read, and writes to it. Fed by the log's thread, read and written by any."""
 
     def __init__(self, make_log: MakeLog) -> None:
         self._lock = threading.Lock()
@@ -100,11 +102,11 @@ class StatusStore:
         self._log.read_to_end(Deadline.after(READ_TIMEOUT_S))
 
     def connector(self, name: str) -> Status | None:
-        """A connector's last status."""
+        """Return a connector's last status."""
         return self._connectors.get(name)
 
     def tasks(self, name: str) -> Mapping[int, Status]:
-        """The last status of each task of a connector, sorted by task."""
+        """Return the last status of each task of a connector, sorted by task."""
         with self._lock:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
@@ -126,17 +128,17 @@ class StatusStore:
             )
 
     def topics(self, name: str) -> Mapping[str, TopicUse]:
-        """The topics a connector used."""
+        """Return the topics that a connector used."""
         with self._lock:
             return dict(self._topics.get(name, {}))
 
     def state_changes(self, name: str) -> Sequence[StateChange]:
-        """The last changes of state of a connector and its tasks, oldest first."""
+        """Return the last changes of state of a connector and its tasks, oldest first."""
         with self._lock:
             return self._history.changes(name)
 
     def rebalances(self) -> Sequence[Rebalance]:
-        """The last rebalances, oldest first."""
+        """Return the last rebalances, oldest first."""
         with self._lock:
             return self._history.rebalances()
 

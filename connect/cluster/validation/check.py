@@ -65,7 +65,7 @@ class Validator:
     resolve: Resolve | None = None
 
     def plugin(self, config: Mapping[str, str | None]) -> Plugin:
-        """The connector's plug-in. BadRequestError: no or an unknown class; the text holds no secret."""
+        """Return the connector's plug-in. BadRequestError: no or an unknown class; the text holds no secret."""
         name = config.get("connector.class")
         if name is None:
             shown = ", ".join(f"{k}={v if k == 'name' else HIDDEN}" for k, v in config.items())
@@ -182,7 +182,7 @@ class Validator:
             raise FailedRequestError(str(error)) from error
 
     def _with_placeholders(self, found: ConfigInfos, raw: Mapping[str, str], given: Mapping[str, str]) -> ConfigInfos:
-        """Values from config providers appear as their placeholders, in values and in errors."""
+        """Return the infos with placeholders in place of values from config providers, in values and in errors."""
         resolved = {key for key in raw if given.get(key) != raw[key]}
         trusted = frozenset(self._unresolved(raw)) if self.resolve is None else frozenset()
         if not resolved and not trusted:
@@ -228,7 +228,7 @@ def _with_named_aliases(
 
 
 def _merged(infos: list[Info], *, definitions_infos: list[Info]) -> list[Info]:
-    """The framework's keys, then the connector's; its errors about a key of the framework join that key."""
+    """Return the framework's keys, then the connector's; its errors about a key of the framework join that key."""
     own = {info.value.name: info for info in definitions_infos}
     known = {info.value.name for info in infos}
     joined = [info.with_errors(own[info.value.name].value.errors) if info.value.name in own else info for info in infos]

@@ -50,12 +50,12 @@ _IMPORTANCES: Final = ("HIGH", "MEDIUM", "LOW")
 
 
 def framework_config(kind: PluginKind) -> type[SourceConnectorConfig | SinkConnectorConfig]:
-    """The framework's own keys of a source or a sink."""
+    """Return the framework's own keys of a source or a sink."""
     return SourceConnectorConfig if kind is PluginKind.SOURCE else SinkConnectorConfig
 
 
 def framework_definitions(kind: PluginKind) -> list[Definition]:
-    """The framework's keys of a source or a sink, in order."""
+    """Return the definitions of the framework's keys of a source or a sink, in order."""
     keys = {key.name: key for key in framework_config(kind).definitions() if not key.internal}
     return [
         _definition(keys[name], group=keys[name].group, order=order)
@@ -65,7 +65,7 @@ def framework_definitions(kind: PluginKind) -> list[Definition]:
 
 
 def plugin_definitions(plugin: Plugin) -> list[Definition]:
-    """A plug-in's own keys in declaration order, numbered in their groups.
+    """Return the definitions of a plug-in's own keys in declaration order, numbered in their groups.
 
     Only connectors have groups of their own: Kafka Connect shows the keys of all other kinds inside another's group.
     """

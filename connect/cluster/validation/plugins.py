@@ -24,7 +24,7 @@ _INTERFACES = {PluginKind.CONVERTER: "Converter", PluginKind.HEADER_CONVERTER: "
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedKind:
-    """A kind of plug-in that a connector lists by alias."""
+    """Describes a kind of plug-in that a connector lists by alias."""
 
     key: str
     group: str
@@ -44,7 +44,7 @@ CONVERTERS = {
 def infos_of(
     definitions: Sequence[Definition], given: Mapping[str, str], errors: Mapping[str, Sequence[str]]
 ) -> list[Info]:
-    """Each key with its value as ConfigDef writes it, and its errors; then broken keys that nobody declared."""
+    """Return each key with its value as ConfigDef writes it, and its errors; then broken keys that nobody declared."""
     infos = [
         Info(d, Value(d.name, _shown(d, given.get(d.name)), errors=tuple(errors.get(d.name, ())))) for d in definitions
     ]
@@ -73,7 +73,7 @@ def _in_form(info: Info, told: KeyValue | None) -> Info:
 
 
 def version_error(catalog: Catalog, plugin: Plugin, wanted: str | None) -> str | None:
-    """Why no installed version of a plug-in is among the wanted ones; None: one is."""
+    """Return why no installed version of a plug-in is among the wanted ones; None: one is."""
     if not wanted:
         return None
     versions = [p.version for p in catalog.versions(plugin.name, plugin.kind)]
@@ -93,7 +93,7 @@ def version_error(catalog: Catalog, plugin: Plugin, wanted: str | None) -> str |
 def embedded(
     catalog: Catalog, kind: EmbeddedKind, given: Mapping[str, str], worker: Mapping[str, str]
 ) -> Iterator[tuple[str, list[Info]]]:
-    """Each alias's group and its keys. `worker`: the worker's settings as given."""
+    """Yield each alias's group and its keys. `worker`: the worker's settings as given."""
     for alias in dict.fromkeys(comma_separated(given.get(kind.key))):
         yield f"{kind.group}: {alias}", _alias_infos(catalog, kind, alias, given, worker)
 
@@ -113,7 +113,7 @@ def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str], worke
 
 
 def class_error(catalog: Catalog, key: str, name: str, kind: PluginKind) -> str | None:
-    """Why a class cannot be used as this kind of plug-in; None: it can."""
+    """Return why a class cannot be used as this kind of plug-in; None: it can."""
     if catalog.find(name, kind) is not None:
         return None
     if kind in _INTERFACES and catalog.find(name) is not None:

@@ -1,4 +1,4 @@
-"""Rules between a connector's own keys, and between them and the worker's. Pure; texts are Kafka Connect's own.
+"""Checks rules between a connector's own keys, and between them and the worker's. Pure; texts are Kafka Connect's own.
 
 Each rule looks at the raw texts, so that one broken key does not hide what is wrong with the others.
 """
@@ -25,14 +25,14 @@ _CREATION_DEFAULTS: Final = ("replication.factor", "partitions")
 
 
 def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
-    """What is wrong between keys."""
+    """Yield what is wrong between keys."""
     yield from _aliases(given)
     yield from _reserved_topics(given, worker)
     yield from _sink(given, worker) if plugin.kind is PluginKind.SINK else _source(plugin, given, worker)
 
 
 def comma_separated(text: str | None) -> list[str]:
-    """The parts of a LIST value."""
+    """Return the parts of a LIST value."""
     return [part.strip() for part in text.split(",")] if text and text.strip() else []
 
 

@@ -1,4 +1,4 @@
-"""Which versions of a plug-in a configuration accepts: one version, or a range in Maven's notation. Pure.
+"""Tells which versions of a plug-in a configuration accepts: one version, or a range in Maven's notation. Pure.
 
 Ranges: `[1.0,2.0)` (an open side has no limit), several joined by commas (`[1.0],[2.0,)`). Source: KIP-891.
 """
@@ -33,7 +33,7 @@ class VersionRange:
 
 
 def parse_versions(text: str) -> tuple[VersionRange, ...]:
-    """The ranges of a text. ValueError when it is neither a version nor ranges."""
+    """Return the ranges of a text. ValueError when it is neither a version nor ranges."""
     text = re.sub(r"\s", "", text)
     if text and not re.search(r"[\[\](),]", text):
         return (VersionRange(text, text),)
