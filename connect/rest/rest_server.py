@@ -1,4 +1,4 @@
-"""A worker's REST server: its sockets, its application, and the thread of its event loop."""
+"""Holds a worker's REST server: its sockets, its application, and the thread of its event loop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RestServer:
 
     @property
     def url(self) -> str:
-        """Where other workers reach this one."""
+        """Return the address at which other workers reach this one."""
         return self._thread.url
 
     def start(self, timeout_s: float = 30.0) -> str:
@@ -71,7 +71,10 @@ class HttpThread:
         connections_max: int = CONNECTIONS_MAX,
         patience: Patience | None = None,
     ) -> None:
-        """`connections_max`: so many at a time on each listener. `patience`: how long one may keep it waiting."""
+        """Take the applications, their sockets and the limits of connections.
+
+        `connections_max`: so many at a time on each listener. `patience`: how long one may keep it waiting.
+        """
         self._connections_max = connections_max
         self._patience = patience or Patience()
         self._app = app
@@ -84,7 +87,7 @@ class HttpThread:
 
     @property
     def url(self) -> str:
-        """Where other workers reach this server."""
+        """Return the address at which other workers reach this server."""
         return self._bound.url
 
     def start(self, timeout_s: float = 30.0) -> None:

@@ -38,6 +38,6 @@ def client_errors_in_one_line() -> None:
 
 
 def first_line(error: BaseException) -> str:
-    """The type of an error and the first line of its words."""
+    """Return the type of an error and the first line of its words."""
     words = str(error).strip().splitlines()
     return f"{type(error).__name__}: {words[0]}" if words else type(error).__name__

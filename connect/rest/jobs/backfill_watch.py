@@ -25,7 +25,10 @@ _AGAIN_MAX_S: Final = 300.0
 
 
 class BackfillWatch:
-    """Owned by the event loop of the REST server. Asks nobody anything where no worker comes or goes."""
+    """Lets backfills go on whose worker has died. Owned by the event loop of the REST server.
+
+    Asks nobody anything where no worker comes or goes.
+    """
 
     def __init__(
         self,

@@ -21,8 +21,8 @@ _END_S: Final = 30.0
 
 @dataclass(slots=True)
 class EvaluationJob:
-    """One of them. `connectors`: their names; `said`: its progress; `answer`: `result` and `report`, or `error`, once
-    it is over.
+    """Holds one of the evaluations. `said`: its progress; `answer`: `result` and `report`, or `error`, once it
+    is over.
     """
 
     id: str
@@ -33,7 +33,7 @@ class EvaluationJob:
 
     @property
     def state(self) -> str:
-        """RUNNING, DONE or FAILED."""
+        """Return RUNNING, DONE or FAILED."""
         if self.answer is None:
             return "RUNNING"
         return "FAILED" if "error" in self.answer else "DONE"
@@ -88,7 +88,7 @@ class EvaluationJobs:
             return list(self._jobs.values())
 
     def job(self, name: str) -> EvaluationJob:
-        """One that was started here. NotFoundError."""
+        """Return an evaluation that was started here. NotFoundError."""
         with self._lock:
             found = self._jobs.get(name)
         if found is None:

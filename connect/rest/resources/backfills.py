@@ -106,14 +106,14 @@ async def hand_over_backfill(request: web.Request) -> web.Response:
 
 
 class _OwnCluster:
-    """The connectors of this worker's cluster, for a handover. Used from a thread that may wait."""
+    """Gives a handover the connectors of this worker's cluster. Used from a thread that may wait."""
 
     def __init__(self, operations: Operations, timeout_s: float) -> None:
         self._operations = operations
         self._timeout_s = timeout_s
 
     def standing(self, name: str) -> tuple[str, int] | None:
-        """As the cluster's own status says."""
+        """Return a connector's state and number of tasks, as the cluster's own status says."""
         try:
             status = self._operations.connectors.status(name)
         except NotFoundError:
@@ -126,7 +126,7 @@ class _OwnCluster:
 
 
 class _Service:
-    """Made with the first request for it: most workers run no backfill, and start without its modules."""
+    """Makes the service with the first request for it: most workers run no backfill, and start without its modules."""
 
     def __init__(self, worker: WorkerConfig, worker_id: str) -> None:
         self._worker = worker

@@ -52,7 +52,10 @@ async def _checked(request: web.Request, config: Mapping[str, str | None]) -> Co
 async def _declared(
     request: web.Request, config: Mapping[str, str | None], given: Mapping[str, str], timeout_s: float
 ) -> ConfigInfos:
-    """What declarations say. Values of config providers are looked up in a task host; the worker never holds them."""
+    """Return what declarations say of a configuration.
+
+    Values of config providers are looked up in a task host; the worker never holds them.
+    """
     context = context_of(request)
     if not context.validator.needs_host(config):
         return await finished(request, apart(context.validator.validate, config), "validating the configuration")
@@ -92,7 +95,7 @@ async def ready(request: web.Request, name: str, config: Mapping[str, str | None
 
 
 def with_problems(infos: ConfigInfos, problems: tuple[ConfigProblem, ...]) -> ConfigInfos:
-    """The same with further problems."""
+    """Return the same infos with further problems."""
     return infos.with_errors({problem.key: (problem.message,) for problem in problems})
 
 

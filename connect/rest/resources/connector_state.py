@@ -1,4 +1,4 @@
-"""`/connectors/{name}/…`: status, pause, resume, stop, restart."""
+"""Serves `/connectors/{name}/…`: status, pause, resume, stop, restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/connectors`, `/connectors/{name}` and `/connectors/{name}/config`."""
+"""Serves `/connectors`, `/connectors/{name}` and `/connectors/{name}/config`."""
 
 from __future__ import annotations
 

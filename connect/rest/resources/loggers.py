@@ -1,4 +1,4 @@
-"""`/admin/loggers…`: log levels of this worker, or of all."""
+"""Serves `/admin/loggers…`: log levels of this worker, or of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /metrics`: the worker's figures in Prometheus' text format."""
+"""Serves `GET /metrics`: the worker's figures in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WorkerCollector:
     identity: Identity
 
     def collect(self) -> Iterator[Metric]:
-        """All families of metrics, for the Prometheus client."""
+        """Return all families of metrics, for the Prometheus client."""
         return families(_figures(self.context, self.identity))
 
 

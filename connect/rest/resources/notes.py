@@ -17,7 +17,7 @@ _MOST: Final = 10_000
 
 
 class Noted(NamedTuple):
-    """The notes of a configuration."""
+    """Holds the notes of a configuration."""
 
     config: Mapping[str, str]
     notes: tuple[str, ...]
@@ -27,7 +27,7 @@ NOTED: Final = web.AppKey("noted", dict[str, Noted])
 
 
 async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
-    """The notes of a connector's configuration, without secrets. NotFoundError: there is no such connector."""
+    """Return the notes of a connector's configuration, without secrets. NotFoundError: there is no such connector."""
     config = context_of(request).operations.connectors.info(name).config
     noted = request.app[NOTED]
     known = noted.get(name)
@@ -40,8 +40,10 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
 
 
 async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-    """The notes of several connectors by name, without secrets. What was not looked at within `LOOK_S` is left out: a
-    cluster of a thousand connectors answers all the same, and has the rest the next time.
+    """Return the notes of several connectors by name, without secrets.
+
+    What was not looked at within `LOOK_S` is left out: a cluster of a thousand connectors answers all the same, and has
+    the rest the next time.
     """
     operations, noted = context_of(request).operations, request.app[NOTED]
     configs = {}

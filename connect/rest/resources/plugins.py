@@ -81,7 +81,7 @@ async def validate(request: web.Request) -> web.Response:
 
 
 def _in_header(notes: Sequence[str]) -> str:
-    """As many notes as a header may hold, in ASCII."""
+    """Return as many notes as a header may hold, in ASCII."""
     text = " | ".join(notes).encode("ascii", "backslashreplace").decode()
     printable = "".join(character if character.isprintable() else "?" for character in text)
     return printable if len(printable) <= _HEADER_CHARS else f"{printable[:_HEADER_CHARS]}..."

@@ -59,7 +59,7 @@ def _job(request: web.Request) -> EvaluationJob:
 
 
 def checked_body(body: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Connectors and options of a request. HttpError 400 names what is wrong. Pure."""
+    """Return the connectors and options of a request. HttpError 400 names what is wrong. Pure."""
     if not isinstance(body, dict) or not isinstance(body.get("connectors"), list) or not body["connectors"]:
         raise HttpError(400, f"The body names no connectors. {_USAGE}")
     if len(body["connectors"]) > CONNECTORS_MAX:

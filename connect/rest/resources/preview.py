@@ -69,7 +69,7 @@ def _masked(task: Mapping[str, str], classes: Mapping[str, str], secrets: Secret
 
 
 def changes(stored: Mapping[str, str], wanted: Mapping[str, str], secrets: Secrets) -> dict[str, Any]:
-    """`{"added": {key: value}, "changed": {key: {"from", "to"}}, "removed": {key: value}}`, by key."""
+    """Return `{"added": {key: value}, "changed": {key: {"from", "to"}}, "removed": {key: value}}`, by key."""
     before, after = secrets.mask(stored), secrets.mask(wanted)
     return {
         "added": {key: after[key] for key in sorted(wanted.keys() - stored.keys())},

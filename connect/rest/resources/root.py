@@ -1,4 +1,4 @@
-"""`GET /` and `GET /health`."""
+"""Serves `GET /` and `GET /health`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/connectors/{name}/tasks…`."""
+"""Serves `/connectors/{name}/tasks…`."""
 
 from __future__ import annotations
 

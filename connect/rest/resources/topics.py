@@ -1,4 +1,4 @@
-"""`/connectors/{name}/topics…`: the topics a connector used."""
+"""Serves `/connectors/{name}/topics…`: the topics a connector used."""
 
 from __future__ import annotations
 

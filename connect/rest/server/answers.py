@@ -1,4 +1,4 @@
-"""Values of the cluster -> JSON, member by member in Kafka Connect's order."""
+"""Turns values of the cluster into JSON, member by member in Kafka Connect's order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def json_answer(value: Any, status: int = 200) -> web.Response:
 
 
 def empty_answer(status: int) -> web.Response:
-    """An answer without a body."""
+    """Return an answer without a body."""
     return web.Response(status=status)
 
 
@@ -36,24 +36,24 @@ def info_json(info: ConnectorInfo, secrets: Secrets) -> dict[str, Any]:
 
 
 def status_json(status: ConnectorStatus) -> dict[str, Any]:
-    """Kafka Connect's ConnectorStateInfo."""
+    """Return Kafka Connect's ConnectorStateInfo."""
     tasks = [task_status_json(task, status.tasks[task]) for task in sorted(status.tasks)]
     return {"name": status.name, "connector": _state(status.connector), "tasks": tasks, "type": status.type}
 
 
 def task_status_json(task: int, status: Status) -> dict[str, Any]:
-    """A task in Kafka Connect's ConnectorStateInfo."""
+    """Return a task as Kafka Connect's ConnectorStateInfo has it."""
     return {"id": task, **_state(status)}
 
 
 def plugin_json(plugin: Plugin) -> dict[str, str]:
-    """Kafka Connect's PluginInfo."""
+    """Return Kafka Connect's PluginInfo."""
     known = {"class": plugin.name, "type": plugin.kind.value, "version": plugin.version}
     return {key: value for key, value in known.items() if value}
 
 
 def definition_json(definition: Definition) -> dict[str, Any]:
-    """Kafka Connect's ConfigKeyInfo."""
+    """Return Kafka Connect's ConfigKeyInfo."""
     return {name: getattr(definition, name) for name in definition.__dataclass_fields__}
 
 
@@ -64,7 +64,7 @@ def _state(status: Status) -> dict[str, Any]:
 
 
 def _condition(condition: Condition | None) -> dict[str, str | None]:
-    """Why something does not move; times in ISO 8601, UTC. Java has no such members."""
+    """Return why something does not move; times in ISO 8601, UTC. Java has no such members."""
     if condition is None:
         return {}
     return {

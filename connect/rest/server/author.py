@@ -1,4 +1,6 @@
-"""Who sent a request: the user that authenticated, and the address it came from. For people who read a history."""
+"""Tells who sent a request: the user that authenticated, and the address it came from. For people who read a
+history.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _LENGTH: Final = 200
 
 
 def who(request: web.Request) -> str:
-    """`ada at 10.1.2.3 (curl/8.5.0)`: user, address and program. A client chooses its program's name itself."""
+    """Return `ada at 10.1.2.3 (curl/8.5.0)`: user, address and program. A client chooses its program's name itself."""
     program = request.headers.get(hdrs.USER_AGENT, "")
     user = request.get(USER)
     place = f"{user} at {origin_of(request)}" if user else origin_of(request)

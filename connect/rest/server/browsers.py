@@ -1,4 +1,4 @@
-"""Requests of browsers: served under the worker's own names, and changing something for its own pages alone.
+"""Serves requests of browsers under the worker's own names, and lets only its own pages change something.
 
 A page of any origin may make its reader's browser send requests to a worker that only the reader can reach, and by a
 name of its own that leads to the worker (DNS rebinding) read the answers too. Clients that are no browsers send what
@@ -29,7 +29,9 @@ _READS: Final = (hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS)
 _MARKS: Final = (
     hdrs.ORIGIN, "Sec-Fetch-Site", "Sec-Fetch-Dest", hdrs.REFERER, "Upgrade-Insecure-Requests",
 )  # fmt: skip
-"""Headers of browsers alone. Without TLS they send no Sec-Fetch-*, and no Origin with what only reads."""
+"""These headers are sent by browsers alone. Without TLS browsers send no Sec-Fetch-*, and no Origin with what only
+reads.
+"""
 _LANGUAGE_OF_PROGRAMS: Final = "*"
 """What Node sends as Accept-Language."""
 _FORMS: Final = "/ui/"
@@ -42,14 +44,16 @@ class OwnNames:
     """The names under which browsers may reach a worker."""
 
     def __init__(self, worker: WorkerConfig, worker_id: str) -> None:
-        """`worker_id`: its `host:port`."""
+        """Take the worker's settings and, as `worker_id`, its `host:port`."""
         listeners = {urlsplit(address).hostname for address in (*worker.listeners, *worker.admin_listeners)}
         own = {"localhost", socket.gethostname(), worker.rest_advertised_host_name, _name(worker_id), *listeners}
         self._names = {name.lower().rstrip(".") for name in own if name}
         self._allowed = [entry.strip().lower() for entry in worker.rest_allowed_hosts if entry.strip()]
 
     def __contains__(self, host: str) -> bool:
-        """Whether a Host header, `name` or `name:port`, is one of them. No other page has an address for its name."""
+        """Return True if a Host header, `name` or `name:port`, is one of them. No other page has an address for its
+        name.
+        """
         name = _name(host)
         if name in self._names or _is_address(name) or name.endswith(".localhost"):
             return True
@@ -84,7 +88,7 @@ def _check(request: web.Request, names: OwnNames, origins: Iterable[re.Pattern[s
 
 
 def is_browser(request: web.Request) -> bool:
-    """Whether a request has what browsers alone send."""
+    """Return True if a request has what browsers alone send."""
     if any(mark in request.headers for mark in _MARKS):
         return True
     language = request.headers.get(hdrs.ACCEPT_LANGUAGE)
@@ -121,14 +125,14 @@ def _check_change(request: web.Request, host: str, origin: str | None, *, is_lis
 
 
 def _is_own(origin: str, host: str) -> bool:
-    """Whether a page is of this very address. A proxy may speak TLS where the worker does not."""
+    """Return True if a page is of this very address. A proxy may speak TLS where the worker does not."""
     place = urlsplit(origin)
     default = {"http": ":80", "https": ":443"}.get(place.scheme, "")
     return place.netloc.lower() != "" and host.lower() in {place.netloc.lower(), f"{place.netloc.lower()}{default}"}
 
 
 def _name(host: str) -> str:
-    """The name of a Host header, without its port and in small letters."""
+    """Return the name of a Host header, without its port and in small letters."""
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.partition(":")[0].lower().rstrip(".")

@@ -26,9 +26,9 @@ class Patience(NamedTuple):
     """How long one connection may keep the server waiting."""
 
     head_s: float = 15.0
-    """For the head of a request, from its first byte or from the connection on."""
+    """The head of a request must come in this time, from its first byte or from the connection on."""
     take_s: float = 60.0
-    """For the client to take some of an answer."""
+    """The client must take some of an answer in this time."""
 
 
 class Connections:
@@ -61,12 +61,12 @@ class Connections:
         self._waiting.pop(connection, None)
 
     def waits(self, connection: _Connection) -> None:
-        """The server waits for this client."""
+        """Take note that the server waits for this client."""
         self._waiting.pop(connection, None)
         self._waiting[connection] = None
 
     def works(self, connection: _Connection) -> None:
-        """The client waits for the server."""
+        """Take note that the client waits for the server."""
         self._waiting.pop(connection, None)
 
     def of(self, request: web.Request) -> _Connection | None:
@@ -94,7 +94,7 @@ class _Connection(asyncio.Protocol):
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """The first bytes of a request start the clock."""
+        """Start the clock with the first bytes of a request, and pass the bytes on."""
         if not self._at_work and self._head_clock is None:
             self._start_head_clock()
         self._inner.data_received(data)
@@ -155,7 +155,7 @@ class _Connection(asyncio.Protocol):
 
 
 CONNECTIONS: Final = web.AppKey("connections", list[Connections])
-"""Those of every listener of an application."""
+"""Holds the connections of every listener of an application."""
 CONNECTION: Final = web.RequestKey("connection", _Connection)
 
 

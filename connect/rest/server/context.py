@@ -51,10 +51,10 @@ ENDS_AT: Final = web.RequestKey("ends_at_s", float)
 
 
 def context_of(request: web.Request) -> RestContext:
-    """The server's context."""
+    """Return the server's context."""
     return request.app[CONTEXT]
 
 
 def remaining_s(request: web.Request) -> float:
-    """Seconds left of this request's time."""
+    """Return the seconds left of this request's time."""
     return max(0.0, request[ENDS_AT] - time.monotonic())

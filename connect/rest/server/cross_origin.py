@@ -1,4 +1,5 @@
-"""Which web pages may use this API (CORS): `access.control.allow.origin` and `.methods`, as Kafka Connect's server.
+"""Tells browsers which web pages may use this API (CORS): `access.control.allow.origin` and `.methods`, as Kafka
+Connect's server.
 
 Answers carry permission for a browser; what is refused to pages, `browsers` says.
 """
@@ -23,7 +24,9 @@ MAX_AGE_S: Final = 60
 
 
 def cross_origin(worker: WorkerConfig) -> Middleware | None:
-    """None where no origin is allowed, which is the default. ConfigError: an origin is no valid pattern."""
+    """Return what permits pages of other origins to use the API; None where no origin is allowed, which is the default.
+    ConfigError: an origin is no valid pattern.
+    """
     patterns = origin_patterns(worker)
     if not patterns:
         return None

@@ -1,4 +1,4 @@
-"""Sending a request to the leader: Kafka Connect's `?forward=` protocol.
+"""Sends a request to the leader: Kafka Connect's `?forward=` protocol.
 
 The first worker (no `forward`) sends on with `forward=true`, the second with `forward=false`; a third never does.
 """

@@ -38,7 +38,7 @@ class NumberText(str):
 
 @dataclass(frozen=True, slots=True)
 class GivenOffset:
-    """An entry of `PATCH …/offsets`; None: null or left out."""
+    """Holds an entry of `PATCH …/offsets`; None: null or left out."""
 
     partition: dict[str, Any] | None
     offset: dict[str, Any] | None
@@ -46,7 +46,7 @@ class GivenOffset:
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """The body of `POST /connectors`. `name` None: left out."""
+    """Holds the body of `POST /connectors`. `name` None: left out."""
 
     name: str | None
     config: Mapping[str, str | None]
@@ -55,7 +55,9 @@ class CreateRequest:
 
 
 async def read_create(request: web.Request) -> CreateRequest:
-    """`{"name", "config", "initial_state"?, "initial_offsets"?}`. HttpError 400: there are no initial offsets."""
+    """Return what `{"name", "config", "initial_state"?, "initial_offsets"?}` says. HttpError 400: there are no initial
+    offsets.
+    """
     body = await read_json(request)
     if body is None:
         raise _null("createRequest")
@@ -84,7 +86,7 @@ async def read_config(request: web.Request) -> dict[str, str | None]:
 
 
 async def read_texts(request: web.Request) -> dict[str, str | None] | None:
-    """A flat map of keys to texts; None for no body or `null`."""
+    """Return a flat map of keys to texts; None for no body or `null`."""
     body = await read_json(request)
     return None if body is None else texts_of(body)
 
@@ -113,7 +115,7 @@ def offsets_of(body: Any) -> list[GivenOffset]:
 
 
 async def read_json(request: web.Request) -> Any:
-    """The body's value; None for no body or `null`. Numbers are NumberText. HttpError 500: it is no JSON."""
+    """Return the body's value; None for no body or `null`. Numbers are NumberText. HttpError 500: it is no JSON."""
     return json_of(await body_of(request))
 
 

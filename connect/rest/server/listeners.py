@@ -1,4 +1,4 @@
-"""Sockets of the `listeners` and `admin.listeners` settings, and the address other workers use.
+"""Opens the sockets of the `listeners` and `admin.listeners` settings, and finds the address other workers use.
 
 Bound before anything is served: the worker's id is its advertised host and port, known only with the sockets bound.
 """
@@ -23,7 +23,7 @@ _ADMIN = "admin.listeners"
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A bound socket, not yet served. `tls` None: plain http."""
+    """Holds a bound socket, not yet served. `tls` None: plain http."""
 
     bound: socket.socket
     host: str
@@ -31,7 +31,7 @@ class Listener:
 
     @property
     def scheme(self) -> str:
-        """`http` or `https`."""
+        """Return `http` or `https`."""
         return "http" if self.tls is None else "https"
 
     @property
@@ -42,7 +42,9 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """All listeners of a worker. `url` is where other workers reach it; `admin` None: admin paths are on `main`."""
+    """Holds all listeners of a worker. `url` is where other workers reach it; `admin` None: admin paths are on
+    `main`.
+    """
 
     main: Sequence[Listener]
     admin: Sequence[Listener] | None
@@ -50,12 +52,12 @@ class Bound:
 
     @property
     def worker_id(self) -> str:
-        """`host:port`, as statuses name this worker."""
+        """Return `host:port`, as statuses name this worker."""
         return urlsplit(self.url).netloc
 
     @property
     def ports(self) -> Sequence[int]:
-        """The port of each listener."""
+        """Return the port of each main listener."""
         return [listener.port for listener in self.main]
 
     def close(self) -> None:
@@ -115,7 +117,9 @@ def _socket(address: str, key: str) -> socket.socket:
 
 
 def _advertised(worker: WorkerConfig, main: Sequence[Listener]) -> str:
-    """As Kafka Connect: the protocol of `rest.advertised.listener`, else http where there is one, else https."""
+    """Return the address other workers use, as Kafka Connect chooses it: the protocol of `rest.advertised.listener`,
+    else http where there is one, else https.
+    """
     schemes = [listener.scheme for listener in main]
     scheme = (worker.rest_advertised_listener or ("http" if "http" in schemes else schemes[0])).lower()
     listener = next((known for known in main if known.scheme == scheme), main[0])

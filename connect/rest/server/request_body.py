@@ -12,14 +12,14 @@ from connect.rest.errors.http_error import HttpError
 from connect.rest.server.connections import awaiting
 
 LIMIT_BYTES: Final = 1 << 20
-"""The longest body, decompressed."""
+"""No body may be longer than this, decompressed."""
 ARRIVE_S: Final = 30.0
 """How long a body may take to arrive."""
 _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
 async def body_of(request: web.Request) -> bytes:
-    """The body, decompressed. HttpError 408: it is too slow; 413: too long; 415: it is encoded otherwise."""
+    """Return the body, decompressed. HttpError 408: it is too slow; 413: too long; 415: it is encoded otherwise."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "identity").strip().lower()
     if encoding not in {"identity", "", *_WINDOWS}:
         raise HttpError(415, f"Content-Encoding {encoding[:40]} is not known: send identity, gzip or deflate.")

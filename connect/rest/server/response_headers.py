@@ -1,4 +1,4 @@
-"""Headers for every answer: `response.http.headers.config`, `[action] [name]: [value], …` as in Kafka Connect.
+"""Adds headers to every answer: `response.http.headers.config`, `[action] [name]: [value], …` as in Kafka Connect.
 
 Actions: set, add; setDate and addDate, whose value is milliseconds from now. A part that holds a comma is quoted.
 """
@@ -32,7 +32,9 @@ class HeaderRule(NamedTuple):
 
 
 def response_headers(worker: WorkerConfig) -> Middleware | None:
-    """None where no headers are configured. ConfigError: a part cannot be read."""
+    """Return what adds the headers to answers; None where no headers are configured. ConfigError: a part cannot be
+    read.
+    """
     rules = header_rules(worker.response_http_headers_config or "")
     if not rules:
         return None
@@ -50,7 +52,7 @@ def response_headers(worker: WorkerConfig) -> Middleware | None:
 
 
 def header_rules(text: str) -> Sequence[HeaderRule]:
-    """The rules of the key's value. ConfigError."""
+    """Return the rules of the key's value. ConfigError: a part cannot be read."""
     if not text.strip():
         return ()
     parts = next(csv.reader([text], skipinitialspace=True))

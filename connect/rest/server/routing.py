@@ -71,7 +71,7 @@ def name_of(request: web.Request) -> str:
 
 
 def task_of(request: web.Request) -> int:
-    """The task in `/connectors/{name}/tasks/{task}…`. 404 when it is no 32-bit integer, as in Kafka Connect."""
+    """Return the task in `/connectors/{name}/tasks/{task}…`. 404 when it is no 32-bit integer, as in Kafka Connect."""
     text = segment(request, 4)
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 10 and -(2**31) <= int(text) < 2**31):

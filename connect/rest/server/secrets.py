@@ -38,7 +38,7 @@ class Secrets:
         return {key: HIDDEN if key in hidden else self._shown(key, value) for key, value in config.items()}
 
     def mask_infos(self, infos: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
-        """The answer of a validation without the configuration's secrets, in values and in errors."""
+        """Return the answer of a validation without the configuration's secrets, in values and in errors."""
         given = {key: value for key, value in config.items() if value is not None}
         hidden, known = self._secret_keys(given), self._known(given)
         configs = tuple(self._without(info, hidden, known) for info in infos.configs)
@@ -46,7 +46,7 @@ class Secrets:
         return replace(infos, configs=configs, notes=notes)
 
     def hide(self, text: str, config: Mapping[str, str | None]) -> str:
-        """A message about a configuration, without its secrets."""
+        """Return a message about a configuration, without its secrets."""
         return masked(self._known({key: value for key, value in config.items() if value is not None}).hide(text))
 
     def restore(
@@ -88,7 +88,7 @@ class Secrets:
         return KnownSecrets(text for text in secret_texts(self.catalog, config) if not self._only_refers(text))
 
     def _only_refers(self, value: str) -> bool:
-        """Whether a value is placeholders of known providers and nothing else."""
+        """Return True if a value is placeholders of known providers and nothing else."""
         at, found = 0, False
         for start, end in placeholder_spans(value):
             if value[at:start].strip() or value[start + 2 : end].partition(":")[0] not in self.providers:

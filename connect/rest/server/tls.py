@@ -46,7 +46,9 @@ def server_context(worker: Mapping[str, str], prefix: str = LISTENERS) -> ssl.SS
 
 
 def client_context(worker: Mapping[str, str]) -> ssl.SSLContext:
-    """How a worker calls another one: it trusts what its listeners' keys trust, and shows their certificate."""
+    """Return the TLS by which a worker calls another one: it trusts what its listeners' keys trust, and shows their
+    certificate.
+    """
     keys = _Keys(worker, LISTENERS)
     context = ssl.create_default_context()
     _set_versions(context, keys)
@@ -57,7 +59,7 @@ def client_context(worker: Mapping[str, str]) -> ssl.SSLContext:
 
 
 class _Keys:
-    """The `ssl.*` keys that count for a prefix."""
+    """Holds the `ssl.*` keys that count for a prefix."""
 
     def __init__(self, worker: Mapping[str, str], prefix: str) -> None:
         own = {key.removeprefix(prefix): value for key, value in worker.items() if key.startswith(prefix)}

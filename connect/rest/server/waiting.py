@@ -45,7 +45,7 @@ def timed_out(request: web.Request, doing: str | None, started_ms: int) -> HttpE
 
 
 async def within(future: Future[T], timeout_s: float) -> T:
-    """The future's result. WaitTimeoutError after `timeout_s`; the work itself is not cancelled."""
+    """Return the future's result. WaitTimeoutError after `timeout_s`; the work itself is not cancelled."""
     waiting = asyncio.wrap_future(future)
     done, _ = await asyncio.wait({waiting}, timeout=timeout_s)
     if not done:

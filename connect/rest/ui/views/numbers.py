@@ -57,4 +57,4 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "size": size,
     "cut": cut,
 }
-"""Templates use them under these names."""
+"""Holds the filters by the names under which templates use them."""
