@@ -1,3 +1,3 @@
-"""Says to a Connect cluster over REST what a person commands: to one of ours, and to Java's alike. It runs no
+"""Carries a person's commands to a Connect cluster over REST: to one of ours, and to Java's alike. It runs no
 connector.
 """

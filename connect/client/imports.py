@@ -55,7 +55,7 @@ class ConnectorImport:
         return sorted(self._old.connectors())
 
     def examine(self, name: str) -> ImportReport:
-        """Tell if a connector can be copied; nothing is changed.
+        """Report if a connector can be copied; nothing is changed.
 
         RefusedError: the old cluster has no such connector.
         """

@@ -76,7 +76,7 @@ class ConnectorSuite:
             request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
-        """Live one short life of a task; the suites of sources and sinks say what it does."""
+        """Run one short life of a task; the suites of sources and sinks say what it does."""
         raise NotImplementedError
 
     def test_the_documented_example_validates(self, system: Any) -> None:

@@ -49,8 +49,9 @@ class _Flatten:
         return f"{prefix}{self._delimiter}{name}" if prefix else name
 
     def _leaves(self, schema: Schema, prefix: str, *, optional: bool, default: object) -> Iterator[Field]:
-        """Yield the fields that have no fields of their own; they inherit from their parents if they are optional, and
-        defaults.
+        """Yield the fields that have no fields of their own.
+
+        A parent that is optional makes them optional, and its default gives theirs where they have none.
         """
         for field in schema.fields:
             name = self._name(prefix, field.name)

@@ -28,7 +28,7 @@ _DAY_MS: Final = 86_400_000
 
 
 def decoder(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
-    """Reads values of an Avro type into `arrow_type(schema)`, where `schema` is `connect_of(avro, settings)`."""
+    """Return a decoder of an Avro type into `arrow_type(schema)`, where `schema` is `connect_of(avro, settings)`."""
     if avro.kind == "union":
         single = nullable_branch(avro)
         if single is not None:
@@ -51,7 +51,7 @@ def decoder(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
 
 @lru_cache(maxsize=64)
 def _recursive(avro: AvroType, settings: AvroSettings) -> RecursiveTexts:
-    """One for each type, as it is inside of itself."""
+    """Return the decoder of a type as it is inside of itself; there is one for each type."""
 
     def make() -> tuple[Schema, Decoder]:
         own = connect_of(avro, settings)
@@ -61,7 +61,7 @@ def _recursive(avro: AvroType, settings: AvroSettings) -> RecursiveTexts:
 
 
 def decode_raw_bytes(schema: Schema) -> Decoder:
-    """Reads all that is left of each row as bytes."""
+    """Return a decoder that reads all that is left of each row as bytes."""
     return _binary(schema, lambda cursor: cursor.take_bytes(cursor.end - cursor.at))
 
 
@@ -265,7 +265,10 @@ def _map(schema: Schema, avro: AvroType, settings: AvroSettings) -> Decoder:
 def _rounds(
     cursor: Cursor, read: Callable[[Cursor], list[pa.Array]]
 ) -> tuple[list[Positions], Positions, list[list[pa.Array]]]:
-    """Blocks of items: one item of every row that has more in each round. Rows of the items, counts, the items."""
+    """Read blocks of items, in rounds: each takes one item of every row that has more.
+
+    Return for each round the rows that its items are of, the number of items of each row, and for each round the items.
+    """
     counts = np.zeros(len(cursor), np.int64)
     left = np.zeros(len(cursor), np.int64)
     places: list[Positions] = []
@@ -287,7 +290,7 @@ def _rounds(
 
 
 def _open_blocks(cursor: Cursor, left: Positions, open_rows: Mask) -> None:
-    """The size of the next block, for rows that have read all of the one before; 0 ends a row."""
+    """Read the size of the next block, for rows that have read all of the one before; 0 ends a row."""
     places = np.nonzero(open_rows & (left == 0))[0]
     if not len(places):
         return

@@ -18,7 +18,7 @@ _MILLISECOND = dt.timedelta(milliseconds=1)
 
 
 def default_to_json(schema: Schema, value: Any) -> Any:
-    """The JSON of a default; bytes are text of one character each (ISO 8859-1)."""
+    """Return the JSON of a default; bytes are text of one character each (ISO 8859-1)."""
     if value is None:
         return None
     match schema.name:

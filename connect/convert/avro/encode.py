@@ -44,7 +44,10 @@ def encoder(schema: Schema, avro: AvroType, settings: AvroSettings) -> Encoder:
 
 
 def encode_raw_bytes(schema: Schema) -> Encoder:
-    """Writes bytes as they are, without their length. SchemaError when the schema is not one of bytes."""
+    """Return an encoder that writes bytes as they are, without their length.
+
+    SchemaError when the schema is not one of bytes.
+    """
     if schema.type is not Type.BYTES:
         raise _mismatch(schema, AvroType("bytes"), "")
     return lambda array: [unscaled_of(array) if schema.name == s.DECIMAL else array]
@@ -155,7 +158,9 @@ class _Plan:
         return encode_nullable
 
     def _first_fit(self, schema: Schema, branches: list[tuple[int, AvroType]], path: str) -> tuple[int, Encoder]:
-        """The branch of the same type and name, else the first that takes the values."""
+        """Return index and encoder of the branch of the same type and name, else of the first one that takes the
+        values.
+        """
         named = [(i, b) for i, b in branches if b.name and b.name == schema.name]
         failure: SchemaError | None = None
         for index, branch in [*named, *branches]:
@@ -195,7 +200,7 @@ class _Plan:
 
 @lru_cache(maxsize=64)
 def _recursive(avro: AvroType, settings: AvroSettings, path: str) -> Encoder:
-    """One for each type, as it is inside of itself."""
+    """Return the encoder of a type as it is inside of itself; there is one for each type."""
 
     def make() -> tuple[Schema, Encoder]:
         own = connect_of(avro, settings)
@@ -291,7 +296,7 @@ def _lists(items: Encoder) -> Encoder:
 
 
 def _blocks(lists: pa.Array, parts: p.Parts) -> p.Parts:
-    """Every list as one block and the end mark; an empty one is the end mark alone."""
+    """Return every list as one block and the end mark; an empty one is the end mark alone."""
     counts = p.list_lengths(lists)
     total = int(counts.sum())
     if not total:
@@ -315,7 +320,10 @@ def _tag(index: int) -> bytes:
 
 
 def _same_logical(schema: Schema, avro: AvroType) -> bool:
-    """A Decimal keeps its scale; dates and times are whole numbers to a schema that does not say so."""
+    """Tell if the Avro type has the same logical type, or is a plain whole number that stands for a date or time.
+
+    A Decimal keeps its scale.
+    """
     if schema.name == s.DECIMAL:
         return avro.logical != "decimal" or avro.properties.get("scale", 0) == schema.decimal_scale
     allowed = {s.DATE: "date", s.TIME: "time-millis", s.TIMESTAMP: "timestamp-millis"}

@@ -63,7 +63,9 @@ class _Builder:
         return AvroType("union", branches=(null, base) if schema.default is None else (base, null))
 
     def _outer(self, schema: Schema) -> AvroType | None:
-        """The record that a value inside of it has the type of, as long as that record has the name it was read by."""
+        """Return the record that a value inside of it has the type of, as long as that record has the name it was read
+        by.
+        """
         return self._open.get(schema.parameters["type"]) if schema.name == s.RECURSIVE else None
 
     def _base(self, schema: Schema) -> AvroType:
@@ -178,5 +180,5 @@ def _precision(schema: Schema) -> int:
 
 
 def _has_json(default: object) -> bool:
-    """JSON has no NaN; such a default is kept in the property alone."""
+    """Tell if a default has a form in JSON, which has no NaN; one without is kept in the property alone."""
     return not isinstance(default, float) or math.isfinite(default)

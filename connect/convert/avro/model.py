@@ -49,7 +49,7 @@ class AvroType:
 
     @property
     def logical(self) -> str | None:
-        """The logical type, lower case; None when there is none."""
+        """Return the logical type in lower case; None when there is none."""
         name = self.properties.get("logicalType")
         return name.lower() if isinstance(name, str) else None
 
@@ -149,7 +149,7 @@ def _named(name: str, namespace: str, names: Names) -> AvroType:
 
 
 def avro_text(schema: AvroType) -> str:
-    """The schema as compact JSON; a named type is spelt out once."""
+    """Return the schema as compact JSON; a named type is spelt out once."""
     return json.dumps(_node(schema, "", {}), separators=(",", ":"), ensure_ascii=False)
 
 

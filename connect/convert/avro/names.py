@@ -31,7 +31,7 @@ DECIMAL_PRECISION_DEFAULT: Final = 64
 
 
 def scrubbed(name: str) -> str:
-    """A valid Avro name in the place of any: percent-encoded, then `_` for what is still invalid."""
+    """Return a valid Avro name in place of any name: percent-encoded, then `_` for what is still invalid."""
     if name and not name[0].isdigit() and all(c == "_" or (c.isascii() and c.isalnum()) for c in name):
         return name
     encoded = quote_plus(name, safe="*-._")

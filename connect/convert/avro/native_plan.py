@@ -28,14 +28,17 @@ _FieldPlan = Callable[[Schema, AvroType], "bytes | None"]
 
 
 def plan_of(schema: Schema, avro: AvroType, settings: AvroSettings) -> bytes | None:
-    """What `native.encode_avro` is told; None: not here."""
+    """Return the plan that `native.encode_avro` takes; None when native code does not write this record."""
     if avro.kind != "record" or settings.scrub_invalid_names or schema.default is not None:
         return None
     return _value(schema, avro, _field)
 
 
 def reading_plan_of(schema: Schema, avro: AvroType) -> bytes | None:
-    """What `native.decode_avro` is told, for `schema` as `connect_of` has made it of `avro`; None: not here."""
+    """Return the plan that `native.decode_avro` takes; None when native code does not read this record.
+
+    `schema` is what `connect_of` has made of `avro`.
+    """
     return _value(schema, avro, _read_field) if avro.kind == "record" else None
 
 

@@ -19,7 +19,7 @@ _SMALL = {"int8": Type.INT8, "int16": Type.INT16}
 
 
 def connect_of(avro: AvroType, settings: AvroSettings, *, version: int | None = None) -> Schema:
-    """The Connect schema; `version` is the subject's in the registry, which a `connect.version` overrules.
+    """Return the Connect schema; `version` is the subject's in the registry, which a `connect.version` overrules.
 
     Where a record holds itself it has `schema.recursive`. SchemaError for what Connect has no type for: a union of
     nothing but null.
@@ -65,7 +65,7 @@ class _Reader:
         return self._annotated(avro, base, parameters, optional=optional, default=default, version=version, doc=doc)
 
     def _base(self, avro: AvroType) -> tuple[Schema, dict[str, str]]:
-        """The bare schema, and parameters that its Avro type stands for."""
+        """Return the bare schema, and parameters that its Avro type stands for."""
         match avro.kind:
             case "int":
                 return self._int(avro), {}
@@ -147,7 +147,7 @@ class _Reader:
         return Schema(**{**_members(made), "parameters": MappingProxyType(parameters)})
 
     def branch_name(self, branch: AvroType, index: int) -> str:
-        """The field that stands for a branch of a union."""
+        """Return the name of the field that stands for a branch of a union."""
         if self._settings.generalized_sum_types:
             return f"{n.GENERALIZED_FIELD_PREFIX}{index}"
         if branch.name:
@@ -187,7 +187,7 @@ def _members(schema: Schema) -> dict[str, Any]:
 
 
 def _default(schema: Schema, node: Any) -> Any:
-    """None for a default that does not fit, as Java ignores it too; nothing is read from it."""
+    """Return the default; None for one that does not fit, as Java ignores it too; nothing is read from it."""
     try:
         return default_from_json(schema, node)
     except SchemaError:

@@ -32,7 +32,7 @@ class AvroFileValues:
 
 
 def avro_values(schema: Schema, properties: Mapping[str, str]) -> AvroFileValues:
-    """How values of a schema are written. SchemaError where it has no form in Avro."""
+    """Return the means to write values of a schema to Avro files. SchemaError where the schema has no form in Avro."""
     settings = AvroSettings(
         enhanced=properties.get("enhanced.avro.schema.support") == "true",
         meta_data=properties.get("connect.meta.data", "true") == "true",

@@ -72,7 +72,7 @@ class JsonConverter:
         return self._in_envelope(pa.array(each(column.rows(), lambda row: write(row).encode()), pa.binary()), prefix)
 
     def encode_row(self, schema: Schema | None, value: object) -> bytes | None:
-        """One value as Java's `fromConnectData`: None only when value and schema are both null."""
+        """Encode one value as Java's `fromConnectData` does; return None only when value and schema are both null."""
         if schema is None and value is None:
             return None
         payload = writer(schema, self._writing)(value).encode()
@@ -94,7 +94,7 @@ class JsonConverter:
         return columns
 
     def _encode_columns(self, column: Column, prefix: bytes = b"") -> pa.BinaryArray | None:
-        """None when the row path has to write the rows, or to name those that do not fit."""
+        """Encode a whole column; return None when the row path has to write the rows, or name those that do not fit."""
         unlike_java = self._is_key and may_differ_from_java(column.schema)
         if unlike_java or not (column.is_arrow or column.schema is not None):
             return None
@@ -120,7 +120,10 @@ class JsonConverter:
         return [self._decode_payloads(data, run.prefix.schema, offset=len(run.prefix.text))]
 
     def _decode_payloads(self, data: pa.BinaryArray, schema: Schema | None, *, offset: int = 0) -> Column:
-        """A column of one schema; the payload of a row starts at `offset`, an envelope's last byte is no part of it."""
+        """Return the payloads as a column of one schema.
+
+        The payload of a row starts at `offset`; an envelope's last byte is no part of it.
+        """
         columnar = None
         if data.null_count < len(data):
             columnar = self._decode_columns(pc.binary_slice(data, offset, -len(CLOSE)) if offset else data, schema)
@@ -129,7 +132,7 @@ class JsonConverter:
         return Column.from_rows(self._decode_rows(data, schema, enveloped=offset > 0), schema)
 
     def _decode_columns(self, payloads: pa.BinaryArray, schema: Schema | None) -> Column | None:
-        """None when the row path has to decide."""
+        """Decode whole columns; return None when the row path has to decide."""
         try:
             if schema is None:
                 array, is_whole, is_compact = self._schemaless.read(payloads)
@@ -154,7 +157,7 @@ class JsonConverter:
         return each(data.to_pylist(), lambda row: read(self._parse(row)))
 
     def _parse(self, row: bytes) -> Node:
-        """The JSON of a row; none at all counts as null where no envelope is wanted, as in Java."""
+        """Return the JSON value of a row; no value at all counts as null where no envelope is wanted, as in Java."""
         try:
             if self._reading.java:
                 return read_lenient(row)

@@ -77,7 +77,7 @@ def _parsed(data: pa.BinaryArray, wire: Any) -> pa.Array:
 
 
 def read_values(data: pa.BinaryArray, wire: Any | None) -> pa.Array:
-    """The parsed rows, of the type `wire` as far as it is given, otherwise inferred.
+    """Return the parsed rows, of the type `wire` as far as it is given, otherwise inferred.
 
     Every row is wrapped in an object on a line of its own: a line then holds whole objects only, as neither a string
     nor an open bracket can go on after its closing brace; as many objects as rows proves one value per row.
@@ -106,7 +106,10 @@ def read_values(data: pa.BinaryArray, wire: Any | None) -> pa.Array:
 
 
 def _check_depth(data: pa.BinaryArray) -> None:
-    """Arrow builds nested types by recursion in C++: one message nested 50 000 deep would end the process."""
+    """Raise NotColumnarError for a row that is nested too deeply.
+
+    Arrow builds nested types by recursion in C++: one message nested 50 000 deep would end the process.
+    """
     long = data.filter(pc.greater(pc.binary_length(data), 2 * _MAX_DEPTH))
     # A loop over long rows: bytes.count is several times as fast as Arrow's count_substring.
     for row in long.to_pylist():
@@ -142,7 +145,7 @@ def _has_decimal(schema: Schema) -> bool:
 
 
 def wire_type(schema: Schema, decimals: Decimals) -> Any:
-    """The type the reader parses for a schema. NotColumnarError when it has none that is strict enough."""
+    """Return the type the reader parses for a schema. NotColumnarError when it has none that is strict enough."""
     if schema.name == s.DECIMAL and schema.type is Type.BYTES:
         return {Decimals.BASE64: pa.utf8(), Decimals.PROVEN: pa.float64()}.get(decimals) or arrow_type(schema)
     if schema.name in _LOGICAL_WIRE:
@@ -212,13 +215,19 @@ def _check_nulls(child: pa.Array, schema: Schema, parent_nulls: int, reading: Re
 
 
 def without_negative_zero(array: pa.Array) -> pa.Array:
-    """The numbers as Java reads them: a BigDecimal has no sign of zero, but one too small for 32 bits keeps its own."""
+    """Return the numbers as Java reads them.
+
+    A BigDecimal has no sign of zero, but a number too small for 32 bits keeps its own: for it NotColumnarError.
+    """
     if array.type == pa.float32() and pc.any(pc.equal(array.view(pa.int32()), -(2**31))).as_py():
         raise NotColumnarError("a negative number that is zero in 32 bits")
     return pc.add(array, pa.scalar(0.0, array.type))
 
 
 def check_finite(array: pa.Array) -> None:
-    """The reader takes a bare NaN, which is no JSON, and makes Infinity of a number too big."""
+    """Raise NotColumnarError for a number that is not finite.
+
+    The reader takes a bare NaN, which is no JSON, and makes Infinity of a number too big.
+    """
     if pc.all(pc.is_finite(array)).as_py() is False:
         raise NotColumnarError("a number that is not finite")

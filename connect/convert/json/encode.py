@@ -46,7 +46,7 @@ def _has_decimals(schema: Schema) -> bool:
 
 
 def _text(array: pa.Array, schema: Schema, writing: Writing) -> pa.StringArray:
-    """The JSON of every value; a null is the text null."""
+    """Return the JSON of every value; a null is the text null."""
     return pc.fill_null(pc.if_else(array.is_valid(), _value_text(array, schema, writing), _NULL), "null")
 
 
@@ -135,7 +135,7 @@ def _items(array: pa.Array, schema: Schema, writing: Writing) -> tuple[pa.Array,
 
 
 def _check_nulls(child: pa.Array, schema: Schema, parent_nulls: int, writing: Writing) -> None:
-    """A null that means a default or an error is a matter for the row path."""
+    """Raise NotColumnarError for a null that means a default or an error, which is a matter for the row path."""
     has_default = schema.default is not None and writing.replace_null_with_default
     if (has_default or not schema.optional) and child.null_count > parent_nulls:
         raise NotColumnarError("null in a required field or one with a default")

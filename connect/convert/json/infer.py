@@ -76,7 +76,7 @@ class SchemalessReader:
 
 
 def read_rows(data: pa.BinaryArray) -> list[Any]:
-    """The Python form of rows that `SchemalessReader.read` has taken, so that all of them are JSON."""
+    """Return the Python form of rows that `SchemalessReader.read` has taken, so that all of them are JSON."""
     if pc.any(pc.match_substring_regex(data, _MAY_OVERFLOW)).as_py():
         return [None if row is None else read_fast(row) for row in data.to_pylist()]
     rows: list[Any] = []
@@ -89,7 +89,7 @@ def read_rows(data: pa.BinaryArray) -> list[Any]:
 
 
 def _times_as_text(inferred: Any) -> Any | None:
-    """The part of a type that was taken for times, as strings; None when there is none."""
+    """Return the part of a type that was taken for times, as strings; None when there is none."""
     if pa.types.is_temporal(inferred):
         return pa.utf8()
     if pa.types.is_list(inferred):
@@ -149,7 +149,7 @@ def _occurs(name: str, data: pa.BinaryArray) -> bool:
 
 
 def _check_float(array: pa.Array, data: pa.BinaryArray) -> None:
-    """Integers beside fractions become doubles, which not every integer survives."""
+    """Raise NotColumnarError for an integer that was lost in a double: integers beside fractions become doubles."""
     check_finite(array)
     most = pc.max(pc.abs(array)).as_py()
     if most is not None and most >= DOUBLE_EXACT and _long_integers(data):

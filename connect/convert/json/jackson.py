@@ -18,7 +18,7 @@ _SIGNIFICANT_EXPONENT = 400
 
 
 def long_value(node: Node) -> int:
-    """JsonNode.longValue: the low 64 bits of the whole part, 0 for what is no number."""
+    """Return what JsonNode.longValue does: the low 64 bits of the whole part, 0 for what is no number."""
     if type(node) is int:
         return wrap(node, 64)
     if not isinstance(node, Decimal):
@@ -37,7 +37,7 @@ def wrap(number: int, bits: int) -> int:
 
 
 def double_value(node: Node) -> float:
-    """JsonNode.doubleValue: 0 for what is no number."""
+    """Return what JsonNode.doubleValue does: 0 for what is no number."""
     if type(node) is bool or not isinstance(node, (int, Decimal)):
         return 0.0
     try:
@@ -48,7 +48,7 @@ def double_value(node: Node) -> float:
 
 
 def float_value(node: Node) -> float:
-    """JsonNode.floatValue: 0 for what is no number."""
+    """Return what JsonNode.floatValue does: 0 for what is no number."""
     number = double_value(node)
     try:
         return to_float32(number)
@@ -69,7 +69,7 @@ GETTERS: Mapping[Type, Callable[[Node], Any]] = {
 
 
 def schemaless(node: Node) -> Any:
-    """A value without schema: integers of 64 bits, doubles."""
+    """Return a value that has no schema, with integers of 64 bits and doubles."""
     match node:
         case bool() | str() | None:
             return node

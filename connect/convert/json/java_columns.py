@@ -17,7 +17,7 @@ _NUMBER: Final = r"^(?P<sign>-?)(?P<whole>\d+)(?:\.(?P<fraction>\d*))?(?:e\+?(?P
 
 
 def java_numbers(numbers: pa.Array) -> pa.StringArray:
-    """The shortest texts of finite numbers, as 1.0, 0.5 and 1.0E16. NotColumnarError for the very smallest."""
+    """Return the shortest texts of finite numbers, as 1.0, 0.5 and 1.0E16. NotColumnarError for the very smallest."""
     sizes = pc.abs(numbers)
     zero = pc.equal(sizes, 0)
     if pc.any(pc.and_not(pc.less(sizes, DENORMAL_MAX[numbers.type]), zero)).as_py():
@@ -33,7 +33,7 @@ def java_numbers(numbers: pa.Array) -> pa.StringArray:
 
 
 def _with_exponent(texts: pa.StringArray) -> pa.StringArray:
-    """d.ddE±n of numbers that are not 0, from any of the usual forms."""
+    """Return d.ddE±n for numbers that are not 0, from any of the usual forms."""
     parts = pc.extract_regex(texts, _NUMBER)
     sign, whole, fraction, exponent = (parts.field(i) for i in range(4))
     digits = pc.binary_join_element_wise(whole, fraction, "")

@@ -50,8 +50,10 @@ def decimal_of(unscaled: int, scale: int) -> Decimal:
 
 
 def json_string(text: str) -> str:
-    """A JSON string as Jackson's UTF-8 generator writes it: escapes in upper case, characters outside the BMP as
-    two escapes."""
+    """Return a JSON string as Jackson's UTF-8 generator writes it.
+
+    Escapes are in upper case, characters outside the BMP are two escapes.
+    """
     return f'"{_SPECIAL.sub(_escape, text)}"' if _SPECIAL.search(text) else f'"{text}"'
 
 

@@ -25,7 +25,7 @@ _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{
 
 
 def mismatch(kind: str, node: Node, path: str) -> SchemaError:
-    """The error that a value is of another JSON type."""
+    """Return the error that a value is of another JSON type."""
     shown = repr(node) if len(repr(node)) <= 40 else f"{repr(node)[:40]}…"
     return SchemaError(f"expected {kind}, found {node_type(node)} {shown}.", field=path)
 
@@ -47,7 +47,7 @@ def node_type(node: Node) -> str:
 
 
 def read_bytes(node: Node, path: str, *, java: bool) -> bytes | None:
-    """The bytes of a base64 text; None only for what is no text and `java`."""
+    """Return the bytes of a base64 text; None only for what is no text and `java`."""
     if not isinstance(node, str):
         if java:
             return None
@@ -68,7 +68,7 @@ def _decoded(text: str, message: str, path: str, *, java: bool) -> bytes:
 
 
 def decimal_reader(schema: Schema, path: str, *, java: bool) -> Reader:
-    """A function that reads decimals, as base64 or numbers, with the scale of the schema (`java`: their own)."""
+    """Return a function that reads decimals, as base64 or numbers, with the scale of the schema (`java`: their own)."""
 
     def fit(value: Decimal) -> Decimal:
         try:
@@ -98,7 +98,7 @@ def decimal_reader(schema: Schema, path: str, *, java: bool) -> Reader:
 
 
 def instant_reader(name: str, path: str, *, java: bool) -> Reader:
-    """A function that reads a Date, Time or Timestamp."""
+    """Return a function that reads a Date, Time or Timestamp."""
 
     short = name.removeprefix(s.LOGICAL)
     bits = 64 if name == s.TIMESTAMP else 32

@@ -55,7 +55,7 @@ def _struct_fits(array: Any, schema: Schema, writing: Writing) -> bool:
 
 
 def _child_fits(child: pa.Array, schema: Schema, parent_nulls: int, writing: Writing) -> bool:
-    """A null that means a default or an error is a matter for the row path."""
+    """Tell if native code may write the child: a null that means a default or an error is a matter for the row path."""
     has_default = schema.default is not None and writing.replace_null_with_default
     null_is_null = schema.optional and not has_default
     return (null_is_null or child.null_count <= parent_nulls) and _fits(child, schema, writing)

@@ -39,7 +39,7 @@ def read_value(schema: Schema | None, node: Node, reading: Reading) -> Any:
 
 
 def reader(schema: Schema | None, reading: Reading, path: str = "") -> Reader:
-    """A function that reads values of this schema; build it once per schema."""
+    """Return a function that reads values of this schema; build it once per schema."""
     if schema is None:
         return jackson.schemaless if reading.java else _strict_schemaless
     read = _typed(schema, reading, path)
@@ -129,7 +129,7 @@ def _struct_reader(schema: Schema, reading: Reading, path: str) -> Reader:
 
 
 def _require(schema: Schema, value: Any, path: str) -> None:
-    """What Struct.put checks: coercion may have made a null where none is allowed."""
+    """Check what Struct.put checks: coercion may have made a null where none is allowed."""
     if value is None:
         if not schema.optional:
             raise SchemaError("Invalid value: null used for required field", field=path)

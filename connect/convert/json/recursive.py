@@ -33,7 +33,7 @@ class RecursiveTexts:
     """
 
     def __init__(self, make: Callable[[], tuple[Schema, Decoder]]) -> None:
-        """`make`: the type's own schema, and what reads it; asked for when the first value comes."""
+        """Take `make`, which gives the type's own schema and what reads it; it is called when the first value comes."""
         self._make = make
         self._made: tuple[Schema, Decoder] | None = None
         self._level = 0
@@ -62,7 +62,7 @@ def _failed(cursor: Cursor) -> pa.StringArray:
 
 
 def texts_of(array: pa.Array, schema: Schema) -> pa.StringArray:
-    """The JSON of every value, which stands in the place of values inside of it."""
+    """Return the JSON of every value, which stands in the place of values inside of it."""
     writing = Writing(embeds=True)
     try:
         return encode_columns(array, schema, writing).cast(pa.utf8())

@@ -26,7 +26,7 @@ class RecursiveValues(Generic[Written]):
     def __init__(
         self, make: Callable[[], tuple[Schema, Callable[[pa.Array], Written]]], nothing: Written, path: str
     ) -> None:
-        """`make`: the type's own schema, and what writes it; asked for when the first value comes.
+        """Take `make`, which gives the type's own schema and what writes it; it is called when the first value comes.
 
         `nothing`: what no values are written as.
         """
@@ -36,7 +36,10 @@ class RecursiveValues(Generic[Written]):
         self._path = path
 
     def __call__(self, texts: pa.Array) -> Written:
-        """The values, of which none is null. SchemaError when one does not fit the type, or holds more than it."""
+        """Write the values, of which none is null.
+
+        SchemaError when one does not fit the type, or holds more than it.
+        """
         if not len(texts):
             return self._nothing
         if self._made is None:
@@ -59,7 +62,7 @@ class RecursiveValues(Generic[Written]):
         return array
 
     def _check(self, given: pa.Array, read: pa.Array) -> None:
-        """What was read has all that was given: JSON that is read leaves out what its schema does not name."""
+        """Check that what was read has all that was given, as a reader leaves out what its schema does not name."""
         if given.equals(read):
             return
         for text, again in zip(given.to_pylist(), read.to_pylist(), strict=True):

@@ -29,7 +29,7 @@ class Run:
 
 
 def runs_of(data: pa.BinaryArray, cache: EnvelopeCache) -> Sequence[Run]:
-    """The runs in order; a null row joins the run before it, or the one after it at the start."""
+    """Return the runs in order; a null row joins the run before it, or the one after it at the start."""
     if data.null_count == len(data):
         return [Run(0, len(data), None)]
     prefixes: list[Prefix] = []
@@ -44,7 +44,7 @@ def runs_of(data: pa.BinaryArray, cache: EnvelopeCache) -> Sequence[Run]:
 
 
 def _labels(data: pa.BinaryArray, cache: EnvelopeCache, prefixes: list[Prefix]) -> pa.Int32Array:
-    """The place of each row's prefix in `prefixes`, which is filled; null for null rows."""
+    """Return the place of each row's prefix in `prefixes`, which is filled; null for null rows."""
     labels = pa.nulls(len(data), pa.int32())
     pending = data.is_valid()
     closed = pc.fill_null(pc.ends_with(data, CLOSE), False)
@@ -75,7 +75,7 @@ def _labels_by_row(data: pa.BinaryArray, cache: EnvelopeCache, prefixes: list[Pr
 
 
 def _find(cache: EnvelopeCache, row: bytes) -> Prefix | None:
-    """None for a row that the row path has to look at, be it to say what is wrong."""
+    """Return the prefix of a row; None for a row that the row path has to look at, be it to say what is wrong."""
     if not row.endswith(CLOSE):
         return None
     try:

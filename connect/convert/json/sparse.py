@@ -31,7 +31,7 @@ def is_sparse(data: pa.BinaryArray) -> bool:
 
 
 def _cells_of_rare_keys(data: pa.BinaryArray, sample: int) -> float:
-    """The cells that all rows would make, if each added as many keys as a row of the sample's second half did."""
+    """Return the cells that all rows would make, if each added as many keys as a row in the sample's second half."""
     step = -(-len(data) // sample)
     texts = [text for text in data[::step].to_pylist() if text]
     try:
@@ -45,7 +45,7 @@ def _cells_of_rare_keys(data: pa.BinaryArray, sample: int) -> float:
 
 
 def _paths(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The paths of all keys in a value; the items of a list have one path."""
+    """Yield the paths of all keys in a value; the items of a list have one path."""
     if len(path) == _DEPTH_MAX:
         return
     if isinstance(value, dict):

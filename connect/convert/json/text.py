@@ -38,7 +38,7 @@ class JsonSyntaxError(ValueError):
 
 
 def read_fast(data: bytes) -> Node:
-    """The value of an RFC 8259 text, numbers as int (exact) or float."""
+    """Return the value of an RFC 8259 text, numbers as int (exact) or float."""
     if _LONG_INTEGER.search(data):
         return _read_stdlib(data, _finite)
     try:
@@ -48,7 +48,7 @@ def read_fast(data: bytes) -> Node:
 
 
 def read_exact(data: bytes) -> Node:
-    """The value of an RFC 8259 text, numbers as int or Decimal."""
+    """Return the value of an RFC 8259 text, numbers as int or Decimal."""
     return _read_stdlib(data, Decimal)
 
 
@@ -74,7 +74,10 @@ def _no_constant(text: str) -> Node:
 
 
 def _leading_zeros_only(data: bytes, error: Exception, number: Callable[[str], Any]) -> Node:
-    """Numbers with leading zeros lose nothing and Java takes them (KAFKA-15012); all else stays an error."""
+    """Read a text that is wrong only by leading zeros; raise JsonSyntaxError for any other.
+
+    Numbers with leading zeros lose nothing and Java takes them (KAFKA-15012).
+    """
     try:
         text = data.decode()
         parser = _Parser(text, number)
@@ -89,7 +92,7 @@ def _leading_zeros_only(data: bytes, error: Exception, number: Callable[[str], A
 
 
 def reason(error: Exception) -> str:
-    """Why a text is no JSON, in words for people."""
+    """Return the reason why a text is no JSON, in words for people."""
     match error:
         case UnicodeDecodeError():
             return f"the bytes are no {error.encoding.upper()} text at byte {error.start} ({error.reason})"
@@ -99,7 +102,7 @@ def reason(error: Exception) -> str:
 
 
 def read_lenient(data: bytes) -> Node:
-    """The first JSON value as Jackson reads it, numbers as int or Decimal. LookupError when there is none."""
+    """Return the first JSON value as Jackson reads it, numbers as int or Decimal. LookupError when there is none."""
     text = _decode(data)
     if _SPACE.fullmatch(text):
         raise LookupError("no JSON value")

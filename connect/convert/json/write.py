@@ -47,7 +47,7 @@ def write_value(schema: Schema | None, value: object, writing: Writing) -> str:
 
 
 def writer(schema: Schema | None, writing: Writing, path: str = "") -> Writer:
-    """A function that writes values of this schema; build it once per schema."""
+    """Return a function that writes values of this schema; build it once per schema."""
     if schema is None:
         return lambda value: _schemaless(value, path)
     write = _typed(schema, writing, path)

@@ -109,7 +109,7 @@ def _documents(registered: Registered, references: References) -> tuple[Any, dic
 
 
 def _row_check(document: Any, others: dict[str, Any]) -> Callable[[pa.BinaryArray], None]:
-    """Rejects rows that the schema does not describe."""
+    """Return a function that rejects rows that the schema does not describe."""
     try:
         from jsonschema.exceptions import best_match
         from jsonschema.validators import validator_for

@@ -25,7 +25,7 @@ _NUMBERS = {
 def connect_of(
     document: Any, others: Mapping[str, Any], settings: n.JsonSchemaSettings, *, version: int | None = None
 ) -> Schema:
-    """The Connect schema; `others` are the schemas that are referred to, by name.
+    """Return the Connect schema; `others` are the schemas that are referred to, by name.
 
     Where a schema holds itself it has `schema.recursive`. SchemaError for one that says nothing of a type.
     """

@@ -139,7 +139,7 @@ def _pair(schema: Schema, entry: Any, path: str) -> list[Any]:
 
 
 def _union(schema: Schema, node: Any, path: str) -> dict[str, Any]:
-    """The member whose type the value has; of several objects the one with most fields in common."""
+    """Return the value as the member whose type it has; of several objects the one with most fields in common."""
     best, most = None, 0
     for member in schema.fields:
         try:

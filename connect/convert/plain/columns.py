@@ -44,7 +44,7 @@ def base64_of(array: pa.Array) -> pa.StringArray:
 
 @cache
 def _sextets() -> np.ndarray:
-    """The six bits of each character of base64; 64 and 65 for padding and for what is none."""
+    """Return the six bits of each character of base64; 64 for padding and 65 for what is no such character."""
     import numpy as np
 
     table = np.full(256, 65, np.uint8)

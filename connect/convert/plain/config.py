@@ -48,7 +48,7 @@ class JsonConfig(Config):
 
     @property
     def numeric_decimals(self) -> bool:
-        """Decimals are written as JSON numbers."""
+        """Tell if decimals are written as JSON numbers."""
         return self.decimal_format.upper() == "NUMERIC"
 
 

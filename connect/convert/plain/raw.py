@@ -105,7 +105,7 @@ def _codec(name: str) -> codecs.CodecInfo:
 
 
 def _plain_text(array: pa.Array, schema: Schema | None) -> pa.BinaryArray | None:
-    """The bytes of types whose text Arrow writes as Java does; None for others."""
+    """Return the bytes of types whose text Arrow writes as Java does; None for others."""
     kind = array.type
     if schema is not None and (schema.name or "").startswith(LOGICAL):
         return None

@@ -25,7 +25,7 @@ class SimpleHeaderConverter:
         return text_of(header.value, header.schema).encode("utf-8", "replace")
 
     def decode(self, topic: str, key: str, data: bytes | None) -> Header:  # noqa: ARG002 - of the protocol
-        """The typed value; bytes that are no UTF-8 are read with U+FFFD, as Java does."""
+        """Return the typed value; bytes that are no UTF-8 are read with U+FFFD, as Java does."""
         if data is None:
             return Header(key, None)
         typed = parse_string(data.decode("utf-8", "replace"))

@@ -132,7 +132,10 @@ def _split(data: pa.BinaryArray, of: Callable[[Indexes], Reading]) -> Sequence[t
 
 
 def _read_indexes(cursor: Cursor) -> tuple[npt.NDArray[np.int64], list[Indexes]]:
-    """For every row the place of its indexes in the list beside; one 0 stands for the first message."""
+    """Read the message indexes of every row; one 0 stands for the first message.
+
+    Return for every row its place in a list, and that list of the different indexes.
+    """
     counts = cursor.signed_varints()
     bad = (counts < 0) | (counts > _MOST_INDEXES)
     if bad.any():
@@ -162,7 +165,7 @@ def _rejected(cursor: Cursor) -> RejectedRowsError:
 
 
 def index_bytes(message: ProtoMessage) -> bytes:
-    """The count of indexes and each of them, zigzag; the first message of a file is the one byte 0."""
+    """Return the count of indexes and each of them, zigzag; the first message of a file is the one byte 0."""
     if message.indexes == (0,):
         return b"\x00"
     numbers = np.array([len(message.indexes), *message.indexes], np.int64)

@@ -35,7 +35,7 @@ _INT32: Final = 1 << 31
 
 
 def decoder(schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings) -> Decoder:
-    """Reads messages into `arrow_type(schema)`, where `schema` is `connect_of(message)`."""
+    """Return a decoder of messages into `arrow_type(schema)`, where `schema` is `connect_of(message)`."""
     plans = {f.number: _Plan(f, _schema_of(schema, message, f, settings), settings) for f in message.fields}
     members = list(arrow_type(schema))
 
@@ -311,7 +311,7 @@ def _message(schema: Schema, proto: ProtoField, settings: n.ProtobufSettings) ->
 
 @lru_cache(maxsize=64)
 def _recursive(message: ProtoMessage, settings: n.ProtobufSettings) -> RecursiveTexts:
-    """One for each message, as it is inside of itself."""
+    """Return the decoder of a message as it is inside of itself; there is one for each message."""
 
     def make() -> tuple[Schema, Decoder]:
         own = connect_of(message, settings)

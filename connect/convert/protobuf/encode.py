@@ -114,7 +114,10 @@ class _Plan:
         return self._filled_or_refused(self._single(schema, field, path), schema, field, path)
 
     def _filled_or_refused(self, write: FieldEncoder, schema: Schema, field: ProtoField, path: str) -> FieldEncoder:
-        """Defaults for nulls; a null that could not be told from a value when it is read is an error."""
+        """Return an encoder that puts defaults in the place of nulls.
+
+        A null that could not be told from a value when it is read is an error.
+        """
         settings = self._settings
         default = None if schema.optional and settings.ignore_default_for_nullables else schema.default
         allowed = schema.optional and (field.presence or settings.java)
@@ -233,7 +236,7 @@ class _Plan:
 
 @lru_cache(maxsize=64)
 def _recursive(message: ProtoMessage, settings: n.ProtobufSettings, path: str) -> Encoder:
-    """One for each message, as it is inside of itself."""
+    """Return the encoder of a message as it is inside of itself; there is one for each message."""
 
     def make() -> tuple[Schema, Encoder]:
         own = connect_of(message, settings)
@@ -288,7 +291,7 @@ def _plain(field: ProtoField) -> Schema:
 def _enum_numbers(
     schema: Schema, field: ProtoField, settings: n.ProtobufSettings, path: str
 ) -> Callable[[pa.Array], pa.Array]:
-    """The numbers of an enum's symbols; any other column stays as it is."""
+    """Return a function that gives the numbers of an enum's symbols; any other column stays as it is."""
     enum = field.enum
     if enum is None or schema.type is not Type.STRING:
         return lambda array: array

@@ -33,7 +33,7 @@ def proto_text(schema: Schema, settings: n.ProtobufSettings) -> str:
 
 
 def message_name(schema: Schema, settings: n.ProtobufSettings) -> str:
-    """The full name of the message that a struct becomes."""
+    """Return the full name of the message that a struct becomes."""
     name = schema.name or f"{n.DEFAULT_NAME}1"
     return ".".join(_valid(part, settings, "") for part in name.split("."))
 
@@ -146,7 +146,9 @@ class _Writer:
         return f"google.protobuf.{_WRAPPERS[kind]}"
 
     def _outer(self, type_name: str) -> str | None:
-        """The message that a value inside of it has the type of, as long as that one has the name it was read by."""
+        """Return the message that a value inside of it has the type of, as long as that one has the name it was read
+        by.
+        """
         return next((kind for name, kind in reversed(self._open) if name == _short(type_name)), None)
 
     def _nested(self, schema: Schema, name: str, scope: Scope, path: str) -> str:
@@ -245,5 +247,5 @@ def _same_message(one: Schema, other: Schema) -> bool:
 
 
 def _zero_first(item: tuple[str, int]) -> tuple[bool, int]:
-    """proto3 wants the symbol of number 0 first."""
+    """Sort symbols by their number behind that of number 0, which proto3 wants first."""
     return item[1] != 0, item[1]

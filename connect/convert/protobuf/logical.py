@@ -50,7 +50,7 @@ def timestamp_columns(array: pa.Array) -> list[pa.Array]:
 
 
 def dates_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
-    """Dates; a row without a whole date fails."""
+    """Return the dates; a row without a whole date fails."""
     year, month, day = (int64_of(column) for column in columns)
     days = _days(year, month, day)
     bad = (month < 1) | (month > 12) | (day < 1) | (day > 31) | (year < 1) | (year > 9999)
@@ -63,7 +63,7 @@ def dates_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
 
 
 def times_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
-    """Times; a row with a part out of range, or finer than milliseconds, fails."""
+    """Return the times; a row with a part out of range, or finer than milliseconds, fails."""
     hours, minutes, seconds, nanos = (int64_of(column) for column in columns)
     bad = (hours < 0) | (hours > 23) | (minutes < 0) | (minutes > 59) | (seconds < 0) | (seconds > 59)
     bad |= (nanos < 0) | (nanos >= _SECOND_NANOS)
@@ -75,7 +75,7 @@ def times_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
 
 
 def timestamps_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
-    """Timestamps; a row outside of the years 1 to 9999, or finer than milliseconds, fails."""
+    """Return the timestamps; a row outside of the years 1 to 9999, or finer than milliseconds, fails."""
     seconds, nanos = (int64_of(column) for column in columns)
     bad = (seconds < _MIN_SECONDS) | (seconds > _MAX_SECONDS) | (nanos < 0) | (nanos >= _SECOND_NANOS)
     cursor_fail(cursor, bad, "a google.protobuf.Timestamp is out of range")
@@ -85,9 +85,9 @@ def timestamps_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
 
 
 def decimals_of(columns: list[pa.Array], cursor: Cursor, target: pa.DataType) -> pa.Array:
-    """Decimals of the column's scale; a row that has more digits than it fails.
+    """Return the decimals in the column's scale; a row that has more digits than it fails.
 
-    A loop over rows: nothing in Arrow scales by a number of each row.
+    This is a loop over rows: nothing in Arrow scales by a number of each row.
     """
     unscaled, _, scales = columns
     bad = np.zeros(len(cursor), np.bool_)

@@ -79,7 +79,7 @@ class ProtoSchema:
     """Holds the messages of a file: those at the top, each followed by the ones inside it."""
 
     def __init__(self, files: Sequence[FileDescriptorProto]) -> None:
-        """`files`: all that are imported, and the schema's own last."""
+        """Take `files`: all that are imported, and the schema's own last."""
         self._messages: dict[str, ProtoMessage] = {}
         self._enums: dict[str, ProtoEnum] = {}
         self._own: list[ProtoMessage] = []
@@ -95,7 +95,7 @@ class ProtoSchema:
 
     @property
     def first(self) -> ProtoMessage:
-        """The message that a schema stands for if nothing else is said. SchemaError when there is none."""
+        """Return the message that a schema stands for if nothing else is said. SchemaError when there is none."""
         if not self._own:
             raise SchemaError("The Protobuf schema defines no message.")
         return self._own[0]

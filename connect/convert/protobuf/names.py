@@ -60,7 +60,7 @@ class ProtobufSettings:
 
     @property
     def enum_parameter(self) -> str:
-        """The parameter that makes a text an enum."""
+        """Return the name of the parameter that makes a text an enum."""
         return GENERALIZED_ENUM if self.generalized_sum_types else ENUM
 
 

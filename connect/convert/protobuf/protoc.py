@@ -96,7 +96,10 @@ def _run(schemas: Path, work: Path, wanted: Sequence[str]) -> bytes:
 
 @contextmanager
 def _no_room_is_no_bad_schema() -> Iterator[None]:
-    """A full disk or a read-only folder says nothing about rows: none may be given up because of it."""
+    """Turn an OSError into a RetriableError.
+
+    A full disk or a read-only folder says nothing about rows: none may be given up because of it.
+    """
     try:
         yield
     except OSError as error:
@@ -107,7 +110,7 @@ def _no_room_is_no_bad_schema() -> Iterator[None]:
 
 
 def _includes() -> list[Any]:
-    """Folders of the files that every schema may import: Google's types and Confluent's."""
+    """Return the folders of the files that every schema may import: Google's types and Confluent's."""
     try:
         common = importlib.resources.files("google.type").joinpath("date.proto")
         google = importlib.resources.files("grpc_tools").joinpath("_proto")

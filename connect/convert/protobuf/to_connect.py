@@ -37,7 +37,7 @@ def is_map(field: ProtoField) -> bool:
 
 
 def union_field_name(message: ProtoMessage, oneof: str, settings: n.ProtobufSettings) -> str:
-    """The field that stands for a oneof."""
+    """Return the name of the field that stands for a oneof."""
     return f"{oneof}_{message.oneofs.index(oneof)}" if settings.index_for_unions else oneof
 
 
@@ -132,7 +132,7 @@ class _Reader:
 
 
 def _named(base: Schema, field: ProtoField) -> Schema:
-    """One of Debezium's types of times, where the field says so and has the type's base."""
+    """Return one of Debezium's types of times, where the field says so and has the type's base; else the base."""
     named = time_type(field.parameters.get(n.CONNECT_NAME))
     if named is None or base.name is not None or named.type is not base.type:
         return base
@@ -140,7 +140,7 @@ def _named(base: Schema, field: ProtoField) -> Schema:
 
 
 def _map_name(message: ProtoMessage, settings: n.ProtobufSettings) -> str:
-    """`CountsEntry` is the entry of the field `counts`."""
+    """Return the name of the field whose entry a message is: `CountsEntry` is the entry of the field `counts`."""
     name = (message.name if settings.enhanced else message.short_name).removesuffix("Entry")
     space, dot, last = name.rpartition(".")
     snake = "".join(f"_{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(last))

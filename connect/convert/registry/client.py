@@ -52,7 +52,7 @@ class RegistryClient:
         self._query = "?normalize=true" if normalize else ""
 
     def register(self, subject: str, schema: Registered) -> int:
-        """The id of the schema, which is registered now if the subject does not have it.
+        """Return the id of the schema, which is registered now if the subject does not have it.
 
         SchemaError when the registry calls it incompatible or invalid.
         """
@@ -68,7 +68,7 @@ class RegistryClient:
             raise self._refused(subject, schema, error) from error
 
     def lookup(self, subject: str, schema: Registered) -> int:
-        """The id that the subject has for exactly this schema. SchemaError when it has none."""
+        """Return the id that the subject has for exactly this schema. SchemaError when it has none."""
         try:
             return int(self._transport.call("POST", f"/subjects/{_quoted(subject)}{self._query}", schema.as_body)["id"])
         except RegistryError as error:

@@ -39,7 +39,10 @@ def _check_strategy(name: str) -> str:
 
 
 def only(default: Any, instead: str) -> AfterValidator:
-    """A key of Confluent's of which only the default is to be had: what it would change must not be left out unsaid."""
+    """Return a validator for a key of Confluent's of which only the default is to be had.
+
+    What it would change must not be left out unsaid.
+    """
 
     def check(value: Any) -> Any:
         if value != default:
@@ -200,11 +203,11 @@ class RegistryConfig(Config):
 
     @property
     def user_info(self) -> SecretStr | None:
-        """user:password; None when there is none."""
+        """Return user:password; None when there is none."""
         return self.user_info_given or self.user_info_old
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Credentials that are asked for and missing."""
+        """Yield a problem for each credential, proxy port or issuer setting that is asked for and missing."""
         if self.credentials_source == "USER_INFO" and (
             self.user_info is None or ":" not in self.user_info.get_secret_value()
         ):

@@ -63,7 +63,7 @@ class Format(Protocol):
         """
 
     def reading(self, registered: Registered, references: References, version: int | None) -> Reading:
-        """Reads what was written with a registered schema. SchemaError when Connect has no type for it."""
+        """Return how to read what was written with a registered schema. SchemaError when Connect has no type for it."""
 
 
 class WholeEncode:
@@ -209,7 +209,7 @@ def _decoded(data: pa.BinaryArray, reading: Reading) -> pa.Array:
 
 
 def _with_array(parts: Parts, length: int) -> Parts:
-    """At least one part must be an array, or the join would not know how many rows there are."""
+    """Return the parts with at least one array among them, or the join would not know how many rows there are."""
     if any(isinstance(part, pa.Array) for part in parts):
         return parts
     return [constant(b"".join(part.as_py() for part in parts), length)]

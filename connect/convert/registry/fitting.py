@@ -16,7 +16,7 @@ _WIDER: Final = {
 
 
 def check_fits(own: Schema, target: Schema, *, open_structs: bool, path: str = "") -> None:
-    """SchemaError names the first field whose values the target has no place for.
+    """Raise SchemaError for the first field whose values the target has no place for.
 
     `open_structs`: a field that the target does not know is no failure.
     """

@@ -21,7 +21,7 @@ SIZE: Final = 5
 
 
 def frame(schema_id: int) -> bytes:
-    """What stands before a value."""
+    """Return the bytes that stand before a value."""
     return bytes([MAGIC]) + schema_id.to_bytes(4, "big")
 
 
@@ -53,7 +53,7 @@ def runs_by_id(data: pa.BinaryArray) -> Sequence[IdRun]:
 
 
 def _heads(data: pa.BinaryArray, lengths: np.ndarray) -> np.ndarray:
-    """The first five bytes of every row, zeros where there are fewer."""
+    """Return the first five bytes of every row, zeros where there are fewer."""
     offsets = np.frombuffer(data.buffers()[1], np.int32)[data.offset : data.offset + len(data)].astype(np.int64)
     values = data.buffers()[2]
     raw = np.frombuffer(values, np.uint8) if values is not None and values.size else np.zeros(SIZE, np.uint8)

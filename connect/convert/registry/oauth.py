@@ -44,7 +44,7 @@ class OAuthTokens:
         self._until_s = 0.0
 
     def token(self) -> str:
-        """A token that is good for a while. RetriableError when the issuer gives none."""
+        """Return a token that is good for a while. RetriableError when the issuer gives none."""
         if not self._token or time.monotonic() >= self._until_s:
             answer = self._asked()
             self._token = str(answer["access_token"])
@@ -88,7 +88,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 
 def _lifetime_s(answer: dict[str, Any]) -> float:
-    """What the answer says, else what the token itself says (RFC 7519's `exp`), else a minute."""
+    """Return the seconds that the answer says, else those of the token itself (RFC 7519's `exp`), else a minute."""
     given = answer.get("expires_in")
     if isinstance(given, int | float):
         return float(given)

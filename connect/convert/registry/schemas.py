@@ -29,7 +29,7 @@ class Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of a key, which `make` makes where it is missing."""
+        """Return the value of a key, which `make` makes where it is missing."""
         if key in self._values:
             self._values.move_to_end(key)
             return self._values[key]
@@ -60,11 +60,14 @@ class Schemas:
 
     @property
     def fresh_until(self) -> float:
-        """Until when (monotonic clock) an answer about the latest version holds."""
+        """Return the moment (monotonic clock) until which an answer about the latest version holds."""
         return time.monotonic() + self._config.latest_ttl_s
 
     def for_writing(self, topic: str, own: Registered, record_name: str | None) -> Registered:
-        """The schema, with its id, that rows of the schema `own` are written with. Order of precedence as in Java."""
+        """Return the schema, with its id, that rows of the schema `own` are written with.
+
+        The order of precedence is Java's.
+        """
         config, client = self._config, self._client
         subject = self._subject(topic, self._is_key, record_name)
         if config.auto_register:
@@ -80,13 +83,19 @@ class Schemas:
         return self._client.by_id(schema_id)
 
     def version(self, schema_id: int, topic: str, record_name: str | None) -> int | None:
-        """The version of the subject that an id is."""
+        """Return the version of the subject that an id is.
+
+        None: it is none of its, or the subject is not known without a record's name.
+        """
         if record_name is None and self._subject is not STRATEGIES[_TOPIC]:
             return None
         return self._client.version_of(schema_id, self._subject(topic, self._is_key, record_name))
 
     def references(self, schema: Registered) -> Sequence[tuple[str, Registered]]:
-        """What the schema refers to, by name; each after all that it refers to itself. SchemaError: without an end."""
+        """Return by name what the schema refers to; each stands after all that it refers to itself.
+
+        SchemaError when the references have no end.
+        """
         found: dict[str, Registered] = {}
         self._collect(schema, found, ())
         return list(found.items())

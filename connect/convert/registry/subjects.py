@@ -42,6 +42,6 @@ STRATEGIES: Final[Mapping[str, Subject]] = MappingProxyType(
 
 
 def strategy_name(given: str) -> str | None:
-    """The full name of a strategy given by its full or its short class name; None when there is none."""
+    """Return the full name of a strategy given by its full or its short class name; None when there is none."""
     short = {name.rpartition(".")[2]: name for name in STRATEGIES}
     return given if given in STRATEGIES else short.get(given)

@@ -52,7 +52,7 @@ class Cursor:
 
     @classmethod
     def over(cls, data: pa.BinaryArray, skip: int = 0) -> Self:
-        """A cursor over an array without nulls, `skip` bytes into every row (which must be there)."""
+        """Return a cursor over an array without nulls, `skip` bytes into every row (which must be there)."""
         size = len(data)
         _, offsets_buffer, values = data.buffers()
         offsets = np.frombuffer(offsets_buffer, np.int32)[data.offset : data.offset + size + 1].astype(np.int64)
@@ -68,7 +68,7 @@ class Cursor:
         return len(self.at)
 
     def part(self, places: Positions | Mask) -> Cursor:
-        """A cursor over some of the rows; `rejoin` brings its progress back."""
+        """Return a cursor over some of the rows; `rejoin` brings its progress back."""
         return Cursor(self._raw, self.at[places], self.end[places], self.rows[places], self.failures)
 
     def rejoin(self, part: Cursor, places: Positions | Mask) -> None:
@@ -86,7 +86,7 @@ class Cursor:
         self.at[bad] = self.end[bad]
 
     def expect_end(self) -> None:
-        """Every row must have been read to its end."""
+        """Fail each row that was not read to its end."""
         left = self.at != self.end
         if left.any():
             self.fail(left, "data is left over after the value")
@@ -157,7 +157,7 @@ class Cursor:
             values[over] = 0
 
     def _long_varints(self, numbers: Unsigned, lengths: Positions, places: Positions) -> None:
-        """Numbers of nine and ten groups, of which a word holds eight."""
+        """Read the numbers of nine and ten groups, of which a word holds eight."""
         at = self.at[places]
         words = self._words[at] & ~_CONTINUED
         for low, high, shift in _FOLDS:
@@ -178,7 +178,7 @@ class Cursor:
 
 
 def text_of(data: pa.BinaryArray, cursor: Cursor) -> pa.StringArray:
-    """The bytes as text; rows that are not UTF-8 fail."""
+    """Return the bytes as text; rows that are not UTF-8 fail."""
     try:
         return data.cast(pa.utf8())
     except pa.ArrowInvalid:
@@ -201,7 +201,7 @@ def _per_value(
 
 
 def ordered_by_row(pieces: list[pa.Array], places: list[Positions], target: pa.DataType) -> pa.Array:
-    """Items read round by round, brought into the order of their rows; `places` says the row of each item."""
+    """Return items that were read round by round in the order of their rows; `places` says the row of each item."""
     if not pieces:
         return pa.array([], target)
     items = pa.concat_arrays(pieces)

@@ -64,7 +64,7 @@ def varints(numbers: Unsigned) -> pa.BinaryArray:
 
 
 def _words(numbers: Unsigned, lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """The groups of numbers below 2**56, eight bytes to a row."""
+    """Return the groups of numbers below 2**56, eight bytes to a row."""
     words = numbers
     for low, high, shift in _SPREADS:
         words = (words & low) | ((words & high) << shift)
@@ -82,7 +82,7 @@ def _wide_groups(numbers: Unsigned, lengths: npt.NDArray[np.int64], width: int) 
 
 
 def zigzag(numbers: npt.NDArray[np.int64]) -> Unsigned:
-    """Signed numbers with the sign in the lowest bit, so that small ones stay short."""
+    """Return signed numbers with the sign in the lowest bit, so that small ones stay short."""
     folded: Unsigned = ((numbers << np.int64(1)) ^ (numbers >> np.int64(63))).view(np.uint64)
     return folded
 
@@ -93,7 +93,7 @@ def signed_varints(array: pa.Array) -> pa.BinaryArray:
 
 
 def int64_of(array: pa.Array) -> npt.NDArray[np.int64]:
-    """Numbers, dates or times of an array without nulls."""
+    """Return numbers, dates or times of an array without nulls as 64-bit integers."""
     if pa.types.is_date32(array.type) or pa.types.is_time32(array.type):
         array = array.view(pa.int32())
     numbers: npt.NDArray[np.int64] = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -106,7 +106,7 @@ def lengths_of(array: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def little_endian(array: pa.Array) -> pa.BinaryArray:
-    """The bytes of every number of fixed width, as memory holds them."""
+    """Return the bytes of every number of fixed width, as memory holds them."""
     return array.view(pa.binary(array.type.byte_width)).cast(pa.binary())
 
 
@@ -116,12 +116,12 @@ def as_binary(array: pa.Array) -> pa.BinaryArray:
 
 
 def scattered(valid: pa.BooleanArray, pieces: pa.BinaryArray, otherwise: bytes) -> pa.BinaryArray:
-    """The pieces at the rows that are valid, and these bytes at the others."""
+    """Return the pieces at the rows that are valid, and these bytes at the others."""
     return pc.replace_with_mask(constant(otherwise, len(valid)), valid, pieces)
 
 
 def concatenated_per_list(lists: pa.Array, pieces: pa.BinaryArray) -> pa.BinaryArray:
-    """The pieces of each list's items joined; `pieces` has one per item of `lists.flatten()`."""
+    """Return the pieces of each list's items joined; `pieces` has one per item of `lists.flatten()`."""
     counts = list_lengths(lists)
     offsets = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
@@ -139,7 +139,7 @@ def list_lengths(lists: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def map_entries(maps: pa.MapArray) -> Sequence[pa.Array]:
-    """Keys and values of all maps one after the other; the maps must have no nulls."""
+    """Return keys and values of all maps one after the other; the maps must have no nulls."""
     start, stop = maps.offsets[0].as_py(), maps.offsets[-1].as_py()
     return maps.keys.slice(start, stop - start), maps.items.slice(start, stop - start)
 

@@ -30,12 +30,12 @@ class NumberedKind(Protocol):
 
 
 def wire_type(kind: str) -> int:
-    """How a value of this type is delimited."""
+    """Return the wire type, which says how a value of this type is delimited."""
     return LENGTH if kind in _SIZED else _FIXED.get(kind, VARINT)
 
 
 def key_of(field: NumberedKind, *, packed: bool = False) -> bytes:
-    """What stands before a value of the field."""
+    """Return the bytes that stand before a value of the field."""
     tag = field.number << 3 | (LENGTH if packed else wire_type(field.kind))
     return bytes(p.varints(np.array([tag], np.uint64))[0].as_py())
 

@@ -25,7 +25,7 @@ LIMIT_S: Final = 60.0
 
 
 class JavaCluster:
-    """Serves as a `SourceCluster` that is a Java cluster. Owned by the thread of the evaluation."""
+    """Makes a Java cluster usable as a `SourceCluster`. Owned by the thread of the evaluation."""
 
     def __init__(self, rest: ConnectClient, worker: Mapping[str, str]) -> None:
         """`worker` holds the properties of a worker of the cluster, which say how to reach its Kafka."""

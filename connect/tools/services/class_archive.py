@@ -16,7 +16,7 @@ _USE_OPTION: Final = "-XX:SharedArchiveFile"
 _ARCHIVE: Final = "classes.jsa"
 _WHY_NOT: Final = "why-not.txt"
 _WRITE_GRACE_S: Final = 60.0
-"""Allows time to write an archive at the JVM's end: it writes 50 MB, in 3 to 12 s."""
+"""A JVM is given this time to write its archive at its end: it writes 50 MB, in 3 to 12 s."""
 
 
 class Stoppable(Protocol):
