@@ -146,7 +146,7 @@ class _Explode:
 
 
 def _with(row: Mapping[str, Any] | None, path: tuple[str, ...], element: Any) -> Any:
-    """The row with the element at the path; parents that are null stay null."""
+    """Return the row with the element at the path; parents that are null stay null."""
     if not path:
         return element
     if row is None:

@@ -55,7 +55,10 @@ class _ExtractField:
         return row
 
     def _of_whole(self, column: Column) -> pa.Array | None:
-        """The column of maps without a schema that their columns tell exactly; None: `_of_map` decides."""
+        """Return the field's column of maps without a schema that their columns tell exactly.
+
+        None: `_of_map` decides.
+        """
         import pyarrow as pa
 
         if not (column.is_whole and self.path):
@@ -111,7 +114,10 @@ class _ExtractField:
             raise SchemaError("An empty field.path names no field.", fix="Name a field in `field`.")
 
     def _takes_default(self, place: int) -> bool:
-        """Parents take theirs whatever the setting says, as in Java."""
+        """Tell if a null at this place of the path becomes its default.
+
+        Parents take theirs whatever the setting says, as in Java.
+        """
         return self.default or place < len(self.path)
 
 

@@ -40,7 +40,10 @@ class _Flatten:
         return dict(self._entries(row, ""))
 
     def whole_columns(self, array: pa.StructArray) -> dict[str, pa.Array] | None:
-        """A map that is not there in some rows stays a null there, and is no column."""
+        """Return the columns by key; None where two have the same name.
+
+        A map that is not there in some rows stays a null there, and is no column.
+        """
         found = list(self._column_entries(array, ""))
         made = dict(found)
         return made if len(made) == len(found) else None

@@ -70,7 +70,7 @@ class _HeaderFrom:
         return [replace(batch if self._copies else made, headers=headers)]
 
     def _headers(self, column: Column, field: str, header: str) -> list[Header]:
-        """Headers are Python objects by contract, so one is made per row."""
+        """Return the header of each row. Headers are Python objects by contract, so one is made per row."""
         if self._nested:
             found_column = extract(column, field, "V2", default=self._default)
             return [Header(header, value, found_column.schema) for value in found_column.rows()]

@@ -84,7 +84,7 @@ class _InsertField:
         return made
 
     def _plain_column(self, origin: str, batch: Batch) -> pa.Array | None:
-        """The value of each row as `map_row` gives it; None: no row gets one."""
+        """Return the value of each row as `map_row` gives it; None: no row gets one."""
         import pyarrow as pa
 
         if origin == "offset":
@@ -123,7 +123,7 @@ class _InsertField:
 
 
 def _field(name: str, schema: Schema) -> Field:
-    """A name may end in ! (required) or ? (optional)."""
+    """Return the field for a name, which may end in ! (required) or ? (optional, the default)."""
     bare = name[:-1] if name.endswith(("!", "?")) else name
     return Field(bare, schema.as_optional(not name.endswith("!")))
 

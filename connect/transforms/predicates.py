@@ -17,7 +17,7 @@ class Filter:
     """Drops every row it is given."""
 
     def __init__(self, _: NoConfig) -> None:
-        """The transform has no settings."""
+        """Take no settings, as the transform has none."""
 
     def apply(self, _: Batch) -> list[Batch]:
         """Drop all rows."""
@@ -56,7 +56,7 @@ class RecordIsTombstone:
     """The row's value is null."""
 
     def __init__(self, _: NoConfig) -> None:
-        """The predicate has no settings."""
+        """Take no settings, as the predicate has none."""
 
     def test(self, batch: Batch) -> pa.BooleanArray:
         """Return for each row if it is a tombstone."""

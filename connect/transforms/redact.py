@@ -42,7 +42,7 @@ class _Redact:
         self._whole = whole[config.action]
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The batch with redacted fields; a field without a match costs nothing."""
+        """Return the batch with redacted fields; a field without a match costs nothing."""
         column = self._side.of(batch)
         schema = column.schema
         if schema is None:
@@ -116,7 +116,7 @@ class _Redact:
         return struct_array(columns, made, array)
 
     def _redacted_column(self, column: pa.Array, schema: Schema, made: Schema) -> pa.Array:
-        """Each distinct value is redacted once."""
+        """Return the column redacted; each distinct value is redacted once."""
         import pyarrow as pa
         import pyarrow.types as t
 
@@ -194,7 +194,7 @@ def _is_text(schema: Schema) -> bool:
 
 
 def _offsets(array: pa.ListArray) -> pa.Array:
-    """Offsets into `array.flatten()`, null where the list is: what from_arrays takes."""
+    """Return offsets into `array.flatten()`, null where the list is: what from_arrays takes."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -72,7 +72,10 @@ class _ReplaceField:
 
 
 def _by_parent(config: ReplaceFieldConfig) -> dict[Path, _Fields]:
-    """A path that is included takes its parents along, and of them nothing else."""
+    """Return what to exclude, include and rename by parent.
+
+    A path that is included takes its parents along, and of them nothing else.
+    """
     groups: dict[Path, _Fields] = {}
     for name in config.exclude:
         path = parse_path(name, "V2")

@@ -28,7 +28,7 @@ class Throttle:
         self._free_at_s = 0.0
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The batch, unchanged, when its turn has come."""
+        """Return the batch, unchanged, when its turn has come."""
         now_s = self._clock()
         self._free_at_s = max(self._free_at_s, now_s - 1.0) + len(batch) * self._seconds_a_row
         if self._free_at_s > now_s:

@@ -47,7 +47,7 @@ class Unwrap:
         self._route = config.route_by_field
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """Rows, rewritten deletes and tombstones in order; what is no change event stays."""
+        """Return rows, rewritten deletes and tombstones in order; what is no change event stays."""
         schema = batch.values.schema
         if schema is not None and not _is_envelope(schema):
             return [batch]
@@ -148,7 +148,10 @@ class Unwrap:
         return {**deleted, **{added.name: _value_at(row, added.path) for added in self._fields}}
 
     def _with_headers(self, batch: Batch) -> list[Sequence[Header]]:
-        """Headers are Python objects by contract, so one is made per row."""
+        """Return the rows' headers with the added ones.
+
+        Headers are Python objects by contract, so one is made per row.
+        """
         schema = batch.values.schema
         before = batch.headers if batch.headers is not None else [()] * len(batch)
         made: list[Sequence[Header]] = []
@@ -162,7 +165,7 @@ class Unwrap:
         return made
 
     def _routed(self, batch: Batch) -> list[Batch]:
-        """Runs of one topic each; a tombstone stays with the topic it has."""
+        """Return runs of one topic each; a tombstone stays with the topic it has."""
         topics = [
             str(row[self._route]) if isinstance(row, Mapping) and row.get(self._route) is not None else batch.topic
             for row in batch.values.rows()
@@ -176,7 +179,7 @@ def _is_envelope(schema: Schema) -> bool:
 
 
 def _ops(column: Column) -> list[str | None]:
-    """The operation of each row: None for a tombstone; an empty text for a map that is no change event."""
+    """Return the operation of each row: None for a tombstone; an empty text for a map that is no change event."""
     if column.is_arrow and column.schema is not None:
         array = column.arrow()
         ops: list[str | None] = masked_by(array.field(column.schema.field_index["op"]), array).to_pylist()
@@ -209,7 +212,7 @@ def _member(schema: Schema, name: str) -> Schema:
 
 
 def _at(schema: Schema, path: tuple[str, ...]) -> Schema:
-    """The schema of a member of the envelope; what it does not have is an optional text that is null."""
+    """Return the schema of a member of the envelope; what it does not have is an optional text that is null."""
     for step in path:
         found = schema.field(step) if schema.type is Type.STRUCT else None
         if found is None:

@@ -67,7 +67,7 @@ class ValueToKey:
         return [replace(batch, keys=picked.values)]
 
     def _at_paths(self, values: Column) -> Column:
-        """The last steps of the paths are the fields' names."""
+        """Return the keys made of the fields at the paths; the last steps of the paths are the fields' names."""
         nulls = null_rows(values)
         if nulls:
             error = not_a_row(None, values.schema, "copying fields from value to key")

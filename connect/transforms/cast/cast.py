@@ -108,8 +108,9 @@ def _schema_of(schema: Schema, target: Type) -> Schema:
 
 
 def _whole_schema(schema: Schema, target: Type) -> Schema:
-    """Keeps name, version, doc and parameters, unless they say that the value is a date or decimal: it is one no more.
+    """Return the schema of a whole key or value that was cast.
 
+    It keeps name, version, doc and parameters, unless they say that the value is a date or decimal: it is one no more.
     Java keeps those too, and then fails to write the record.
     """
     made = _schema_of(schema, target)

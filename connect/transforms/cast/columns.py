@@ -40,7 +40,10 @@ def cast_column(column: pa.Array, schema: Schema, target: Type) -> pa.Array:
 
 
 def _nulls_alone(column: pa.Array, schema: Schema, kind: pa.DataType) -> pa.Array:
-    """A null is null in any type, and of a type that cannot be cast nothing else can."""
+    """Return nulls of another type in place of a column that has nothing but nulls.
+
+    A null is null in any type; RejectedRowsError names the other rows, as their type cannot be cast.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -33,7 +33,7 @@ _LOGICAL = frozenset({s.DATE, s.TIME, s.TIMESTAMP})
 
 
 def check_source(value: Any, schema: Schema | None) -> None:
-    """SchemaError for values of types that cannot be cast."""
+    """Raise SchemaError for values of types that cannot be cast."""
     if schema is None and isinstance(value, dt.date | dt.time | Decimal):
         kind = class_name(value, None)
         raise SchemaError(
@@ -52,7 +52,7 @@ def unsupported(source: Type) -> SchemaError:
 
 
 def cast_value(value: Any, schema: Schema | None, target: Type) -> Any:
-    """The value as another type; None stays None. SchemaError in Java's words when it cannot be."""
+    """Return the value as another type; None stays None. SchemaError in Java's words when it cannot be cast."""
     if value is None:
         return None
     check_source(value, schema)
@@ -77,7 +77,7 @@ def epoch_ms(value: dt.date | dt.time) -> int:
 
 
 def encoded(value: Any, schema: Schema | None) -> Any:
-    """A date as days, a time or moment as milliseconds; other values as they are."""
+    """Return a date as days, a time or moment as milliseconds; other values as they are."""
     if schema is None or schema.name not in _LOGICAL:
         return value
     if not isinstance(value, dt.date | dt.time):
@@ -86,7 +86,10 @@ def encoded(value: Any, schema: Schema | None) -> Any:
 
 
 def moment_text(ms: int) -> str:
-    """Java takes the form from the number: a time below one day, a date at midnight, else both."""
+    """Return the text of a moment in the form that Java takes from the number.
+
+    That is a time below one day, a date at midnight, else both.
+    """
     form = _TIME if ms < DAY_MS else _MOMENT if ms % DAY_MS else _DATE
     return form.format(ms)
 

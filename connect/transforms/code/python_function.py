@@ -35,7 +35,7 @@ class _PerRow:
         self._schema_of = PerSchema(self._schema)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The rows for which the function gave a value, in order; nulls are not asked about and stay."""
+        """Return the rows for which the function gave a value, in order; it is not called for nulls, which stay."""
         column = self._side.of(batch)
         made = None if column.schema is None else self._schema_of(column.schema)
         columns = StructColumns.of(column)
@@ -82,7 +82,7 @@ class _PerRow:
         return kept, values, rejected
 
     def _misfits(self, schema: Schema, kept: Sequence[int], values: Sequence[Any]) -> dict[int, Exception]:
-        """The rows that do not fit the schema, which are looked for when one does not."""
+        """Return the rows that do not fit the schema, which are looked for when one does not."""
         rejected: dict[int, Exception] = {}
         for i, row in zip(kept, values, strict=True):
             try:
@@ -130,7 +130,7 @@ class _PerBatch:
         self._call = _load(config)
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """What the function makes of the values that are not null; nulls stay."""
+        """Return what the function makes of the values that are not null; nulls stay."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -202,7 +202,7 @@ def _checked(column: Column) -> Column:
 
 
 def _named(name: str, array: pa.Array, before: Schema | None) -> Column:
-    """A column under the schema it had when its type is still that one, else under one derived from its type."""
+    """Return a column under the schema it had when its type is still that one, else under one derived from its type."""
     if before is not None and array.type == arrow_type(before):
         nullable = before.optional or not array.null_count
         return Column.from_arrow(array, before if nullable else replace(before, optional=True))

@@ -32,7 +32,7 @@ class _Sql:
         self._query = f"SELECT {config.select}\n, {ROW} FROM {TABLE}{where}"  # noqa: S608 - SQL is what is asked for
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The selected rows; null values stay as they are."""
+        """Return the selected rows; null values stay as they are."""
         column = self._side.of(batch)
         if column.schema is not None and column.schema.type is not Type.STRUCT:
             raise SchemaError(
@@ -54,7 +54,7 @@ class _Sql:
         raise SchemaError(f"Sql works on structs and maps, found: {kind}.", fix="Put HoistField before it.")
 
     def _run(self, array: pa.StructArray) -> tuple[pa.Array, pa.Table]:
-        """The rows that come out, ascending, and their columns; rows of a null value are among them."""
+        """Return the rows that come out, ascending, and their columns; rows of a null value are among them."""
         import duckdb
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -131,7 +131,7 @@ class _Sql:
 
 
 def _typed(name: str, column: pa.Array, before: Schema | None) -> tuple[Field, pa.Array]:
-    """A column under the schema it had, where its type is still that one; else under one that is derived."""
+    """Return a column under the schema it had, where its type is still that one; else under one that is derived."""
     import pyarrow as pa
 
     if before is not None:
@@ -151,13 +151,13 @@ def _typed(name: str, column: pa.Array, before: Schema | None) -> tuple[Field, p
 
 
 def _kin(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """DuckDB gives finer times back than it was given, and the same type otherwise."""
+    """Tell if two types are the same to Connect: DuckDB gives finer times back than it was given."""
     same: bool = _plain(found) == _plain(wanted)
     return same
 
 
 def _plain(kind: pa.DataType, zone: str | None = "UTC") -> pa.DataType:
-    """The type with Connect's units of time and without what Arrow alone knows; nested ones too."""
+    """Return the type with Connect's units of time and without what Arrow alone knows; nested ones too."""
     import pyarrow as pa
     import pyarrow.types as t
 

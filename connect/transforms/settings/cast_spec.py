@@ -16,7 +16,7 @@ SOURCES = (*TARGETS, Type.BYTES)
 
 
 def java_types(types: Iterable[Type]) -> str:
-    """Types as Java prints a list of them."""
+    """Return types as Java prints a list of them."""
     return f"[{', '.join(t.upper() for t in types)}]"
 
 
@@ -29,7 +29,7 @@ class CastSpec:
 
     @classmethod
     def parse(cls, spec: Sequence[str]) -> CastSpec:
-        """The meaning of a spec that has no problems."""
+        """Return the meaning of a spec that has no problems."""
         pairs = [names_of(entry) for entry in spec]
         if len(pairs[0]) == 1:
             return cls(_type(pairs[0][0]))

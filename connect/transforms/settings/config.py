@@ -45,7 +45,7 @@ class CastConfig(Config):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         yield from cast_problems(self.spec)
         yield from paths_problems(self.syntax_version, "spec", (one.rpartition(":")[0] for one in self.spec))
 
@@ -56,7 +56,7 @@ class CastConfig(Config):
 
     @property
     def nested(self) -> bool:
-        """Names of fields are dotted paths."""
+        """Tell if names of fields are dotted paths."""
         return self.syntax_version.upper() == "V2"
 
 
@@ -68,7 +68,7 @@ class DropHeadersConfig(Validated):
     headers: ListOf = setting("headers", doc="Names of the headers to remove.", importance="high")
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         return list_problems({"headers": self.headers})
 
 
@@ -80,7 +80,7 @@ class ExtractFieldConfig(Config):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting()
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         return path_problems(self.field, self.syntax_version)
 
 
@@ -106,7 +106,7 @@ class HeaderFromConfig(Validated):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         yield from list_problems({"fields": self.fields, "headers": self.headers})
         if self.fields and self.headers and len(self.fields) != len(self.headers):
             text = "'fields' config must have the same number of elements as 'headers' config."
@@ -114,7 +114,7 @@ class HeaderFromConfig(Validated):
 
     @property
     def nested(self) -> bool:
-        """Names of fields are dotted paths."""
+        """Tell if names of fields are dotted paths."""
         return self.syntax_version.upper() == "V2"
 
 
@@ -139,14 +139,14 @@ class InsertFieldConfig(Config):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         names = (self.topic_field, self.partition_field, self.offset_field, self.timestamp_field, self.static_field)
         if all(name is None for name in names):
             yield ConfigProblem("topic.field", "No field insertion configured")
 
     @property
     def nested(self) -> bool:
-        """Names of fields are dotted paths."""
+        """Tell if names of fields are dotted paths."""
         return self.syntax_version.upper() == "V2"
 
 
@@ -177,7 +177,7 @@ class MaskFieldConfig(Validated):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         yield from list_problems({"fields": self.fields})
         yield from paths_problems(self.syntax_version, "fields", self.fields)
         if self.replacement is not None:
@@ -185,7 +185,7 @@ class MaskFieldConfig(Validated):
 
     @property
     def nested(self) -> bool:
-        """Names of fields are dotted paths."""
+        """Tell if names of fields are dotted paths."""
         return self.syntax_version.upper() == "V2"
 
 
@@ -200,7 +200,7 @@ class RegexRouterConfig(Config):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         problem = regex_problem("regex", self.regex)
         return () if problem is None else (problem,)
 
@@ -215,7 +215,7 @@ class ReplaceFieldConfig(Config):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         yield from rename_problems("renames", self.renames)
         renamed = [name for rename in self.renames for name in names_of(rename)[:1]]
         for key, names in (("exclude", self.exclude), ("include", self.include), ("renames", renamed)):
@@ -223,12 +223,12 @@ class ReplaceFieldConfig(Config):
 
     @property
     def new_names(self) -> Mapping[str, str]:
-        """The renames: old name -> new name."""
+        """Return the new name of each field that is renamed, by its old name."""
         return MappingProxyType(dict(names_of(rename) for rename in self.renames))
 
     @property
     def nested(self) -> bool:
-        """Names of fields are dotted paths."""
+        """Tell if names of fields are dotted paths."""
         return self.syntax_version.upper() == "V2"
 
 
@@ -240,7 +240,7 @@ class SetSchemaMetadataConfig(Config):
     replace_null: Boolean = replace_null_setting()
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         if self.schema_name is None and self.schema_version is None:
             yield ConfigProblem("schema.name", "Neither schema name nor version configured")
 
@@ -263,7 +263,7 @@ class TimestampConverterConfig(Config):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         if self.target_type == "string" and not self.format:
             text = "TimestampConverter requires format option to be specified when using string timestamps"
             yield ConfigProblem("format", text)
@@ -275,7 +275,7 @@ class TimestampConverterConfig(Config):
 
     @property
     def nested(self) -> bool:
-        """Names of fields are dotted paths."""
+        """Tell if names of fields are dotted paths."""
         return self.syntax_version.upper() == "V2"
 
 
@@ -293,7 +293,7 @@ class TimestampRouterConfig(Config):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         problem = pattern_problem(self.timestamp_format)
         if problem is not None:
             yield ConfigProblem("timestamp.format", problem)
@@ -309,13 +309,13 @@ class ValueToKeyConfig(Validated):
     syntax_version: Annotated[String, one_of("V1", "V2", ignore_case=True)] = syntax_version_setting(ours=True)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         yield from list_problems({"fields": self.fields})
         yield from paths_problems(self.syntax_version, "fields", self.fields)
 
     @property
     def nested(self) -> bool:
-        """Names of fields are dotted paths."""
+        """Tell if names of fields are dotted paths."""
         return self.syntax_version.upper() == "V2"
 
 
@@ -327,7 +327,7 @@ class TopicNameMatchesConfig(Config):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         problem = regex_problem("pattern", self.pattern)
         return () if problem is None else (problem,)
 

@@ -41,7 +41,7 @@ class ExplodeConfig(Config):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         yield from path_problems(self.field, "V2")
         if self.index_field and self.output == "element":
             yield ConfigProblem("index.field", "index.field needs output=field: an element has no fields of ours.")
@@ -92,7 +92,7 @@ class RedactConfig(Config):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         yield from list_problems({"fields": self.fields})
         for pattern in self.fields:
             problem = regex_problem("fields", pattern)
@@ -126,7 +126,7 @@ class PythonFunctionConfig(Config):
     )  # fmt: skip
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What ConfigDef cannot see."""
+        """Return the problems that ConfigDef cannot see."""
         if not _FUNCTION.fullmatch(self.function):
             yield ConfigProblem(
                 "function", f"Invalid value {self.function} for configuration function: not module:name"
@@ -143,7 +143,7 @@ class PythonFunctionConfig(Config):
 
     @property
     def types(self) -> Mapping[str, Type]:
-        """The types of the fields that the function makes."""
+        """Return the types of the fields that the function makes."""
         return MappingProxyType({name: Type(kind) for name, _, kind in (f.rpartition(":") for f in self.fields)})
 
 
@@ -174,14 +174,14 @@ class UnwrapConfig(Config):
 
     @property
     def drops_tombstones(self) -> bool:
-        """Tombstones that follow deletes go."""
+        """Tell if tombstones that follow deletes are dropped."""
         if self._old:
             return self.old_drop_tombstones is not False
         return self.delete_mode in {"drop", "rewrite", "delete-to-tombstone"}
 
     @property
     def deletes(self) -> str:
-        """drop, rewrite or tombstone: what a delete becomes."""
+        """Return what a delete becomes: drop, rewrite or tombstone."""
         if self._old:
             return {"none": "tombstone", None: "drop"}.get(self.old_delete_mode, self.old_delete_mode or "drop")
         if self.delete_mode.startswith("rewrite"):

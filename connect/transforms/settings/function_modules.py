@@ -24,7 +24,7 @@ def is_allowed(module: str, allowed: Sequence[str]) -> bool:
 
 
 def function_problem(function: str, allowed: Sequence[str]) -> str | None:
-    """Why a worker that allows these modules does not run `module:name`; None: it does. Imports nothing."""
+    """Return why a worker that allows these modules does not run `module:name`; None: it does. Imports nothing."""
     module, _, name = function.partition(":")
     if any(part.startswith("__") for part in name.split(".")):
         return "names with two underscores in front are Python's own"
@@ -32,7 +32,7 @@ def function_problem(function: str, allowed: Sequence[str]) -> str | None:
 
 
 def load_function(function: str, allowed: Sequence[str]) -> Callable[..., Any]:
-    """What `module:name` names, imported only where it is allowed.
+    """Return what `module:name` names, imported only where it is allowed.
 
     ValueError: it is not, or it is defined in a module that is not (`module:os.system`, `from os import system`), or it
     is no function. ImportError, AttributeError: there is none.
@@ -54,7 +54,10 @@ def load_function(function: str, allowed: Sequence[str]) -> Callable[..., Any]:
 
 
 def _home(found: Any, module: str) -> str | None:
-    """The module that defines what was found in `module`; None: a value, which is of the module that holds it."""
+    """Return the module that defines what was found in `module`.
+
+    None: a value, which is of the module that holds it.
+    """
     if isinstance(found, ModuleType):
         return found.__name__
     if _is_pythons(module):

@@ -8,7 +8,7 @@ from connect.api.errors import ConfigProblem
 
 
 def rename_problems(key: str, pairs: Sequence[str]) -> Iterable[ConfigProblem]:
-    """The first pair that is none."""
+    """Yield a problem for the first pair that is no pair."""
     for pair in pairs:
         if len(names_of(pair)) != 2:
             yield ConfigProblem(key, rename_message(pairs, pair))
@@ -16,7 +16,7 @@ def rename_problems(key: str, pairs: Sequence[str]) -> Iterable[ConfigProblem]:
 
 
 def names_of(pair: str) -> list[str]:
-    """The names between colons; Java's split drops empty ones at the end, not at the start."""
+    """Return the names between colons; Java's split drops empty ones at the end, not at the start."""
     names = pair.split(":")
     while names and not names[-1]:
         names.pop()

@@ -21,7 +21,10 @@ def replace_null_setting() -> Any:
 
 
 def syntax_version_setting(*, ours: bool = False) -> Any:
-    """`field.syntax.version`; `ours`: where Kafka 4.1 has none, so that REST clients do not see it."""
+    """Return the setting `field.syntax.version`.
+
+    `ours`: for transforms where Kafka 4.1 has none, so that REST clients do not see it.
+    """
     doc = "V1: a field of the top level by its whole name. V2: a dotted path; names with dots stand in backticks."
     return setting("field.syntax.version", "V1", doc=doc, importance="high", internal=ours)
 
@@ -33,14 +36,14 @@ def paths_problems(version: str, key: str, texts: Iterable[str]) -> Iterable[Con
 
 
 def list_problems(lists: Mapping[str, Sequence[str]]) -> Iterable[ConfigProblem]:
-    """ConfigDef's validator of lists that may not be empty."""
+    """Yield the problems that ConfigDef's validator finds in lists that may not be empty."""
     for name, values in lists.items():
         if not values:
             yield ConfigProblem(name, f"Invalid value [] for configuration {name}: Empty list")
 
 
 def text_problems(name: str, text: str) -> Iterable[ConfigProblem]:
-    """ConfigDef's validator of texts that may not be empty."""
+    """Yield the problem that ConfigDef's validator finds in a text that may not be empty."""
     if not text:
         yield ConfigProblem(name, f"Invalid value  for configuration {name}: String must be non-empty")
 
@@ -56,7 +59,7 @@ class Validated(Config):
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
-        """Every setting with its value and its errors; nothing is raised."""
+        """Return every setting with its value and its errors; nothing is raised."""
         values = super().validate_keys(properties)
         return tuple(
             replace(v, errors=(*v.errors, f"Invalid value null for configuration {v.name}: {cls.of_null[v.name]}"))

@@ -19,7 +19,7 @@ def path_problems(text: str, version: str) -> Iterable[ConfigProblem]:
 
 
 def parse_path(text: str, version: str) -> tuple[str, ...]:
-    """The names on the way to a field; V1 takes the text as one name. ConfigError when a backtick stays open."""
+    """Return the names on the way to a field; V1 takes the text as one name. ConfigError when a backtick stays open."""
     if version.upper() == "V1":
         return (text,)
     steps: list[str] = []
@@ -36,7 +36,10 @@ def parse_path(text: str, version: str) -> tuple[str, ...]:
 
 
 def _ticked(text: str, opened: int) -> tuple[str, int]:
-    """The name in backticks and the place after the dot that follows. It ends at a tick before a dot or the end."""
+    """Return the name in backticks and the place after the dot that follows.
+
+    It ends at a tick before a dot or the end.
+    """
     name = ""
     start = opened + 1
     at = text.find(_TICK, start)

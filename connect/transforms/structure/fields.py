@@ -23,7 +23,7 @@ class FieldsKernel(Protocol):
     """What one transform makes of a struct or map."""
 
     def schema_of(self, schema: Schema, /) -> Schema:
-        """The struct schema that comes out for one that goes in."""
+        """Return the struct schema that comes out for one that goes in."""
 
     def columns(self, array: pa.StructArray, schema: Schema, made: Schema, batch: Batch, /) -> Sequence[pa.Array]:
         """Return the columns of the new schema. RejectedRowsError names rows that cannot be made."""
@@ -42,7 +42,10 @@ class MapsKernel(FieldsKernel, Protocol):
     """A kernel that can also rebuild maps without a schema as columns, when all of them have the same keys."""
 
     def map_columns(self, array: pa.StructArray, batch: Batch, /) -> Mapping[str, pa.Array] | None:
-        """The columns by key; None: they cannot tell what `map_row` makes of each row, which must never refuse one."""
+        """Return the columns by key.
+
+        None: they cannot tell what `map_row` makes of each row, which must never refuse one.
+        """
 
 
 @runtime_checkable
@@ -50,7 +53,7 @@ class WholeKernel(FieldsKernel, Protocol):
     """A kernel that can rebuild maps whose columns tell every row exactly (`Column.is_whole`)."""
 
     def whole_columns(self, array: pa.StructArray, /) -> Mapping[str, pa.Array] | None:
-        """The columns by key; None, SchemaError or RejectedRowsError: `map_row` decides."""
+        """Return the columns by key. None, SchemaError or RejectedRowsError: `map_row` decides."""
 
 
 class FieldsTransform:
@@ -59,7 +62,7 @@ class FieldsTransform:
     def __init__(
         self, side: Side, purpose: str, kernel: FieldsKernel, *, nulls: bool = True, no_struct: str = ""
     ) -> None:
-        """`nulls`: a null key or value passes unchanged; else its row is rejected.
+        """Make a transform; `nulls`: a null key or value passes unchanged; else its row is rejected.
 
         `no_struct`: what to say of schemas that are none of structs, in place of the usual words.
         """
@@ -100,7 +103,10 @@ class FieldsTransform:
         )
 
     def _maps(self, column: Column, batch: Batch) -> Column | None:
-        """JSON without a schema has both forms, and keeps both; a row that is made later cannot be refused."""
+        """Return the changed maps; None where they have to be changed row by row.
+
+        JSON without a schema has both forms, and keeps both; a row that is made later cannot be refused.
+        """
         import pyarrow as pa
 
         kernel = self._kernel
@@ -144,7 +150,7 @@ class FieldsTransform:
 
 
 def not_a_row(row: Any, schema: Schema | None, purpose: str) -> SchemaError:
-    """The error for a value that is no struct or map, in the words of Java's Requirements."""
+    """Return the error for a value that is no struct or map, in the words of Java's Requirements."""
     found = class_name(row, schema)
     if schema is None:
         return SchemaError(f"Only Map objects supported in absence of schema for [{purpose}], found: {found}")

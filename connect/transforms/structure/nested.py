@@ -31,7 +31,7 @@ class Nested:
         self._parts = sorted(parts.items(), key=lambda part: -len(part[0]))
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """One batch; rows whose parent is missing or null are left alone below it."""
+        """Return one batch; rows whose parent is missing or null are left alone below it."""
         for path, transform in self._parts:
             if path:
                 batch = self._side.put(batch, self._below(self._side.of(batch), path, transform, batch))
@@ -74,7 +74,7 @@ class Nested:
         return Column.from_rows(put, None)
 
     def _on_present(self, column: Column, transform: FieldsTransform, batch: Batch) -> Column:
-        """A parent that is null has no fields to change, which is no error."""
+        """Transform the rows that are not null: a parent that is null has no fields to change, which is no error."""
         schema = column.schema
         nulls = null_rows(column)
         made = None if schema is None else transform.schema_of(schema).as_optional(schema.optional)
@@ -99,7 +99,7 @@ class Nested:
 
 
 def by_parent(names: Iterable[str]) -> dict[Path, list[str]]:
-    """The last steps of dotted paths, by what comes before them."""
+    """Return the last steps of dotted paths, by what comes before them."""
     groups: dict[Path, list[str]] = {}
     for name in names:
         path = parse_path(name, "V2")
@@ -108,7 +108,7 @@ def by_parent(names: Iterable[str]) -> dict[Path, list[str]]:
 
 
 def nested(side: Side, names: Iterable[str], make: Callable[[list[str]], FieldsTransform]) -> Nested:
-    """A transform of the fields at these paths; `make` gives the one for plain names."""
+    """Return a transform of the fields at these paths; `make` gives the one for plain names."""
     return Nested(side, {parent: make(own) for parent, own in by_parent(names).items()})
 
 

@@ -30,7 +30,7 @@ class StructColumns:
 
     @classmethod
     def of(cls, column: Column) -> StructColumns | None:
-        """None where there are no columns, or a row is null."""
+        """Return a batch's columns; None where there are no columns, or a row is null."""
         schema = column.schema
         if schema is None or schema.type is not Type.STRUCT or not schema.fields or not column.is_arrow:
             return None
@@ -45,9 +45,9 @@ class StructColumns:
         return iter(struct_rows([field.name for field in self.schema.fields], self.values))
 
     def changed(self, rows: Sequence[Any], kept: Sequence[int], schema: Schema) -> Column:
-        """The rows that a function made of those at `kept`, by the schema it declares. SchemaError: one does not fit.
+        """Return the rows that a function made of those at `kept`, by the schema it declares.
 
-        A field whose values are the very objects that were given keeps its column.
+        SchemaError: one does not fit. A field whose values are the very objects that were given keeps its column.
         """
         import pyarrow as pa
 
@@ -75,7 +75,7 @@ class StructColumns:
 
 
 def copied(row: Any) -> Any:
-    """A row that a function may change, also inside: the rows beside it may have to be tried again."""
+    """Return a row that a function may change, also inside: the rows beside it may have to be tried again."""
     if not isinstance(row, dict):
         return deepcopy(row) if isinstance(row, list) else row
     return {name: deepcopy(value) if type(value) in _CONTAINERS else value for name, value in row.items()}

@@ -15,7 +15,7 @@ class Side(Enum):
     VALUE = "Value"
 
     def of(self, batch: Batch) -> Column:
-        """The column of this side; absent keys are schemaless nulls."""
+        """Return the column of this side; absent keys are schemaless nulls."""
         if self is Side.VALUE:
             return batch.values
         return batch.keys if batch.keys is not None else Column.nulls(len(batch))
@@ -26,7 +26,7 @@ class Side(Enum):
 
 
 def null_rows(column: Column) -> list[int]:
-    """The rows that are null."""
+    """Return the rows that are null."""
     if not column.is_arrow:
         return [i for i, row in enumerate(column.rows()) if row is None]
     import pyarrow.compute as pc

@@ -52,7 +52,7 @@ def column_of(array: pa.StructArray, schema: Schema, field: Field, *, default: b
 
 
 def with_default(column: pa.Array, schema: Schema) -> pa.Array:
-    """Nulls replaced by the schema's default, if it has one."""
+    """Return the column with nulls replaced by the schema's default, if it has one."""
     if schema.default is None or not column.null_count:
         return column
     import pyarrow as pa
@@ -66,7 +66,7 @@ def with_default(column: pa.Array, schema: Schema) -> pa.Array:
 
 
 def struct_array(columns: Sequence[pa.Array], schema: Schema, like: pa.Array) -> pa.StructArray:
-    """A struct of these columns, null where `like` is."""
+    """Return a struct of these columns, null where `like` is."""
     import pyarrow as pa
 
     fields = [pa.field(f.name, c.type, f.schema.optional) for f, c in zip(schema.fields, columns, strict=True)]
@@ -82,7 +82,9 @@ def members(array: pa.StructArray) -> dict[str, pa.Array]:
 
 
 def plain_schema(column: pa.Array) -> Schema | None:
-    """The schema of a column of JSON's own values: whole numbers, fractions, booleans, texts; None for any other."""
+    """Return the schema of a column of JSON's own values: whole numbers, fractions, booleans, texts; None for any
+    other.
+    """
     import pyarrow as pa
 
     known = {pa.int64(): s.INT64, pa.float64(): s.FLOAT64, pa.bool_(): s.BOOLEAN, pa.utf8(): s.STRING}
@@ -91,7 +93,7 @@ def plain_schema(column: pa.Array) -> Schema | None:
 
 
 def masked_by(column: pa.Array, parent: pa.Array) -> pa.Array:
-    """The column, null where the parent is."""
+    """Return the column, null where the parent is."""
     if not parent.null_count:
         return column
     import pyarrow as pa
@@ -126,5 +128,5 @@ class PerSchema(Generic[T]):
 
 
 def is_struct(schema: Schema | None) -> bool:
-    """The schema is one of structs."""
+    """Tell if the schema is one of structs."""
     return schema is not None and schema.type is Type.STRUCT

@@ -42,7 +42,7 @@ def target_schema(form: Form, *, optional: bool) -> Schema:
 
 
 def form_of(schema: Schema) -> Form:
-    """The form that values of a schema have. SchemaError when they are no moments."""
+    """Return the form that values of a schema have. SchemaError when they are no moments."""
     if schema.name in _LOGICAL:
         return _LOGICAL[schema.name]
     if schema.type is Type.STRING:
@@ -56,7 +56,10 @@ class Moments:
     """From any form to one; a schemaless date is a moment, as Java has one class for all. Immutable."""
 
     def __init__(self, target: Form, pattern: str, precision: str, *, this_year: int) -> None:
-        """`pattern` may be empty when neither side is a text; `this_year` places years of two digits."""
+        """Take the target form; `pattern` may be empty when neither side is a text.
+
+        `this_year` places years of two digits.
+        """
         self.target = target
         self.format = DateFormat(pattern, this_year) if pattern else None
         self.precision = precision
@@ -91,14 +94,14 @@ class Moments:
         return _moment(ms)
 
     def unix_to_ms(self, value: int) -> int:
-        """Towards zero where the unit is finer than a millisecond."""
+        """Return milliseconds, rounded towards zero where the unit is finer than a millisecond."""
         if self.precision == "seconds":
             return _saturated(value * 1000)
         per_ms = _PER_MS.get(self.precision, 1)
         return value // per_ms if value >= 0 else -(-value // per_ms)
 
     def ms_to_unix(self, ms: int) -> int:
-        """In the unit of `unix.precision`, at most the largest number there is."""
+        """Return a moment in the unit of `unix.precision`, at most the largest number there is."""
         if self.precision == "seconds":
             return ms // 1000 if ms >= 0 else -(-ms // 1000)
         return _saturated(ms * _PER_MS.get(self.precision, 1))

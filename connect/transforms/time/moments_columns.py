@@ -52,7 +52,7 @@ def _milliseconds(column: pa.Array, source: Form) -> pa.Array:
 
 
 def _texts(times: pa.Array, moments: Moments) -> pa.Array | None:
-    """None where Arrow has no such pattern, or moments before 1970 or behind 9999."""
+    """Return the texts of moments; None where Arrow has no such pattern, or for moments before 1970 or after 9999."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
