@@ -40,7 +40,7 @@ class Frame:
 
 
 def read_journal(path: Path) -> Iterator[Frame]:
-    """The whole frames; a torn last one is what the kill left."""
+    """Yield the frames of the journal that are whole; a torn last one is what the kill left."""
     with path.open("rb") as journal:
         while True:
             try:

@@ -44,7 +44,7 @@ class Driver(Protocol):
         """Empty the external system. Called before each test and between the lives of one test."""
 
     def config(self) -> Mapping[str, str]:
-        """A working configuration, as the plug-in's documentation shows it, of the plug-in's own keys."""
+        """Return a working configuration, as the plug-in's documentation shows it, of the plug-in's own keys."""
 
 
 @runtime_checkable
@@ -55,10 +55,10 @@ class SourceDriver(Driver, Protocol):
         """Add rows, durable when this returns; the columns are in the module's table."""
 
     def expected(self) -> Sequence[Row]:
-        """What the system holds now, read by the raw client, with the values a reader must see."""
+        """Return the rows that the system holds now, read by the raw client, with the values a reader must see."""
 
     def row_of(self, record: Record) -> Row:
-        """The row a record is about, in the form of `expected`; of a tombstone at least `id`."""
+        """Return the row a record is about, in the form of `expected`; of a tombstone at least `id`."""
 
 
 @runtime_checkable
@@ -97,10 +97,10 @@ class LeavesBehind(Protocol):
     """A source driver whose system keeps something for a connector, such as a replication slot."""
 
     def cleanup_config(self) -> Mapping[str, str]:
-        """As `config`, of a connector that takes it away when it is deleted."""
+        """Return a configuration like `config`, of a connector that takes it away when it is deleted."""
 
     def left_behind(self) -> Sequence[str]:
-        """What the system keeps for connectors now."""
+        """Return what the system keeps for connectors now."""
 
 
 @runtime_checkable
@@ -138,10 +138,10 @@ class Breakable(Protocol):
     """A driver that can cut the way to the external system."""
 
     def break_connection(self) -> None:
-        """From now on the system cannot be reached; what it holds is kept."""
+        """Break the connection: from now on the system cannot be reached; what it holds is kept."""
 
     def heal(self) -> None:
-        """The system can be reached again."""
+        """Heal the connection: the system can be reached again."""
 
 
 @runtime_checkable
@@ -164,8 +164,10 @@ class SinkDriver(Driver, Protocol):
     rows_per_claim: int
 
     def read_back(self) -> Sequence[Row]:
-        """Every row the target holds now, by the raw client, repeated rows included, in the Python form of
-        `connect.api.schema`."""
+        """Return every row the target holds now, by the raw client, repeated rows included.
+
+        Rows are in the Python form of `connect.api.schema`.
+        """
 
 
 @runtime_checkable
@@ -173,7 +175,7 @@ class BadRows(Protocol):
     """A sink driver that knows a row its target refuses."""
 
     def bad_row(self, row: Row) -> Row:
-        """The row changed so that it fits the schema and yet the target refuses it."""
+        """Return the row changed so that it fits the schema and yet the target refuses it."""
 
 
 @runtime_checkable

@@ -18,7 +18,7 @@ def same_value(left: object, right: object) -> bool:
 
 
 def difference(left: object, right: object, path: str = "value") -> str | None:
-    """Where and how two values differ, None when they are the same value."""
+    """Return where and how two values differ, None when they are the same value."""
     match left, right:
         case (bool(), _) | (_, bool()):
             return None if left is right else _told(left, right, path)

@@ -37,7 +37,7 @@ class FakeTopics:
         self.places = {place: start or 0 for place, start in starts.items()}
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next rows of the first partition that has any."""
+        """Return the next rows of the first partition that has any."""
         del deadline
         for place, start in self.places.items():
             found = self.rows.get(place, [])[start : start + self.batch_rows]
@@ -54,7 +54,7 @@ class FakeTopics:
         return self.state_partitions.setdefault(topic, partitions)
 
     def state(self, topic: str, partition: int, deadline: Deadline) -> Iterator[StateEntry]:
-        """All that was committed."""
+        """Yield all that was committed."""
         del deadline
         yield from self.states.get(TopicPartition(topic, partition), [])
 

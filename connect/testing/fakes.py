@@ -53,7 +53,7 @@ class OffsetStore:
             self.offsets[partition] = offset
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The offset of this partition as it comes back from the store."""
+        """Return the offset of this partition as it comes back from the store."""
         text = self.offsets.get(to_stored(partition, "partition"))
         return None if text is None else dict(json.loads(text))
 
@@ -62,7 +62,7 @@ class OffsetStore:
         return [SourcePosition(json.loads(p), json.loads(o)) for p, o in self.offsets.items() if o is not None]
 
     def copy(self) -> OffsetStore:
-        """A store that starts from what this one holds."""
+        """Return a store that starts from what this one holds."""
         return OffsetStore(dict(self.offsets))
 
 
@@ -151,14 +151,14 @@ class FakeSinkContext(FakeTaskContext):
         self.flush_within_s = within_s
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:  # noqa: ARG002 - nobody is asked
-        """One of `topic_ids`, else the topic's name: each name is one log."""
+        """Return one of `topic_ids`, else the topic's name: each name is one log."""
         return self.topic_ids.get(topic, topic)
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
-        """True, but for the partitions of `lost`."""
+        """Return True, but for the partitions of `lost`."""
         return partition not in self.lost
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """By `avro_values`, which a test of Avro files gives."""
+        """Return the encoder by `avro_values`, which a test of Avro files gives."""
         assert self.avro_values is not None, "give FakeSinkContext(avro_values=...)"
         return self.avro_values(schema, properties)

@@ -30,7 +30,7 @@ def _open_now() -> _Found:
 
 
 def leaks_of(cycle: Callable[[], None], *, settle_s: float = 3.0) -> list[str]:
-    """What each run of `cycle` leaves behind: one sentence per kind, none when nothing is left.
+    """Return what each run of `cycle` leaves behind: one sentence per kind, none when nothing is left.
 
     The first run is not counted, as it fills caches and pools of libraries; a leak is what then grows with every run.
     """

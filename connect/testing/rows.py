@@ -38,20 +38,20 @@ def ids_of(system: SourceDriver, batches: Iterable[Batch]) -> list[int]:
 
 
 def latest(system: SourceDriver, read: Iterable[Record]) -> dict[int, Row]:
-    """The last row read of each id; tombstones are left out."""
+    """Return the last row read of each id; tombstones are left out."""
     rows = (system.row_of(record) for record in read if record.value is not None)
     return {row["id"]: row for row in rows}
 
 
 def missing(system: SourceDriver, batches: Iterable[Batch], ids: Iterable[int] | None = None) -> list[int]:
-    """The ids that are in the system (or in `ids`) and in none of these batches."""
+    """Return the ids that are in the system (or in `ids`) and in none of these batches."""
     wanted = set(ids) if ids is not None else {row["id"] for row in system.expected()}
     assert wanted, "The driver's expected() gives no row although rows were inserted."
     return sorted(wanted - set(ids_of(system, batches)))
 
 
 def unchanged(system: SourceDriver, batches: Iterable[Batch], ids: Iterable[int]) -> list[int]:
-    """Those of `ids` whose text, as last read, is not what the system holds."""
+    """Return those of `ids` whose text, as last read, is not what the system holds."""
     read = latest(system, records(batches))
     texts = {row["id"]: row["text"] for row in system.expected()}
     return [i for i in ids if i not in read or read[i]["text"] != texts[i]]
@@ -63,11 +63,11 @@ def repeated(ids: Sequence[int]) -> list[int]:
 
 
 def unwritten(system: SinkDriver, rows: Iterable[Row | None]) -> list[int]:
-    """The ids of rows that the target does not hold."""
+    """Return the ids of rows that the target does not hold."""
     landed = {row["id"] for row in system.read_back()}
     return sorted(row["id"] for row in rows if row is not None and row["id"] not in landed)
 
 
 def written_twice(system: SinkDriver) -> list[int]:
-    """The ids that the target holds more than once."""
+    """Return the ids that the target holds more than once."""
     return repeated([row["id"] for row in system.read_back()])

@@ -149,7 +149,7 @@ class SinkRecords(SinkRestarts):
 
 
 def _check_rows(system: SinkDriver, log: FakeLog, run: SinkRun, what: str) -> None:
-    """Each row of partition 0 is in the target, by the values of the suite's columns, or was refused."""
+    """Check that each row of partition 0 is in the target, by the values of the suite's columns, or was refused."""
     refused = run.refused_offsets
     landed = {row["id"]: {name: row.get(name) for name in COLUMNS} for row in system.read_back()}
     wanted = [{name: row[name] for name in COLUMNS} for i, row in enumerate(log.rows[0]) if row and i not in refused]

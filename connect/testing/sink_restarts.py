@@ -26,7 +26,7 @@ class SinkRestarts(ConnectorSuite):
     def run_of(
         self, system: SinkDriver, claimed: Mapping[TopicPartition, int] | None = None, **options: Any
     ) -> SinkRun:
-        """A life of this sink that is not yet open; `claimed`: what was committed before."""
+        """Return a life of this sink that is not yet open; `claimed`: what was committed before."""
         return SinkRun(self.plugin, dict(system.config()), dict(claimed or {}), **options)
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
@@ -38,7 +38,7 @@ class SinkRestarts(ConnectorSuite):
             run.flush()
 
     def log_of(self, system: SinkDriver, *, as_arrow: bool = True) -> FakeLog:
-        """Two partitions of rows."""
+        """Return a log with two partitions of rows."""
         rows = make_rows(2 * PER_PARTITION)
         return FakeLog(system.topic, {0: rows[:PER_PARTITION], 1: rows[PER_PARTITION:]}, as_arrow=as_arrow)
 
@@ -48,7 +48,7 @@ class SinkRestarts(ConnectorSuite):
         assert reached, f"All rows up to {dict(ends)} were put, and flush claims only {run.claimed}"
 
     def check_durable(self, system: SinkDriver, log: FakeLog, run: SinkRun, when: str) -> None:
-        """Every row below a claimed offset is in the target now."""
+        """Check that every row below a claimed offset is in the target now."""
         rows = [row for tp, offset in run.claimed.items() for row in log.rows[tp.partition][:offset]]
         lost = unwritten(system, rows)
         assert not lost, f"flush claimed {run.claimed} ({when}), but the target has no rows with ids {lost}"
@@ -117,7 +117,7 @@ class SinkRestarts(ConnectorSuite):
         assert run.claimed == {first: PER_PARTITION}, f"Put were 24 rows of {first}; claimed is {run.claimed}"
 
     def _crashes(self, system: SinkDriver, log: FakeLog) -> Iterator[tuple[int, Mapping[TopicPartition, int]]]:
-        """After each way to crash and replay: the batches put before, and what was committed.
+        """Yield the batches put before and what was committed, after each way to crash and replay.
 
         The commit may be missing altogether, or be a flush behind: the crash came before Kafka heard of it.
         """

@@ -41,7 +41,7 @@ class FakeLog:
     as_arrow: bool = True
 
     def batch(self, partition: int, start: int, stop: int, *, next_offset: int | None = None) -> Batch:
-        """The rows of offsets start..stop-1; `next_offset` later than `stop` where rows were dropped on the way."""
+        """Return the rows of offsets start..stop-1; `next_offset` is later than `stop` where rows were dropped."""
         import pyarrow as pa
 
         rows = list(self.rows[partition][start:stop])
@@ -58,7 +58,7 @@ class FakeLog:
         )
 
     def batches(self, cut: int, committed: Mapping[TopicPartition, int] | None = None) -> Iterator[Batch]:
-        """All rows from the committed offsets on, `cut` rows a batch, the partitions in turn."""
+        """Yield all rows from the committed offsets on, `cut` rows a batch, the partitions in turn."""
         starts = {p: (committed or {}).get(TopicPartition(self.topic, p), 0) for p in self.rows}
         while any(starts[p] < len(rows) for p, rows in self.rows.items()):
             for partition, rows in self.rows.items():
@@ -68,7 +68,7 @@ class FakeLog:
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """The partitions of this log."""
+        """Return the partitions of this log."""
         return [TopicPartition(self.topic, p) for p in self.rows]
 
     @property
@@ -211,7 +211,7 @@ class SinkRun:
 
     @property
     def refused_offsets(self) -> set[int]:
-        """The offsets of the rows refused by `put` or later, of all partitions."""
+        """Return the offsets of the rows refused by `put` or later, of all partitions."""
         later = {row.record.offset for row in self.context.rejected if row.record.offset is not None}
         return {offset for _, offset in self.rejected} | later
 

@@ -218,7 +218,7 @@ class SourceSuite(SourceTables):
             system.heal()
 
     def _clean_up(self, config: Mapping[str, str]) -> str | None:
-        """What a deleted connector says, which has to come by its deadline."""
+        """Return what a deleted connector says, which has to come by its deadline."""
         thread = TaskThread("clean_up")
         try:
             connector = thread.call("factory", lambda: build_connector(self.plugin, config))

@@ -26,7 +26,7 @@ class SourceRestarts(ConnectorSuite):
     quiet_s: ClassVar[float] = 0.2
 
     def run_of(self, system: SourceDriver, store: OffsetStore | None = None, **options: Any) -> SourceRun:
-        """A life of this source that is not yet open."""
+        """Return a life of this source that is not yet open."""
         return SourceRun(self.plugin, dict(system.config()), store or OffsetStore(), **options)
 
     def exercise(self, config: Mapping[str, str], system: Any) -> None:
@@ -174,7 +174,7 @@ class SourceRestarts(ConnectorSuite):
         assert not lost, f"Rows with these ids were never read within {self.patience_s:g} s: {lost}"
 
     def _steps(self, system: SourceDriver) -> Iterator[tuple[int, int]]:
-        """Each step of a reading where a crash could come: batches polled, batches whose offsets are stored."""
+        """Yield each step of a reading where a crash could come: batches polled, batches whose offsets are stored."""
         system.insert(make_rows(ROWS))
         with self.run_of(system) as run:
             self.read_all(run, system)
@@ -189,7 +189,10 @@ class SourceRestarts(ConnectorSuite):
     def _crash_and_resume(
         self, system: SourceDriver, polled: int, stored: int, *, quiet_s: float | None = None
     ) -> tuple[SourceRun, SourceRun]:
-        """A life that crashes, and the next one until every row is read; with `quiet_s` also what comes after that."""
+        """Return a life that crashes, and the next one until every row is read.
+
+        With `quiet_s` also what comes after that is read.
+        """
         first = self.run_of(system).open()
         first.read_batches(polled, within_s=self.patience_s)
         place = first.batches.index(first.full_batches[stored - 1]) + 1 if stored else 0

@@ -25,12 +25,12 @@ V = TypeVar("V")
 
 
 def leave_everywhere(config: Mapping[str, V]) -> dict[str, V | str]:
-    """The configuration with leave for any file: the suite's own author wrote it, and no worker's file is there."""
+    """Return the configuration with leave for any file: the suite's author wrote it, and no worker's file is there."""
     return {**config, **EVERYWHERE}
 
 
 def build_connector(plugin: Plugin, config: Mapping[str, str]) -> Connector:
-    """The connector of a configuration, as the framework builds it: parsed, then given to the factory."""
+    """Return the connector of a configuration, as the framework builds it: parsed, then given to the factory."""
     import importlib
 
     module, _, attribute = plugin.factory.partition(":")
@@ -107,7 +107,7 @@ class SourceRun:
 
     @property
     def full_batches(self) -> list[Batch]:
-        """The batches that have rows."""
+        """Return the batches that have rows."""
         return [b for b in self.batches if len(b)]
 
     def store_first(self, count: int) -> None:

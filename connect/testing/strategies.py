@@ -136,7 +136,7 @@ def struct_schemas(members: st.SearchStrategy[s.Schema] | None = None) -> st.Sea
 
 
 def schemas(*, max_leaves: int = 6) -> st.SearchStrategy[s.Schema]:
-    """Schemas of every type, nested; map keys are text or whole numbers."""
+    """Return a strategy for schemas of every type, nested; map keys are text or whole numbers."""
     keys = st.sampled_from([s.STRING, s.INT32, s.INT64])
 
     def nested(inner: st.SearchStrategy[s.Schema]) -> st.SearchStrategy[s.Schema]:
@@ -150,7 +150,7 @@ def schemas(*, max_leaves: int = 6) -> st.SearchStrategy[s.Schema]:
 
 
 def values(schema: s.Schema) -> st.SearchStrategy[Any]:
-    """Values of a schema in the Python form; None too when it is optional."""
+    """Return a strategy for values of a schema in the Python form; None too when it is optional."""
     present = _present(schema)
     return st.none() | present if schema.optional else present
 

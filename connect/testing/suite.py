@@ -161,7 +161,7 @@ class ConnectorSuite:
             thread.end()
 
     def _outputs(self, config: Mapping[str, str], system: Any) -> Iterator[tuple[str, str]]:
-        """Everything a person could see of this configuration, with where it comes from."""
+        """Yield everything a person could see of this configuration, with where it comes from."""
         yield "validation", repr(self.plugin.config.validate_keys(leave_everywhere(config)))
         for name, broken in _broken_configs(config, self.plugin.config.definitions()):
             yield f"the validation of a bad {name}", repr(self.plugin.config.validate_keys(leave_everywhere(broken)))
@@ -213,7 +213,10 @@ def _broken_configs(
 
 
 def _secret_values(definitions: tuple[KeyDefinition, ...]) -> Iterator[tuple[str, str]]:
-    """Keys with values that hold the canary: every secret, every URL in two forms, and a key that nobody declares."""
+    """Yield keys with values that hold the canary.
+
+    They are every secret, every URL in two forms, and a key that nobody declares.
+    """
     for definition in definitions:
         if definition.type is ConfigType.PASSWORD:
             yield definition.name, CANARY
@@ -224,7 +227,7 @@ def _secret_values(definitions: tuple[KeyDefinition, ...]) -> Iterator[tuple[str
 
 
 def _raised(run: Callable[[], object]) -> str:
-    """The whole trace of what `run` raises, causes and notes included; empty when it raises nothing."""
+    """Return the whole trace of what `run` raises, causes and notes included; empty when it raises nothing."""
     try:
         run()
     except Exception as error:  # noqa: BLE001 - the text of any error is what is looked at
