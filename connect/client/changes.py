@@ -47,7 +47,7 @@ def changes(wanted: Collection[Manifest], present: Mapping[str, Any], *, prune: 
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[tuple[KeyChange, ...], tuple[str, ...]]:
-    """The keys that change, and those of which the cluster shows a mask only. `name` does not count."""
+    """Return the keys that change, and those of which the cluster shows a mask only. `name` does not count."""
     keys = sorted((before.keys() | after.keys()) - {"name"})
     hidden = tuple(key for key in keys if HIDDEN in before.get(key, "") and key in after and after[key] != before[key])
     changed = (KeyChange(key, before.get(key), after.get(key)) for key in keys if key not in hidden)

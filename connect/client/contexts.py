@@ -43,7 +43,7 @@ class Contexts:
 
 
 def contexts_file(environ: Mapping[str, str] | None = None) -> Path:
-    """Where contexts are kept."""
+    """Return the file that contexts are kept in."""
     environ = os.environ if environ is None else environ
     if environ.get(FILE_VARIABLE):
         return Path(environ[FILE_VARIABLE])
@@ -52,7 +52,7 @@ def contexts_file(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def read_contexts(file: Path) -> Contexts:
-    """The contexts; none when there is no file. ConfigError names the file when it is broken."""
+    """Return the contexts; none when there is no file. ConfigError names the file when it is broken."""
     if not file.exists():
         return Contexts(None, {})
     try:

@@ -129,7 +129,10 @@ class ConnectorImport:
         return replace(report, verdict="moved", notes=(*report.notes, *notes), offsets=count)
 
     def _give_back(self, name: str, before: str) -> None:
-        """Here it stays as far as it came, STOPPED; there it runs as before."""
+        """Give a connector back to the old cluster.
+
+        Here it stays as far as it came, STOPPED; there it runs as before.
+        """
         if name in self._made:
             self._new.change_state(name, "stop")
         if before in {"RUNNING", "PAUSED"}:
@@ -160,7 +163,7 @@ class ConnectorImport:
         )
 
     def _copy_offsets(self, name: str, *, is_stopped: bool) -> tuple[int, tuple[str, ...]]:
-        """How many, and what is to be known of them."""
+        """Copy the offsets of a connector; return how many there were, and notes on them."""
         is_sink = self._new.connector(name).get("type") == "sink"
         if is_sink and self._same_kafka:
             return 0, ("Both clusters use the same Kafka: the offsets of its consumer group are there already.",)
@@ -177,7 +180,7 @@ class ConnectorImport:
         return len(offsets), () if is_stopped else ("Its offsets are those of now; --move takes the last ones.",)
 
     def _wait(self, client: ConnectClient, name: str, state: str) -> None:
-        """Until the connector is in this state, and where it is to be stopped has no tasks any more."""
+        """Wait until the connector is in this state, and where it is to be stopped has no tasks any more."""
         deadline = Deadline.after(WAIT_S)
         while deadline.wait(_POLL_S):
             found = self._status(client, name)

@@ -108,7 +108,7 @@ def _strimzi(document: Mapping[str, Any], file: Path) -> Manifest:
 
 
 def _texts(config: Mapping[str, Any]) -> dict[str, str]:
-    """Values as Connect has them: text. Lists become comma-separated; null is left out."""
+    """Return values as Connect has them: text. Lists become comma-separated; null is left out."""
     texts = {}
     for key, value in config.items():
         if isinstance(value, Mapping):

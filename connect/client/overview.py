@@ -23,7 +23,7 @@ class Line:
 
 
 def overview(found: Mapping[str, Any]) -> list[Line]:
-    """The connectors of GET /connectors?expand=info&expand=status, what needs a person first."""
+    """Return the connectors of GET /connectors?expand=info&expand=status, those first that need a person."""
     lines = [_line(name, parts) for name, parts in found.items()]
     return sorted(lines, key=lambda line: (rank(line.state), not line.reason, line.name))
 
@@ -43,5 +43,5 @@ def _line(name: str, parts: Mapping[str, Any]) -> Line:
 
 
 def rank(state: str) -> int:
-    """The order of states: what needs a person first."""
+    """Return the rank of a state: what needs a person comes first."""
     return _WORST.index(state) if state in _WORST else 0

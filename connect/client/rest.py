@@ -43,7 +43,10 @@ class ConnectClient:
     """Speaks to one cluster, through any of its workers."""
 
     def __init__(self, access: Access, timeout_s: float = TIMEOUT_S) -> None:
-        """ConnectError when the address is no http or https URL, or the file of authorities cannot be read."""
+        """Take the address of a worker.
+
+        ConnectError when it is no http or https URL, or the file of authorities cannot be read.
+        """
         parts = urlsplit(access.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ConnectError(f"{access.url!r} is no address of a worker.", fix="Write it as http://host:8083.")
@@ -65,12 +68,12 @@ class ConnectClient:
         return self.call("GET", "/")
 
     def connectors(self) -> dict[str, Json]:
-        """`{name: {"info": …, "status": …}}` of every connector; a part that is not known is left out."""
+        """Return `{name: {"info": …, "status": …}}` of every connector; a part that is not known is left out."""
         found: dict[str, Json] = self.call("GET", "/connectors?expand=info&expand=status")
         return found
 
     def connector_names(self) -> list[str]:
-        """Every connector, also one that is so new that a Java cluster leaves it out of `connectors`."""
+        """Return every connector, also one that is so new that a Java cluster leaves it out of `connectors`."""
         found: list[str] = self.call("GET", "/connectors")
         return found
 
@@ -123,7 +126,7 @@ class ConnectClient:
         return str(self.call("DELETE", _path(name, "offsets"))["message"])
 
     def why(self, name: str) -> Sequence[Json]:
-        """Pairs of `about` and `text`; a Java worker answers 404."""
+        """Return pairs of `about` and `text`; a Java worker answers 404."""
         found: Sequence[Json] = self.call("GET", _path(name, "why"))
         return found
 
@@ -151,8 +154,10 @@ class ConnectClient:
         return self.call("PUT", f"/connector-plugins/{name}/config/validate?notes=true", dict(config))
 
     def metrics(self, worker: str = "") -> str:
-        """The metrics of a worker of the cluster, by its `host:port`, in Prometheus' text; empty: of the one that is
-        asked. RefusedError 404: a Java worker. ConnectError: it cannot be reached from here.
+        """Return the metrics of a worker of the cluster in Prometheus' text.
+
+        The worker is named by its `host:port`; empty: the one that is asked. RefusedError 404: a Java worker.
+        ConnectError: it cannot be reached from here.
         """
         url = f"{urlsplit(self.url).scheme}://{worker}" if worker else self.url
         return self._answer("GET", f"{url}/metrics", accept="text/plain").decode()

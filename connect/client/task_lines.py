@@ -57,7 +57,7 @@ def figures_of(text: str) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def workers_of(connectors: Mapping[str, Any]) -> list[str]:
-    """The `host:port` of every worker that runs a task, of GET /connectors?expand=status."""
+    """Return the `host:port` of every worker that runs a task, of GET /connectors?expand=status."""
     tasks = (task for parts in connectors.values() for task in parts.get("status", {}).get("tasks", ()))
     return sorted({str(task["worker_id"]) for task in tasks if task.get("worker_id")})
 
@@ -102,7 +102,7 @@ def _reason(part: Mapping[str, Any]) -> str:
 
 
 def cells(line: TaskLine) -> Sequence[str]:
-    """A line for people: `–` is what the cluster does not tell."""
+    """Return a line for people; `–` stands for what the cluster does not tell."""
     return (
         line.connector, line.task or "–", line.state,
         _number(line.rows_per_second, ",.0f"), _number(line.lag_rows, ",.0f"),
