@@ -37,7 +37,9 @@ class CurrentConnectors:
         self._converts: dict[str, Convert] = {}
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
-        """What the letter becomes under its connector's present configuration. LetterRefusedError: it is still bad."""
+        """Return what the letter becomes under its connector's present configuration. LetterRefusedError: it is still
+        bad.
+        """
         if letter.connector not in self._converts:
             self._converts[letter.connector] = self._convert_for(letter.connector, deadline)
         return self._converts[letter.connector](letter)
@@ -72,7 +74,7 @@ def _without_connector(letter: Letter) -> list[RawBatch]:
 
 
 def original_of(letter: Letter) -> RawBatch:
-    """The record that a sink gave up, as it was, for the topic and partition it came from."""
+    """Return the record that a sink gave up, as it was, for the topic and partition it came from."""
     if not letter.topic:
         raise LetterRefusedError(
             "The letter does not say where it came from.",

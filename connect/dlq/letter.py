@@ -40,17 +40,17 @@ class Letter:
 
     @property
     def identity(self) -> Identity:
-        """What a mark of a replay refers to."""
+        """Return the identity that a mark of a replay refers to."""
         return Identity(self.place, self.timestamp_ms)
 
     @property
     def connector(self) -> str:
-        """The connector that gave the row up; empty when the letter does not say."""
+        """Return the connector that gave the row up; empty when the letter does not say."""
         return self.context.get("connector.name", "")
 
     @property
     def topic(self) -> str:
-        """Sink: the topic the record was read from. Source: the one the connector gave the row."""
+        """Return the topic that a sink's record was read from, or that the connector gave a source's row."""
         own = SOURCE_TOPIC.removeprefix(PREFIX)
         return self.context.get(own) or self.context.get("topic", "")
 
@@ -82,13 +82,13 @@ class Letter:
 
     @property
     def source_format(self) -> LetterFormat | None:
-        """How a source's letter is written; None for a sink's."""
+        """Return the format that a source's letter is written in; None for a sink's."""
         given = self.context.get(FORMAT.removeprefix(PREFIX))
         return LetterFormat(given) if given in set(LetterFormat) else None
 
     @property
     def timestamp_ms(self) -> int | None:
-        """The timestamp of the record; None where it has none."""
+        """Return the timestamp of the record; None where it has none."""
         times = self.raw.timestamps_ms
         return None if times is None else times[0].as_py()
 

@@ -43,7 +43,7 @@ class LetterTopic:
 
     @property
     def marks_topic(self) -> str:
-        """The topic that says what was replayed."""
+        """Return the topic that says what was replayed."""
         return self.name + MARKS_SUFFIX
 
     def letters(self, selection: Selection, deadline: Deadline) -> Iterator[Letter]:
@@ -56,7 +56,7 @@ class LetterTopic:
             yield from (letter for letter in letters_in(raw) if selection.matches(letter))
 
     def replayed(self, deadline: Deadline) -> frozenset[Identity]:
-        """The letters that were replayed."""
+        """Return the letters that were replayed."""
         found: dict[Place, Identity] = {}
         for raw in self._records(self.marks_topic, deadline):
             keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
@@ -78,7 +78,7 @@ class LetterTopic:
         )
 
     def marks(self, letters: Iterable[Letter]) -> RawBatch:
-        """The records that say that these letters were replayed."""
+        """Return the records that say that these letters were replayed."""
         import pyarrow as pa
 
         chosen = list(letters)
@@ -87,8 +87,9 @@ class LetterTopic:
         return RawBatch(self.marks_topic, pa.array(values, pa.binary()), pa.array(keys, pa.binary()))
 
     def purge_plan(self, selection: Selection, replayed: frozenset[Identity] | None, deadline: Deadline) -> Purge:
-        """Kafka deletes from the front only: up to the first letter that is not selected, or (where `replayed` is
-        given) that was not replayed.
+        """Return how far the letters can be deleted, as Kafka deletes from the front only.
+
+        That is up to the first letter that is not selected, or (where `replayed` is given) that was not replayed.
         """
         partitions = [TopicPartition(self.name, p) for p in range(self._count(self.name, deadline))]
         ends = self.admin.end_offsets(partitions, deadline, committed_only=True)

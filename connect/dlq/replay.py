@@ -67,7 +67,7 @@ class Replay:
     def __init__(
         self, topic: LetterTopic, selection: Selection, connectors: Connectors, reserved: ReservedTopics
     ) -> None:
-        """`reserved`: topics that no letter goes to, whatever it says of where it came from."""
+        """Take the topics that no letter goes to, whatever it says of where it came from, as `reserved`."""
         self._reserved = reserved
         self._topic = topic
         self._selection = selection
@@ -75,7 +75,7 @@ class Replay:
         self.outcome = Outcome()
 
     def dry_run(self, deadline: Deadline) -> Outcome:
-        """What `run` would do now. Nothing is written."""
+        """Return what `run` would do now. Nothing is written."""
         for ready in self._ready(self._topic.replayed(deadline), deadline):
             self._count(ready)
         return self.outcome
@@ -131,7 +131,7 @@ class Replay:
 
 
 def transactional_id(topic: str) -> str:
-    """What makes replays of one dead-letter topic exclude each other."""
+    """Return the transactional id that makes replays of one dead-letter topic exclude each other."""
     return f"connect-dlq-replay-{topic}"
 
 

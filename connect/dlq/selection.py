@@ -74,7 +74,10 @@ def parse_span(since: str | None, until: str | None, now_s: float) -> tuple[int 
 
 
 def parse_moment(option: str, text: str | None, now_s: float) -> int | None:
-    """Milliseconds since 1970 of "2h" (so long ago: s, m, h, d) or of an ISO date and time (UTC where it says none)."""
+    """Return the milliseconds since 1970 of "2h" (so long ago: s, m, h, d) or of an ISO date and time.
+
+    The date and time is in UTC where it does not say otherwise.
+    """
     if text is None:
         return None
     if span := _SPAN.fullmatch(text.strip()):

@@ -24,7 +24,7 @@ def first_line(text: str, most: int = _LINE) -> str:
 
 
 def shown(data: bytes | None) -> str:
-    """Bytes as people read them: text where they are UTF-8, else Python's notation."""
+    """Return bytes as people read them: text where they are UTF-8, else Python's notation."""
     if data is None:
         return "null"
     try:
