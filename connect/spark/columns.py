@@ -45,7 +45,9 @@ def frame_type(values: pa.DataType) -> StructType:
 
 
 def frame_schema(columns: StructType) -> pa.Schema:
-    """The Arrow form of a frame that Spark takes and gives: exactly this, with each nullability as it is declared."""
+    """Return the Arrow form of a frame that Spark takes and gives: exactly this, with each nullability as it is
+    declared.
+    """
     import pyarrow as pa
 
     return pa.schema([pa.field(f.name, _arrow_type(f.dataType), f.nullable) for f in columns.fields])
@@ -94,7 +96,9 @@ def connector_rows(rows: pa.RecordBatch) -> Column:
 
 
 def keys_of(values: Column, names: Sequence[str]) -> Column | None:
-    """The keys made of the named columns of `values`; None where none is named. SchemaError: a column is missing."""
+    """Return the keys made of the named columns of `values`; None where none is named. SchemaError: a column is
+    missing.
+    """
     import pyarrow as pa
 
     if not names:
@@ -177,7 +181,7 @@ def _arrow_type(spark: DataType) -> pa.DataType:
 
 
 def _millis(arrow: pa.DataType, path: str) -> pa.DataType:
-    """The type with Connect's own times in place of others, as these have milliseconds."""
+    """Return the type with Connect's own times in place of others, as these have milliseconds."""
     import pyarrow as pa
 
     p = pa.types

@@ -41,7 +41,7 @@ class ConnectDataSource(DataSource):
         return sampled_type(self._given(PluginKind.SOURCE))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A reader of all rows that the source has now."""
+        """Return a reader of all rows that the source has now."""
         from connect.spark.reader import ConnectReader
 
         return ConnectReader(self._given(PluginKind.SOURCE), schema)

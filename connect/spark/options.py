@@ -75,7 +75,7 @@ def _without_case(given: Mapping[str, str]) -> Iterator[ConfigProblem]:
 
 
 def _number(name: str, text: str, problems: list[ConfigProblem]) -> float:
-    """The number of an option; a problem where it is not above 0."""
+    """Return the number of an option; a problem where it is not above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -86,7 +86,7 @@ def _number(name: str, text: str, problems: list[ConfigProblem]) -> float:
 
 
 def _spelled(given: Mapping[str, str], kind: PluginKind) -> dict[str, str]:
-    """The options under the names that the plug-in declares. ConfigError: the plug-in is of the other kind."""
+    """Return the options under the names that the plug-in declares. ConfigError: the plug-in is of the other kind."""
     plugin = Catalog.installed().connector(given["connector.class"])
     if plugin.kind is not kind:
         raise ConfigError(

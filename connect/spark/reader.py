@@ -31,7 +31,7 @@ class ConnectReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> Sequence[InputPartition]:
-        """A partition for each split where the source can be cut, else one for each of its tasks (`tasks.max`)."""
+        """Return a partition for each split where the source can be cut, else one for each task (`tasks.max`)."""
         return [InputPartition(part) for part in parts_of(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -43,7 +43,10 @@ class ConnectReader(DataSourceReader):
 
 
 def parts_of(options: FrameOptions) -> list[Any]:
-    """The parts that one Spark task reads each: a `Split`, or the configuration of a source task. Never empty."""
+    """Return the parts that one Spark task reads each: a `Split`, or the configuration of a source task.
+
+    Never empty.
+    """
     connector = options.build()
     if isinstance(connector, BulkSource):
         size = SplitSize(options.split_rows, _SPLIT_BYTES)
@@ -93,7 +96,7 @@ def _split_batches(reader: Any, split: Split, timeout_s: float) -> Iterator[Batc
 
 
 def sampled_type(options: FrameOptions) -> StructType:
-    """The columns of the first rows that the source gives. ConnectError: it has no rows."""
+    """Return the columns of the first rows that the source gives. ConnectError: it has no rows."""
     for part in parts_of(options):
         batches = part_batches(options, part)
         try:

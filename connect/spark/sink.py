@@ -32,7 +32,7 @@ _KAFKA_S: Final = 60.0
 
 
 def _nothing(_step: Step, _lane: int, _batch: int) -> None:
-    """The default for `on_step`: do nothing."""
+    """Do nothing: this is the default for `on_step`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,10 @@ class KafkaSink:
         return RawBatch(self._markers, pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=lane)
 
     def _last_batch(self, lane: int) -> int | None:
-        """The newest batch that the lane has committed. After fencing nothing can be committed behind this look."""
+        """Return the newest batch that the lane has committed.
+
+        After fencing nothing can be committed behind this look.
+        """
         place = TopicPartition(self._markers, lane)
         deadline = Deadline.after(_KAFKA_S)
         end = self._admin().end_offsets([place], deadline)[place]
@@ -151,7 +154,7 @@ class KafkaSink:
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """The client settings, as a worker's file has them. They may hold secrets."""
+        """Return the client settings, as a worker's file has them. They may hold secrets."""
         clients = ("producer", "consumer", "admin")
         own = {f"{client}.{key}": value for client in clients for key, value in self.client.items()}
         return {"bootstrap.servers": self.bootstrap_servers, **own}
@@ -181,5 +184,5 @@ def kafka_sink(
     lanes: int = 4,
     client: Mapping[str, str] | None = None,
 ) -> KafkaSink:
-    """A sink for `foreachBatch` that writes each batch once; see `KafkaSink`."""
+    """Return a sink for `foreachBatch` that writes each batch once; see `KafkaSink`."""
     return KafkaSink(name, bootstrap_servers, topic, lanes, dict(client or {}))

@@ -46,10 +46,10 @@ class FrameContext:
     caught_up_s: float | None = None
 
     def gauge(self, name: str, value: float) -> None:
-        """Metrics are not kept: Spark has its own."""
+        """Do nothing, as metrics are not kept: Spark has its own."""
 
     def explain(self, reason: str | None) -> None:
-        """There is no status to explain."""
+        """Do nothing, as there is no status to explain."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """Return the offset in Spark's checkpoint."""
@@ -113,7 +113,7 @@ class OpenTask:
         self._task.stored([SourcePosition(json.loads(key), json.loads(text)) for key, text in positions.items()])
 
     def batches(self) -> Iterator[Batch]:
-        """All that the source has now, for those who keep it as they take it.
+        """Yield all that the source has now, for those who keep it as they take it.
 
         A task that tells up to when it has read is read until that is a later time than when it was opened; any other
         one until it has nothing.
@@ -139,7 +139,7 @@ class OpenTask:
 
 
 def positions_of(batch: Batch) -> dict[str, str]:
-    """The positions behind a batch; empty where it tells none."""
+    """Return the positions behind a batch; empty where it tells none."""
     position = batch.position
     if position is None or position.offset is None:
         return {}

@@ -73,10 +73,10 @@ class FrameSinkContext:
     refused: list[Exception] = field(default_factory=list)
 
     def gauge(self, name: str, value: float) -> None:
-        """Metrics are not kept: Spark has its own."""
+        """Do nothing, as metrics are not kept: Spark has its own."""
 
     def explain(self, reason: str | None) -> None:
-        """There is no status to explain."""
+        """Do nothing, as there is no status to explain."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:  # noqa: ARG002 - one write, one topic
         """Keep the error: the write fails with the next call."""
@@ -90,7 +90,7 @@ class FrameSinkContext:
         return self.write
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:  # noqa: ARG002 - nobody is asked
-        """True: a write is nobody else's."""
+        """Return True: a write is nobody else's."""
         return True
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
@@ -191,7 +191,7 @@ class ConnectWriter(DataSourceArrowWriter):
     """Carries out one write of a frame. Picklable."""
 
     def __init__(self, options: FrameOptions, *, overwrite: bool) -> None:
-        """ConfigError: `overwrite` is asked for, or no topic is named."""
+        """Take the options of the write. ConfigError: `overwrite` is asked for, or no topic is named."""
         if overwrite:
             raise ConfigError("A sink connector adds rows, and replaces none.", key="mode", fix="Write mode('append').")
         self._options = options
@@ -211,7 +211,7 @@ class ConnectStreamWriter(DataSourceStreamArrowWriter):
     """Carries out the writes of a streaming query. Picklable."""
 
     def __init__(self, options: FrameOptions) -> None:
-        """ConfigError: no topic is named."""
+        """Take the options of the query. ConfigError: no topic is named."""
         self._options = options
         self._topic = topic_of(options)
 
