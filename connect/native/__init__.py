@@ -28,7 +28,7 @@ _OFF: Final = frozenset({"off", "false", "0", "no"})
 
 @cache
 def module() -> ModuleType | None:
-    """The compiled module; None where it is switched off or was not built, which is said once."""
+    """Return the compiled module; None where it is switched off or was not built, which is said once."""
     if os.environ.get("CONNECT_NATIVE", "").lower() in _OFF:
         _LOG.info("The native code is switched off by CONNECT_NATIVE; JSON and Kafka records go the slower way.")
         return None
@@ -51,7 +51,7 @@ def module() -> ModuleType | None:
 
 
 def decode_json(data: pa.BinaryArray, wire: Any | None, *, head: int = 0, tail: int = 0) -> pa.StructArray | None:
-    """JSON objects, one per row, as a struct column of the type `wire`, or of the type they have in common.
+    """Return JSON objects, one per row, as a struct column of the type `wire`, or of the type they have in common.
 
     The first `head` and the last `tail` bytes of each row are no part of it. Null bytes give a null row. None: not
     here, be it that a row is no strict JSON object, that types are mixed, or that a number needs a closer look.
@@ -74,7 +74,7 @@ class Inferred(NamedTuple):
 
 
 def infer_json(data: pa.BinaryArray) -> Inferred | None:
-    """`decode_json` of the type that the rows have in common."""
+    """Return what `decode_json` does, in the type that the rows have in common."""
     native = module()
     made = None if native is None else native.decode_json(data, None, 0, 0)
     return None if made is None else Inferred(_array(made[0]), *made[1:])
@@ -92,7 +92,7 @@ def encode_json(data: pa.Array, *, prefix: bytes = b"", suffix: bytes = b"") -> 
 
 
 def compact_json(data: pa.BinaryArray) -> pa.BinaryArray | None:
-    """JSON texts without the space between their tokens, so that each is one line; nothing else of them changes.
+    """Return JSON texts without the space between their tokens, so that each is one line; nothing else of them changes.
 
     What is given must be JSON. Null for a null. None: not here.
     """
@@ -122,8 +122,9 @@ def decode_avro(data: pa.BinaryArray, wire: pa.DataType, plan: bytes, *, head: i
 
 
 def sum_crc32(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> int | None:
-    """The sum, modulo 2**64, of each row's zlib.crc32 of its key and then its value, which begins at 1 where the value
-    is null. None: not here.
+    """Return the sum, modulo 2**64, of each row's checksum; None: not here.
+
+    That is zlib.crc32 of the row's key and then its value, which begins at 1 where the value is null.
     """
     native = module()
     found: int | None = None if native is None else native.sum_crc32(values, keys)
@@ -153,12 +154,12 @@ class Consumed(NamedTuple):
 
 
 def bind_librdkafka(path: Path) -> None:
-    """Where `consume` finds librdkafka: the one that made its queues. OSError when it is none."""
+    """Tell `consume` where librdkafka is: the one that made its queues. OSError when the file is none."""
     _built().bind_librdkafka(str(path))
 
 
 def consume(queue: int, most: int, *, wait_s: float, fill_s: float) -> Consumed:
-    """At most `most` records of a rd_kafka_queue_t on which no callback may come.
+    """Return at most `most` records of a rd_kafka_queue_t on which no callback may come.
 
     Waits `wait_s` for the first one, then takes what comes within `fill_s`; the GIL is free meanwhile.
     """
@@ -185,7 +186,7 @@ class Rows:
         self._sent: deque[_Sent] = deque()
 
     def start(self, client: int, *, linger_ms: float, batch_bytes: int) -> None:
-        """`batch_bytes`: from how many bytes of a partition on librdkafka sends by itself."""
+        """Start to send; `batch_bytes`: from how many bytes of a partition on librdkafka sends by itself."""
         self._native.linger_start(self._linger, client, linger_ms, batch_bytes)
 
     def send(
@@ -225,7 +226,7 @@ class Rows:
         return taken
 
     def queued(self, size_bytes: int) -> None:
-        """Rows were queued in another way than `send`."""
+        """Take note that rows were queued in another way than `send`."""
         self._native.linger_queued(self._linger, size_bytes)
 
     def hurry(self) -> None:
@@ -244,11 +245,11 @@ class Rows:
         self._sent = left
 
     def stop(self) -> None:
-        """Nothing is sent any more."""
+        """Stop: nothing is sent any more."""
         self._native.linger_stop(self._linger)
 
     def close(self) -> None:
-        """The client is gone, and with it every pointer to a row."""
+        """Forget all rows: the client is gone, and with it every pointer to a row."""
         for sent in self._sent:
             self._native.forget_rows(sent.rows)
         self._sent.clear()
