@@ -35,14 +35,14 @@ def templates_of(package: str) -> Environment:
 
 
 def _visible(value: object) -> object:
-    """A text with such marks as JSON writes them; what a template has declared safe is left."""
+    """Return a text with marks of text direction as JSON writes them; what a template has declared safe is left."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return _ORDER_MARKS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value)
 
 
 def embedded_json(value: object) -> str:
-    """JSON that may stand inside a script element, whatever its texts are."""
+    """Return JSON that may stand inside a script element, whatever its texts are."""
     return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
 
 

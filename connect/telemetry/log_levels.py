@@ -49,11 +49,11 @@ class LogLevels:
         self._lock = threading.RLock()
 
     def all(self) -> dict[str, LoggerLevel]:
-        """Every logger there is, by name."""
+        """Return every logger there is, by name."""
         return {name: self._level(name, logger) for name, logger in sorted(_loggers().items())}
 
     def get(self, name: str) -> LoggerLevel | None:
-        """A logger's level; None when there is no such logger."""
+        """Return a logger's level; None when there is no such logger."""
         logger = _loggers().get(name)
         return None if logger is None else self._level(name, logger)
 
@@ -80,7 +80,7 @@ class LogLevels:
             logging.getLogger(None if name == ROOT else name)
 
     def alias(self, name: str, own: str) -> None:
-        """Whoever sets the logger `name`, or one above it, means `own`."""
+        """Let the logger `own` follow `name`: whoever sets `name`, or a logger above it, means `own`."""
         with self._lock:
             self._aliases[name] = own
             logging.getLogger(name)

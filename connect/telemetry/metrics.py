@@ -99,7 +99,10 @@ class WorkerFigures:
 
 
 def families(figures: WorkerFigures) -> Iterator[Metric]:
-    """Prometheus families of a worker's figures; a figure nobody declared is `kafka_connect_task_gauge{name=}`."""
+    """Yield Prometheus families of a worker's figures.
+
+    A figure nobody declared is `kafka_connect_task_gauge{name=}`.
+    """
     yield _gauge("kafka_connect_app_info", "What runs here.", figures.about, [(tuple(figures.about.values()), 1.0)])
     for metric in TASK_METRICS:
         samples = [(task, values[metric.figure]) for task, values in figures.tasks.items() if metric.figure in values]

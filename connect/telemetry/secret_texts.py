@@ -41,7 +41,7 @@ class SecretTexts:
                 self._forget()
 
     def hide(self, text: str) -> str:
-        """A text for people to read, in which none of them is shown."""
+        """Return a text for people to read, in which none of the secrets is shown."""
         return self._known.hide(text)
 
     def _forget(self) -> None:

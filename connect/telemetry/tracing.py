@@ -17,14 +17,14 @@ SWITCHES: Final = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_
 
 
 def is_switched_on(setting: bool | None, environment: Mapping[str, str] = os.environ) -> bool:
-    """`tracing.enabled` where it is given, else what OpenTelemetry's own environment says."""
+    """Tell if tracing is on: by `tracing.enabled` where it is given, else by OpenTelemetry's own environment."""
     if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or environment.get(SWITCHES[0]) == "none":
         return False
     return setting if setting is not None else any(environment.get(name) for name in SWITCHES)
 
 
 def check_installed() -> None:
-    """ConfigError: the packages of the extra `tracing` are not there."""
+    """Raise ConfigError when the packages of the extra `tracing` are not there."""
     for name in ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"):
         try:
             found = importlib.util.find_spec(name)
@@ -38,9 +38,10 @@ def check_installed() -> None:
 
 
 def tracer_provider(service: str) -> TracerProvider:
-    """Sends spans by OTLP over HTTP to where OTEL_EXPORTER_OTLP_* say, or prints them (OTEL_TRACES_EXPORTER=console).
+    """Return a provider that sends spans by OTLP over HTTP to where OTEL_EXPORTER_OTLP_* say, or prints them.
 
-    `service` is the service's name unless OTEL_SERVICE_NAME gives one. ConfigError: see `check_installed`.
+    It prints them with OTEL_TRACES_EXPORTER=console. `service` is the service's name unless OTEL_SERVICE_NAME gives
+    one. ConfigError: see `check_installed`.
     """
     check_installed()
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
