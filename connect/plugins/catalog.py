@@ -68,7 +68,7 @@ class Catalog:
 
     @classmethod
     def from_entry_points(cls, points: Iterable[EntryPoint]) -> Catalog:
-        """The plug-ins of these entry points; what one of them raises is kept in `broken`."""
+        """Return the plug-ins of these entry points; what one of them raises is kept in `broken`."""
         plugins: list[Plugin] = []
         broken: list[BrokenPlugin] = []
         for point in points:
@@ -83,7 +83,7 @@ class Catalog:
         return [p for p in self._plugins if not kinds or p.kind in kinds]
 
     def broken(self) -> Sequence[BrokenPlugin]:
-        """The entry points that could not be used."""
+        """Return the entry points that could not be used."""
         return self._broken
 
     def find(self, name: str, *kinds: PluginKind) -> Plugin | None:
@@ -95,7 +95,7 @@ class Catalog:
         return versions[-1] if versions else None
 
     def versions(self, name: str, *kinds: PluginKind) -> Sequence[Plugin]:
-        """Every version of the plug-in that `find` gives, oldest first; the first of several kinds counts."""
+        """Return every version of the plug-in that `find` gives, oldest first; the first of several kinds counts."""
         found = [p for kind in kinds or tuple(PluginKind) for p in self._by_name.get((kind, name), ())]
         exact = [p for p in found if name == p.name or name in p.aliases]
         found = exact or found
@@ -145,7 +145,10 @@ def describe(plugin: Plugin) -> str:
 
 
 def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
-    """A sort key of version texts: numbers by value, and before them any text (1.9 < 1.10-rc1 < 1.10 < 1.10.1)."""
+    """Return a sort key of version texts: numbers by value, and before them any text.
+
+    So 1.9 < 1.10-rc1 < 1.10 < 1.10.1.
+    """
     parts = re.findall(r"\d+|[A-Za-z]+", version)
     return (*((1, int(part), "") if part.isdigit() else (0, 0, part.lower()) for part in parts), (1, -1, ""))
 

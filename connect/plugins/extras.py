@@ -11,7 +11,7 @@ _REQUIREMENT: Final = re.compile(r"""(?P<name>[\w.-]+).*\bextra == ["'](?P<extra
 
 
 def pip_line(module: str) -> str | None:
-    """What to run so that `module` (dotted) can be imported; None: no extra is known to bring it."""
+    """Return the command to run so that `module` (dotted) can be imported; None: no extra is known to bring it."""
     wanted = _normal(module)
     if not wanted:
         return None
@@ -30,7 +30,10 @@ def _requirements() -> list[str]:
 
 
 def _brings(distribution: str, module: str) -> bool:
-    """Distributions have the name of their module, of the package it is in, or that and a word: cassandra-driver."""
+    """Tell if a distribution brings a module.
+
+    Distributions have the name of their module, of the package it is in, or that and a word: cassandra-driver.
+    """
     return f"{module}-".startswith(f"{distribution}-") or f"{distribution}-".startswith(f"{module}-")
 
 

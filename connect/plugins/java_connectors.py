@@ -30,6 +30,6 @@ _OTHERS: Final = ("io.debezium.", "io.confluent.", "io.aiven.", "io.lenses.", "c
 
 
 def instead_of(name: str) -> str | None:
-    """What to use in place of a connector class that is not here; None: it is no Java class one would know."""
+    """Return what to use in place of a connector class that is not here; None: it is no Java class one would know."""
     found = next((told for prefix, told in _INSTEAD if name.startswith(prefix)), None)
     return found or (_BESIDE if name.startswith(_OTHERS) else None)
