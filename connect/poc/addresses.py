@@ -24,7 +24,7 @@ def is_url(text: str) -> bool:
 def manifests_of(
     catalog: Catalog, source: str, tables: Sequence[str], target: str | None, settings: Mapping[str, str]
 ) -> list[Manifest]:
-    """The source connector of a URL and, where there is a target, the sink connector of the source's topics.
+    """Return the source connector of a URL and, where there is a target, the sink connector of the source's topics.
 
     `settings` are further settings of the source. ConfigError: no plug-in knows one of the URLs.
     """

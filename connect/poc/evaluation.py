@@ -103,7 +103,7 @@ def run_checks(
 
 
 def _beside(manifest: Manifest | None, sandbox: Sandbox) -> Manifest | None:
-    """The connector with the registry of the sandbox, if that has one."""
+    """Return the connector with the registry of the sandbox, if that has one."""
     return manifest and replace(manifest, config=with_registry(manifest.config, sandbox.registry_url))
 
 
@@ -132,7 +132,8 @@ def _writes_schemas(sides: Sides, worker: Mapping[str, str] | None) -> bool:
 def worker_settings(
     catalog: Catalog, worker: Mapping[str, str], configs: Sequence[Mapping[str, str]]
 ) -> dict[str, str]:
-    """The settings that the sandbox's worker takes from the user's worker to run connectors of these `configs`. Pure.
+    """Return the settings that the sandbox's worker takes from the user's worker to run connectors of these `configs`.
+    Pure.
 
     They are converters, the policy for client overrides, what only a worker may allow, such as the files that
     connectors may read, and those config providers that the connectors name.

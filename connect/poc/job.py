@@ -21,7 +21,7 @@ from connect.poc.sandbox.options import Options
 
 
 def asked_options(given: Mapping[str, Any]) -> Options:
-    """The options of a request; those that it does not name have the defaults of the command line."""
+    """Return the options of a request; those that it does not name have the defaults of the command line."""
     known = {
         "sample_rows": int, "duration_s": float, "crashes": int, "budget_rows": int, "show_values": bool, "seed": int,
     }  # fmt: skip

@@ -37,7 +37,7 @@ class Load:
 
 
 def judge_load(load: Load, prices: Prices, warnings: Sequence[str] = ()) -> Check:
-    """The estimate for all the rows, with what the source's own plan warns of."""
+    """Return the estimate for all the rows, with what the source's own plan warns of."""
     if not load.rows or not load.rate:
         return Check(*LOAD, Outcome.NOT_TESTED, "Too few rows came to tell a rate.")
     size_gb = load.rows * load.row_bytes / _GB

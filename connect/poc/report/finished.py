@@ -26,7 +26,10 @@ class FinishedFile:
 
 
 def finished_files(result: Result) -> list[FinishedFile]:
-    """A file for each connector, and one for the backfill of a source that can be read in bulk. Secrets are masked."""
+    """Return a file for each connector, and one for the backfill of a source that can be read in bulk.
+
+    Secrets are masked.
+    """
     files = []
     for name, config in result.configs.items():
         before = _connector(name, config)

@@ -45,7 +45,7 @@ def compare_results(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[L
 
 
 def as_text(lines: Sequence[Line], names: tuple[str, str]) -> str:
-    """A table for a terminal; `*` marks what differs."""
+    """Return a table for a terminal; `*` marks what differs."""
     rows = [(" ", "", *names), *(("*" if line.differs else " ", line.what, line.left, line.right) for line in lines)]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     return "\n".join(

@@ -60,7 +60,7 @@ def _broken(what: str, said: str = "") -> dict[str, Any]:
 
 
 def reason_of(answer: Mapping[str, Any]) -> str | None:
-    """Why an action failed; None where it did not."""
+    """Return why an action failed; None where it did not."""
     if answer.get("error") is None:
         return None
     return ": ".join(text for text in (answer.get("broken"), answer["error"]) if text)

@@ -58,7 +58,7 @@ def compare(expected: TopicRows, found: TopicRows, *, later: TopicRows | None = 
 
 
 def as_far_as(rows: TopicRows, other: TopicRows) -> TopicRows:
-    """The rows of each partition up to the last one that the other run has too.
+    """Return the rows of each partition up to the last one that the other run has too.
 
     Where one of two runs was ended early, the two can be compared up to there. A row that is missing before that place
     still counts as lost.
@@ -76,7 +76,7 @@ def _all_rows(rows: TopicRows) -> Counter[bytes]:
 
 
 def _keys(rows: TopicRows, chosen: Counter[bytes]) -> Counter[bytes]:
-    """The keys of the chosen rows; those without a key cannot be told as the same row with another value."""
+    """Return the keys of the chosen rows; those without a key cannot be told as the same row with another value."""
     left, keys = Counter(chosen), Counter[bytes]()
     for part in rows.partitions.values():
         for row, key in zip(part.rows, part.keys, strict=True):
@@ -87,7 +87,7 @@ def _keys(rows: TopicRows, chosen: Counter[bytes]) -> Counter[bytes]:
 
 
 def _replaced(rows: TopicRows, later: TopicRows) -> Counter[bytes]:
-    """The rows that a later run has with another value only: they were changed in the source."""
+    """Return the rows that a later run has with another value only: they were changed in the source."""
     values = {row for part in later.partitions.values() for row in part.rows}
     keys = {key for part in later.partitions.values() for key in part.keys if key}
     return Counter(
@@ -99,7 +99,10 @@ def _replaced(rows: TopicRows, later: TopicRows) -> Counter[bytes]:
 
 
 def _reordered(expected: TopicRows, found: TopicRows) -> int:
-    """Rows behind a later one of their partition, first appearances only: what came twice is not out of order."""
+    """Count the rows behind a later one of their partition.
+
+    Only first appearances count: what came twice is not out of order.
+    """
     places = {row: place for part in expected.partitions.values() for place, row in enumerate(part.rows)}
     return sum(_descents(places, part) for part in found.partitions.values())
 

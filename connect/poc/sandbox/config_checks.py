@@ -50,7 +50,7 @@ def check_config(rest: ConnectClient, config: Mapping[str, str]) -> list[Check]:
 def with_statement_limit(
     rest: ConnectClient, config: Mapping[str, str], definitions: Iterable[KeyDefinition], limit_s: float
 ) -> dict[str, str]:
-    """The configuration with a limit for each statement, where the source has a key for that and it is not set.
+    """Return the configuration with a limit for each statement, where the source has a key for that and it is not set.
 
     So an evaluation never holds up a database for longer than it runs itself.
     """

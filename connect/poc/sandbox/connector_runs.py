@@ -26,21 +26,21 @@ class SourceCluster(Protocol):
 
     @property
     def admin(self) -> TopicAdmin:
-        """The Kafka it writes to."""
+        """Return a client of the Kafka that the cluster writes to."""
 
     @property
     def reading(self) -> Settings:
         """Return the settings of a consumer of that Kafka."""
 
     def new_name(self, label: str) -> str:
-        """A name for a connector that no earlier run had."""
+        """Return a name for a connector that no earlier run had."""
 
     def remove(self, name: str) -> None:
         """Delete a connector and its offsets."""
 
 
 def status_of(rest: ConnectClient, name: str) -> dict[str, Any]:
-    """The status of a connector; empty while it has none yet."""
+    """Return the status of a connector; empty while it has none yet."""
     try:
         found: dict[str, Any] = rest.status(name)
     except RefusedError:
@@ -79,7 +79,7 @@ def is_running(status: Mapping[str, Any]) -> bool:
 
 
 def failure_of(status: Mapping[str, Any], config: Mapping[str, str], *, show_values: bool) -> str | None:
-    """Why the connector failed for good; None while it runs or restarts by itself."""
+    """Return why the connector failed for good; None while it runs or restarts by itself."""
     for part in (status.get("connector", {}), *status.get("tasks", [])):
         if part.get("state") == "FAILED" and part.get("waiting_for") == "person":
             text = str(part.get("reason") or str(part.get("trace", "")).partition("\n")[0])

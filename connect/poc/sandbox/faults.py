@@ -33,13 +33,13 @@ class RunRows(Protocol):
 
     @property
     def rows(self) -> int:
-        """The rows that the run has moved so far."""
+        """Return how many rows the run has moved so far."""
 
     def under_way(self) -> int:
-        """The least number of rows that a kill would now take from the tasks."""
+        """Return the least number of rows that a kill would now take from the tasks."""
 
     def killed(self) -> int:
-        """The tasks were killed just now; the least number of rows that were under way."""
+        """Take note that the tasks were killed just now; return the least number of rows that were under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Faults:
 
 
 def plan_faults(sandbox: Sandbox, rows: int, tasks: int, options: Options) -> Faults:
-    """The kills that the options ask for, and one pause of the broker among them, at moments that are drawn.
+    """Return the kills that the options ask for, and one pause of the broker among them, at moments that are drawn.
 
     `rows` and `tasks` are those of the run without faults.
     """
@@ -129,7 +129,9 @@ def plan_faults(sandbox: Sandbox, rows: int, tasks: int, options: Options) -> Fa
 
 
 def in_words(faults: Faults) -> str:
-    """The faults that hit rows, such as `3 kills of the task and 1 pause of the broker`; empty where none did. Pure."""
+    """Return the faults that hit rows, such as `3 kills of the task and 1 pause of the broker`; empty where none did.
+    Pure.
+    """
     counts = Counter(struck.kind for struck in faults.done if struck.under_way)
     parts = [
         f"{counts[kind]} {kind.replace(' ', 's ', 1) if counts[kind] != 1 else kind}"
@@ -141,7 +143,9 @@ def in_words(faults: Faults) -> str:
 
 
 def table_of(faults: Faults, rows_named: str, hit_named: str) -> Table:
-    """The faults that were caused. `rows_named` and `hit_named` name the columns of all rows and of those hit. Pure."""
+    """Return the faults that were caused. `rows_named` and `hit_named` name the columns of all rows and of those hit.
+    Pure.
+    """
     rows = [
         (str(number), one.kind, f"{one.rows:,}", f"{one.under_way:,}", f"{one.after_s:.1f} s", one.what)
         for number, one in enumerate(faults.done, 1)

@@ -43,7 +43,7 @@ def note_target(name: str, config: Mapping[str, str]) -> Path:
 
 
 def left_targets(config: Mapping[str, str]) -> Iterator[LeftTarget]:
-    """The targets made for this configuration by processes that are gone."""
+    """Yield the targets made for this configuration by processes that are gone."""
     for file in sorted(state_folder().glob("*.json")):
         try:
             noted = json.loads(file.read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def left_targets(config: Mapping[str, str]) -> Iterator[LeftTarget]:
 
 
 def fingerprint(config: Mapping[str, str]) -> str:
-    """A hash of what says where a sink writes and as whom."""
+    """Return a hash of what says where a sink writes and as whom."""
     text = json.dumps(sorted((key, value) for key, value in config.items() if key not in NOT_OF_THE_TARGET))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -30,7 +30,7 @@ class Options:
 
     @property
     def sink_records(self) -> int:
-        """How many records a sink is tried with: enough to see that one of 10,000 is dropped."""
+        """Return how many records a sink is tried with: enough to see that one of 10,000 is dropped."""
         return min(self.budget_rows, max(self.sample_rows, SINK_RECORDS_MIN))
 
 

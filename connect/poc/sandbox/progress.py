@@ -44,10 +44,10 @@ class Progress:
         return any(check.outcome is Outcome.FAIL for check in self.checks)
 
     def outcome_of(self, number: int) -> Outcome | None:
-        """The outcome of the check with this number; None while it is not done."""
+        """Return the outcome of the check with this number; None while it is not done."""
         return next((check.outcome for check in self.checks if check.number == number), None)
 
 
 def checks_of(parts: Sequence[Progress]) -> list[Check]:
-    """The checks of all connectors, in their order."""
+    """Return the checks of all connectors, in their order."""
     return [check for part in parts for check in sorted(part.checks, key=lambda check: check.number)]

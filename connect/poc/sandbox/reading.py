@@ -28,16 +28,16 @@ class _Context:
     transactions: None = None
 
     def gauge(self, name: str, value: float) -> None:
-        """Metrics are not kept."""
+        """Do nothing, as metrics are not kept."""
 
     def explain(self, reason: str | None) -> None:
-        """There is no status to explain."""
+        """Do nothing, as there is no status to explain."""
 
     def caught_up(self, at_s: float) -> None:
-        """The lag is not measured."""
+        """Do nothing, as the lag is not measured."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> None:
-        """No offset is stored."""
+        """Return None, as no offset is stored."""
 
     def topics(self) -> SourceTopics:
         """Refuse: a sample is read without Kafka. ConnectError."""

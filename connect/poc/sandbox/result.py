@@ -135,7 +135,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst outcome decides; a connector of which nothing could be run was not tested."""
+        """Return the verdict that the worst outcome gives; a connector of which nothing could be run was not tested."""
         outcomes = {check.outcome for check in self.checks}
         if Outcome.FAIL in outcomes:
             return Verdict.DOES_NOT_FIT
@@ -150,7 +150,9 @@ class Result:
         return [c.summary for outcome in order for c in self.checks if c.outcome is outcome][:_REASONS]
 
     def exit_code(self, fail_on: frozenset[str] = frozenset()) -> int:
-        """0 fits, 1 with warnings, 2 does not fit or has a defect of `fail_on`, 3 could not be tested."""
+        """Return 0 for fits, 1 for with warnings, 2 for does not fit or has a defect of `fail_on`, 3 for could not be
+        tested.
+        """
         if any(check.defects & fail_on for check in self.checks):
             return EXIT_CODES[Verdict.DOES_NOT_FIT]
         return EXIT_CODES[self.verdict]

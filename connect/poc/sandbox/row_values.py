@@ -11,7 +11,7 @@ _VALUE: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|b'[^'\n]*'|(?<![\w
 
 
 def without_values(text: str, known: Iterable[str]) -> str:
-    """The text with each quoted part and each number hidden, unless one of the known texts holds it."""
+    """Return the text with each quoted part and each number hidden, unless one of the known texts holds it."""
     texts = "\n".join(known)
 
     def shown(found: re.Match[str]) -> str:

@@ -62,7 +62,7 @@ class SinkRunRows:
         self.rows, self._put = committed, put
 
     def under_way(self) -> int:
-        """The rows that the tasks have certainly put, without those that are committed."""
+        """Return how many rows the tasks have certainly put, without those that are committed."""
         return 0 if self._is_new else max(0, self._began_rows + self._put - self.rows)
 
     def killed(self) -> int:
@@ -74,7 +74,8 @@ class SinkRunRows:
 
 
 def rows_put(figures: Mapping[str, float], read_at_once: int) -> int:
-    """The least number of rows that sink tasks have put, by their metrics. All tasks read `read_at_once` rows a poll.
+    """Return the least number of rows that sink tasks have put, by their metrics. All tasks read `read_at_once` rows a
+    poll.
 
     A batch counts as read before the transforms and as put after them, and transforms may drop rows.
     """

@@ -34,7 +34,7 @@ REGISTRY_KEY: Final = ".schema.registry.url"
 
 
 def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
-    """The configuration with this registry wherever it names one; unchanged where `url` is None. Pure."""
+    """Return the configuration with this registry wherever it names one; unchanged where `url` is None. Pure."""
     return {key: url if url is not None and key.endswith(REGISTRY_KEY) else value for key, value in config.items()}
 
 
@@ -42,7 +42,7 @@ class Sandbox:
     """Provides a Kafka, a worker and, if asked for, a schema registry. Owned by the thread that runs the evaluation."""
 
     def __init__(self, settings: Mapping[str, str], *, has_registry: bool = False) -> None:
-        """`settings` are further settings of the worker, such as converters.
+        """Take further settings of the worker, such as converters, as `settings`.
 
         With `has_registry` the sandbox has a schema registry of its own, which takes the schemas that are written.
         """
@@ -87,11 +87,11 @@ class Sandbox:
 
     @property
     def worker_properties(self) -> dict[str, str]:
-        """The worker's properties, from which converters and clients outside of it are built."""
+        """Return the worker's properties, from which converters and clients outside of it are built."""
         return self.worker.properties
 
     def new_name(self, label: str) -> str:
-        """A name that no earlier run had, so that what that run left is not taken for what a later one wrote."""
+        """Return a name that no earlier run had, so that what that run left is not taken for what a later one wrote."""
         return f"{self.id}-{label}-{next(self._names)}"
 
     def remove(self, name: str) -> None:

@@ -39,9 +39,9 @@ class Reading:
 
 
 def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
-    """The metrics of a connector's tasks, by their names without prefix; empty for a Java worker, which has none here.
+    """Return the metrics of a connector's tasks, by their names without prefix.
 
-    ConnectError: the worker does not answer.
+    Empty for a Java worker, which has none here. ConnectError: the worker does not answer.
     """
     found: dict[str, float] = {}
     try:
@@ -83,7 +83,7 @@ def _moved(reading: Reading) -> tuple[float, float]:
 
 
 def rate(readings: Sequence[Reading]) -> float:
-    """Rows per second from the end of the warm-up to the last row; 0.0 where there are too few rows to tell."""
+    """Return rows per second from the end of the warm-up to the last row; 0.0 where there are too few rows to tell."""
     moving = [reading for reading, later in pairwise(readings) if later.rows > reading.rows]
     if not moving:
         return 0.0
@@ -95,7 +95,7 @@ def rate(readings: Sequence[Reading]) -> float:
 
 
 def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
-    """Rows per second of the slowest and of the fastest third; both the whole rate where there are few readings."""
+    """Return rows per second of the slowest and the fastest third; both the whole rate where there are few readings."""
     moving = [before for before, later in pairwise(readings) if later.rows > before.rows]
     whole = rate(readings)
     third = len(moving) // 3
@@ -107,7 +107,7 @@ def rate_range(readings: Sequence[Reading]) -> tuple[float, float]:
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """The 50th, 95th and 99th percentile, each one of the values; None where there are no values."""
+    """Return the 50th, 95th and 99th percentile, each one of the values; None where there are no values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -127,7 +127,9 @@ def lags_s(readings: Sequence[Reading]) -> list[float]:
 
 
 def shares(readings: Sequence[Reading]) -> dict[str, float]:
-    """The seconds that the tasks spent in each step, the largest first; empty where the worker has no such metrics."""
+    """Return the seconds that the tasks spent in each step, the largest first; empty where the worker has no such
+    metrics.
+    """
     last = next((reading.figures for reading in reversed(readings) if reading.figures), {})
     found = {step: last.get(f"{step}_seconds_total", 0.0) for step in STEPS}
     return dict(sorted(((s, v) for s, v in found.items() if v > 0), key=lambda pair: -pair[1]))

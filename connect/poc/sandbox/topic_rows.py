@@ -53,7 +53,7 @@ class TopicRows:
 def ends_of(
     admin: TopicAdmin, topics: Sequence[str], deadline: Deadline, *, committed_only: bool = False
 ) -> dict[TopicPartition, int]:
-    """The next offset of each partition of these topics; topics that do not exist are left out.
+    """Return the next offset of each partition of these topics; topics that do not exist are left out.
 
     `committed_only`: of what no open transaction holds back.
     """

@@ -26,7 +26,7 @@ _TEXTS: Final = ("plain", "", None, "\U0001f980 naïve 漢字", " padded ", 'bac
 
 
 def made_row(number: int) -> dict[str, Any]:
-    """The row of a number; each number gives another row. Pure."""
+    """Return the row of a number; each number gives another row. Pure."""
     return {
         "id": number,
         "name": _TEXTS[number % len(_TEXTS)],

@@ -27,7 +27,7 @@ KEEPS_ROWS = "The sink kept all rows back until more come"
 
 
 def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:
-    """The checks of discovery and types. `origin` says where the records come from."""
+    """Return the checks of discovery and types. `origin` says where the records come from."""
     topics = Table("Topics of the sample", ("topic", "records"), [(t, f"{n:,}") for t, n in sample["topics"].items()])
     text = f"{sample['records']:,} records of {len(sample['topics'])} topics: {origin}."
     discovered = Check(*DISCOVER, Outcome.PASS if sample["records"] else Outcome.WARN, text, (topics,))
@@ -45,7 +45,7 @@ def sample_checks_of(sample: Mapping[str, Any], origin: str) -> list[Check]:
 
 
 def with_columns(check: Check, columns: Mapping[str, str]) -> Check:
-    """The check with what the target made of the fields; the same one where the target cannot tell."""
+    """Return the check with what the target made of the fields; the same one where the target cannot tell."""
     if not columns:
         return check
     shown = Table("What the fields are in the target", ("column", "type"), sorted(columns.items()))
@@ -53,7 +53,7 @@ def with_columns(check: Check, columns: Mapping[str, str]) -> Check:
 
 
 def expected_rows(kept: Mapping[str, list[int]], committed: Mapping[TopicPartition, int]) -> int:
-    """The number of rows that the target must have: the records with a value before the committed offsets."""
+    """Return the number of rows that the target must have: the records with a value before the committed offsets."""
     ends = {place_of(place): end for place, end in committed.items()}
     return sum(sum(1 for offset in offsets if offset < ends.get(place, 0)) for place, offsets in kept.items())
 

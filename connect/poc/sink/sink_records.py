@@ -40,7 +40,9 @@ class Records:
 
 
 def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
-    """The topics that a sink's configuration names, or those of the known ones that its topics.regex matches. Pure."""
+    """Return the topics that a sink's configuration names, or those of the known ones that its topics.regex matches.
+    Pure.
+    """
     named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
     pattern = config.get("topics.regex", "")
     if named or not pattern:
@@ -54,7 +56,7 @@ def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
 def newest_spans(
     beginnings: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], records: int
 ) -> dict[TopicPartition, Span]:
-    """The offset ranges of the newest `records` records, as many of each partition that has some. Pure."""
+    """Return the offset ranges of the newest `records` records, as many of each partition that has some. Pure."""
     filled = [place for place, end in ends.items() if end > beginnings.get(place, 0)]
     share = -(-records // max(1, len(filled)))
     return {place: Span(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}

@@ -45,7 +45,7 @@ class SinkRun:
 
     @property
     def watched_s(self) -> float:
-        """How long the run was watched."""
+        """Return how long the run was watched."""
         return self.readings[-1].at_s if self.readings else 0.0
 
 
@@ -61,7 +61,7 @@ def slowed(config: Mapping[str, str], rows_per_second: float) -> dict[str, str]:
 
 
 def rows_at_once(rows_per_second: float) -> int:
-    """The rows that a task reads in one poll when it is slowed down to this rate."""
+    """Return how many rows a task reads in one poll when it is slowed down to this rate."""
     return max(1, int(rows_per_second / _READS_A_SECOND))
 
 
@@ -71,7 +71,7 @@ class SinkRunner:
     def __init__(
         self, sandbox: Sandbox, settings: ConnectorSettings, ends: Mapping[TopicPartition, int], options: Options
     ) -> None:
-        """`ends` is the number of records of each partition."""
+        """Take the number of records of each partition as `ends`."""
         self._sandbox = sandbox
         self._settings = settings
         self._ends = ends
@@ -79,7 +79,7 @@ class SinkRunner:
 
     @property
     def records(self) -> int:
-        """The number of records that a run is given."""
+        """Return the number of records that a run is given."""
         return sum(self._ends.values())
 
     def run(

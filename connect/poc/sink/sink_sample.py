@@ -41,7 +41,7 @@ def place_of(partition: TopicPartition) -> str:
 
 
 def reading_settings(parts: ConnectorParts) -> dict[str, str | int | float | bool]:
-    """The settings of a consumer that reads by assignment, without a group."""
+    """Return the settings of a consumer that reads by assignment, without a group."""
     settings = dict(consumer_settings(parts.clients.worker_properties, {}, client_id="connect-poc").properties)
     settings.pop("consumer.path", None)
     return settings

@@ -25,7 +25,7 @@ def has_registry(config: Mapping[str, str], worker: Mapping[str, str]) -> bool:
 
 
 def changed_records(parts: ConnectorParts, records: Sequence[RawBatch]) -> list[RawBatch]:
-    """Copies of the records with one more field. ConnectError: their values have no fields."""
+    """Return copies of the records with one more field. ConnectError: their values have no fields."""
     return [_changed(parts, raw) for raw in records]
 
 

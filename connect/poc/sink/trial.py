@@ -53,7 +53,7 @@ class Trial:
         self.is_once, self.merges = made["is_once"], made["merges"]
 
     def rows(self) -> Counter[str]:
-        """How often each row is in the target, by its hash. ConnectError: it cannot be read."""
+        """Return how often each row is in the target, by its hash. ConnectError: it cannot be read."""
         answer = self._ask("rows")
         self.columns = answer["columns"]
         return Counter(answer["rows"])

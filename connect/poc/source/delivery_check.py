@@ -78,6 +78,6 @@ def _counts(found: Comparison) -> Table:
 
 
 def _wrong_rows(found: Comparison) -> frozenset[str]:
-    """The defects that at least once forbids, too; named as `--fail-on` names them."""
+    """Return the defects that at least once forbids, too; named as `--fail-on` names them."""
     counts = {"lost": found.lost, "changed": found.changed, "invented": found.invented}
     return frozenset(name for name, count in counts.items() if count)

@@ -28,7 +28,7 @@ class JavaCluster:
     """Makes a Java cluster usable as a `SourceCluster`. Owned by the thread of the evaluation."""
 
     def __init__(self, rest: ConnectClient, worker: Mapping[str, str]) -> None:
-        """`worker` holds the properties of a worker of the cluster, which say how to reach its Kafka."""
+        """Take a worker's properties as `worker`, which say how to reach the cluster's Kafka."""
         self.id = f"poc-{secrets.token_hex(4)}"
         self.rest = rest
         self.admin = TopicAdmin(admin_settings(worker, {}, f"{self.id}-admin").properties)
@@ -54,7 +54,7 @@ class JavaCluster:
         self._noted.unlink(missing_ok=True)
 
     def new_name(self, label: str) -> str:
-        """A name for a connector that no earlier run had."""
+        """Return a name for a connector that no earlier run had."""
         return f"{self.id}-{label}-{next(self._names)}"
 
     def remove(self, name: str) -> None:

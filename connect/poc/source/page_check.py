@@ -63,7 +63,7 @@ def compare_pages(parts: ConnectorParts, rows: int, deadline: Deadline) -> PageC
 
 
 def missing_rows(left: Rows, right: Rows) -> int:
-    """How many rows one reading has and the other lacks, within the part that both have come to. Pure."""
+    """Return how many rows one reading has and the other lacks, within the part that both have come to. Pure."""
     return sum(
         _missing(left.get(topic, ()), right.get(topic, ()))
         for topic in {*left, *right}
@@ -77,7 +77,7 @@ def _missing(left: Sequence[bytes], right: Sequence[bytes]) -> int:
 
 
 def _common(rows: Sequence[bytes], others: Sequence[bytes]) -> Sequence[bytes]:
-    """The rows up to the last one that the others have, too."""
+    """Return the rows up to the last one that the others have, too."""
     known = set(others)
     for end in range(len(rows), 0, -1):
         if rows[end - 1] in known:

@@ -215,19 +215,19 @@ def _at(schema: Schema | None, names: Sequence[str]) -> Schema | None:
 
 
 def types_of(array: Any) -> dict[str, str]:
-    """The Arrow type of each field, by name; values without fields have the empty name."""
+    """Return the Arrow type of each field, by name; values without fields have the empty name."""
     kind = array.type
     names = [kind.field(i).name for i in range(kind.num_fields)] if str(kind).startswith("struct") else []
     return {name: str(kind.field(i).type) for i, name in enumerate(names)} or {"": str(kind)}
 
 
 def field_schema(schema: Schema | None, name: str) -> Schema | None:
-    """The schema of a field; values without fields have the empty name. None: there is none."""
+    """Return the schema of a field; values without fields have the empty name. None: there is none."""
     return schema.field(name) if schema is not None and name else schema
 
 
 def named_type(schema: Schema | None, name: str) -> str:
-    """The Connect type of a field, or its semantic name; `(no schema)` where the values have none."""
+    """Return the Connect type of a field, or its semantic name; `(no schema)` where the values have none."""
     return "(no schema)" if schema is None else type_name(field_schema(schema, name))
 
 

@@ -129,7 +129,7 @@ def tried(parts: ConnectorParts, batch: Batch) -> Iterator[ChangeSeen]:
 
 
 def _sent(parts: ConnectorParts, batch: Batch) -> list[object]:
-    """The values that a reader of Kafka would get of a batch. ConnectError: a row is refused."""
+    """Return the values that a reader of Kafka would get of a batch. ConnectError: a row is refused."""
     bad: list[BadRow] = []
     raws = parts.source_pipeline(bad.extend).encode(batch).rows
     for row in bad:

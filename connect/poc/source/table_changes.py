@@ -41,7 +41,7 @@ class Change:
 
 
 def changes_of(table: Schema, keys: Collection[str]) -> Iterator[Change]:
-    """The changes that a table with these columns may see. No change takes a column of `keys` away.
+    """Yield the changes that a table with these columns may see. No change takes a column of `keys` away.
 
     A registry that is given the changes in this order has to accept each after those before it.
     """
@@ -65,14 +65,14 @@ def changes_of(table: Schema, keys: Collection[str]) -> Iterator[Change]:
 
 
 def table_of(schema: Schema) -> Schema | None:
-    """The schema of the table's rows within the schema of a source's values; None where values have no columns."""
+    """Return the schema of the table's rows within that of a source's values; None where values have no columns."""
     inner = next((schema.field(name) for name in reversed(_ENVELOPE) if schema.field(name) is not None), None)
     found = schema if inner is None else inner
     return found if found.type is Type.STRUCT and found.fields else None
 
 
 def changed(values: Column, change: Change) -> Column:
-    """The values that the source would give after the change."""
+    """Return the values that the source would give after the change."""
     assert values.schema is not None
     rows = [None if row is None else _in_envelope(values.schema, row, change.row) for row in values.rows()]
     return Column.from_rows(rows, _changed_schema(values.schema, change))
@@ -128,7 +128,7 @@ def _widened(name: str, column: Schema) -> Change:
 
 
 def _renamed(members: dict[str, Any], old: str, new: str | None) -> dict[str, Any]:
-    """The members with one of them renamed in its place, or left out where `new` is None."""
+    """Return the members with one of them renamed in its place, or left out where `new` is None."""
     return {
         new if name == old and new is not None else name: value
         for name, value in members.items()

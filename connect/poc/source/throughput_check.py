@@ -41,13 +41,13 @@ def judge_throughput(run: SourceRun, rows: int, size_bytes: int) -> Check:
 
 
 def latency_figures(readings: Sequence[Reading]) -> dict[str, float]:
-    """The numbers of `latency_of`, by name; empty where the connector tells no lag."""
+    """Return the numbers of `latency_of`, by name; empty where the connector tells no lag."""
     found = percentiles(lags_s(readings))
     return {} if found is None else dict(zip(("age_p50_s", "age_p95_s", "age_p99_s"), found, strict=True))
 
 
 def charts_of(readings: Sequence[Reading]) -> list[Chart]:
-    """The charts of rate and lag over time, as far as they are known."""
+    """Return the charts of rate and lag over time, as far as they are known."""
     rates = [
         (later.at_s, (later.rows - before.rows) / (later.at_s - before.at_s))
         for before, later in pairwise(readings)
@@ -64,7 +64,7 @@ def charts_of(readings: Sequence[Reading]) -> list[Chart]:
 
 
 def latency_of(readings: Sequence[Reading]) -> list[Table]:
-    """The age of the oldest row that was not stored, as a table; none where the connector tells no lag."""
+    """Return the age of the oldest row that was not stored, as a table; none where the connector tells no lag."""
     found = percentiles(lags_s(readings))
     if found is None:
         return []
@@ -73,7 +73,7 @@ def latency_of(readings: Sequence[Reading]) -> list[Table]:
 
 
 def steps_of(readings: Sequence[Reading]) -> list[Table]:
-    """The seconds that the tasks spent in each step, as a table; none where the worker has no such metrics."""
+    """Return the seconds that the tasks spent in each step, as a table; none where the worker has no such metrics."""
     found = shares(readings)
     whole = sum(found.values())
     rows = [(STEPS[step], f"{seconds:.2f} s", f"{seconds / whole:.0%}") for step, seconds in found.items()]
@@ -81,7 +81,7 @@ def steps_of(readings: Sequence[Reading]) -> list[Table]:
 
 
 def bottleneck_of(readings: Sequence[Reading]) -> str:
-    """A sentence that names the step with most of the time; empty where the worker has no such metrics."""
+    """Return a sentence that names the step with most of the time; empty where the worker has no such metrics."""
     found = shares(readings)
     step = next(iter(found), None)
     return (

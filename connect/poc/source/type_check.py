@@ -84,7 +84,7 @@ def _kept(whole: int, of: int, sample: Mapping[str, Any], *, is_known: bool) -> 
 
 
 def _said(found: Sequence[tuple[_Field, Mapping[str, str] | None]], one: str, many: str) -> str:
-    """A sentence with the first fields of a kind; empty: there are none."""
+    """Return a sentence with the first fields of a kind; empty: there are none."""
     if not found:
         return ""
     names = [field["field"] + (f" ({_why(origin)})" if origin else "") for field, origin in found[:_NAMED]]
