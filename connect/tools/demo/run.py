@@ -51,7 +51,10 @@ class DemoPlan:
 
 
 def kill_moments(*, kill: bool, seed: int | None) -> tuple[float, ...]:
-    """Without a seed one kill half-way; with one, one to three kills at moments drawn from it."""
+    """Return when to kill the worker, as shares of the work.
+
+    Without a seed that is once, half-way; with one, one to three times at moments drawn from it.
+    """
     if not kill:
         return ()
     if seed is None:

@@ -37,7 +37,7 @@ class Comparison:
 
 
 def read_source(database: Path, table: Table) -> pl.DataFrame:
-    """A table as sqlite3 gives it."""
+    """Return a table as sqlite3 gives it."""
     import polars as pl
 
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
@@ -50,7 +50,7 @@ def read_source(database: Path, table: Table) -> pl.DataFrame:
 
 
 def read_target(s3: S3FileSystem, folder: str) -> pl.DataFrame:
-    """All Parquet objects below a folder of a bucket, as pyarrow reads them."""
+    """Return all Parquet objects below a folder of a bucket, as pyarrow reads them."""
     import polars as pl
     import pyarrow.dataset as ds
 

@@ -47,11 +47,11 @@ class Watch:
         self._footers: dict[str, tuple[int, int]] = {}
 
     def folder(self, table: str) -> str:
-        """Where the sink puts a table's objects."""
+        """Return the folder that the sink puts a table's objects in."""
         return f"{self._bucket}/topics/{self._topic_prefix}{table}"
 
     def read(self, table: str) -> Reading:
-        """Where a table stands now."""
+        """Return where a table stands now: records in its topic, rows and bytes in S3."""
         rows, size_bytes = self._s3_totals(self.folder(table))
         return Reading(self._topic_records(self._topic_prefix + table), rows, size_bytes)
 

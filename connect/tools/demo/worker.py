@@ -43,7 +43,7 @@ class DemoWorker:
     """Keeps one worker process. Owned by the demo's main thread."""
 
     def __init__(self, folder: Path, bootstrap_servers: str, database: Path) -> None:
-        """`database`: the file that connectors may name."""
+        """Take the file that connectors may name as `database`."""
         self._port = PREFERRED_PORT if not accepts_connections(PREFERRED_PORT) else free_ports(1)[0]
         self.config_path = folder / "worker.yaml"
         self.config_path.write_text(
@@ -83,7 +83,7 @@ class DemoWorker:
         return self._process.pid
 
     def kill(self) -> None:
-        """kill -9, and nothing else: what it leaves behind is for the next one to find."""
+        """Kill the worker with SIGKILL, and nothing else: what it leaves behind is for the next one to find."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait(STOP_TIMEOUT_S)

@@ -53,7 +53,7 @@ class DevEnvironment:
     """Keeps services and a worker whose data stay in `folder`. Owned by the thread that starts and stops them."""
 
     def __init__(self, folder: Path, parts: Parts, say: Callable[[str], None]) -> None:
-        """`say` hears of each service that is started."""
+        """Take `say`, which is called with a sentence on each service that is started."""
         self._folder = folder.resolve()
         self._parts = parts
         self._say = say
@@ -66,7 +66,7 @@ class DevEnvironment:
 
     @property
     def paths(self) -> Sequence[Path]:
-        """What connectors may name."""
+        """Return the paths that connectors may name."""
         return self._parts.paths
 
     def start(self) -> Self:

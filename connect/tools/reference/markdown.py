@@ -11,7 +11,7 @@ _MARKUP: Final = re.compile(r"([*\[\]<>|\\])")
 
 
 def escaped(text: str) -> str:
-    """A text on one line, what Markdown would take for markup escaped. Spans in backticks stay code."""
+    """Return a text on one line, what Markdown would take for markup escaped. Spans in backticks stay code."""
     parts = _CODE.split(" ".join(text.split()))
     return "".join(
         # A bar ends a cell even in code.
@@ -26,7 +26,7 @@ def code(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table, its cells being Markdown already; no lines where there are no rows."""
+    """Return the lines of a table, its cells being Markdown already; no lines where there are no rows."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     if not lines:
         return []

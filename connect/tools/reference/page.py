@@ -115,7 +115,7 @@ def _keys_or_none(config: type[Config]) -> list[str]:
 
 
 def _metric_table() -> list[str]:
-    """Every family a worker can show, found by showing figures of each kind."""
+    """Return every family a worker can show, found by showing figures of each kind."""
     task = dict.fromkeys([*(metric.figure for metric in TASK_METRICS), "figure of a connector"], 0.0)
     figures = WorkerFigures(
         about=dict.fromkeys(("version", "commit", "kafka_cluster_id", "group_id"), ""),

@@ -45,7 +45,7 @@ class DeclaredKey:
 
 
 def declared_keys(catalog: Catalog) -> list[DeclaredKey]:
-    """Every key that a configuration may have: of plug-ins, of every connector, of backfills."""
+    """Return every key that a configuration may have: of plug-ins, of every connector, of backfills."""
     configs: dict[type[Config], list[str]] = {SourceConnectorConfig: [EVERY_CONNECTOR]}
     configs[SinkConnectorConfig] = [EVERY_CONNECTOR]
     for plugin in (*catalog.plugins(), *BUILT_IN):
@@ -81,7 +81,7 @@ def _of_model(model: type[BaseModel], path: Sequence[str]) -> Iterator[DeclaredK
 
 
 def reach_table(catalog: Catalog) -> list[str]:
-    """The keys that name something, with what they name and what keeps them in bounds. Equal lines are one."""
+    """Return the keys that name something, with what they name and what keeps them in bounds. Equal lines are one."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for key in declared_keys(catalog):
         if key.reaches and key.is_open:

@@ -31,7 +31,7 @@ class ConnectorKind(StrEnum):
 
 
 def check_name(name: str) -> None:
-    """ConnectError: the name cannot be that of a new Python package."""
+    """Raise ConnectError when the name cannot be that of a new Python package."""
     why = None
     if not name.isidentifier() or not name.isascii() or name != name.lower() or keyword.iskeyword(name):
         why = "is no name of a Python package: it holds small letters, digits and _, and begins with a letter"
@@ -44,7 +44,10 @@ def check_name(name: str) -> None:
 
 
 def project_files(name: str, kind: ConnectorKind) -> Mapping[PurePosixPath, str]:
-    """Path in the project -> text, of a connector that follows, or appends to, files of JSON lines."""
+    """Return the text of each file by its path in the project.
+
+    The project is a connector that follows, or appends to, files of JSON lines.
+    """
     words = {
         "name": name,
         "title": "".join(part.capitalize() for part in name.split("_")),

@@ -82,7 +82,7 @@ class BigQueryService(SupervisedService[BigQueryEndpoint]):
 
 
 def _program() -> Path:
-    """The environment in the cache; made now if it is not there."""
+    """Return the environment in the cache; made now if it is not there."""
     target = cache_folder() / f"local-bigquery-{LOCAL_BIGQUERY_VERSION}"
     if not _is_complete(target):
         find_python(*PYTHON)  # first of all, as it says what to do

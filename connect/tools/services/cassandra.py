@@ -158,7 +158,7 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
 
 
 def node_settings(folder: Path, ports: Mapping[str, int], address: str) -> dict[str, object]:
-    """The settings of cassandra.yaml: small, with commit log segments that end soon and are synchronised often."""
+    """Return the settings of cassandra.yaml: small, with commit log segments that end soon and are synced often."""
     return {
         "cluster_name": "connect",
         "num_tokens": 4,

@@ -73,7 +73,10 @@ def _launcher(environ: Mapping[str, str]) -> tuple[Path, str]:
 
 @lru_cache
 def _version_text(launcher: Path, changed_ns: int) -> str:
-    """Asked once of each launcher: `changed_ns` is when its file was changed last."""
+    """Return what the launcher prints about its version; it is asked once.
+
+    `changed_ns` is when the launcher's file was changed last.
+    """
     del changed_ns
     try:
         answer = subprocess.run(  # noqa: S603 -- the launcher is the user's own choice of Java

@@ -81,7 +81,7 @@ class MariaDbService(SupervisedService[SqlEndpoint]):
 
 
 def basedir(binary: Path) -> Path:
-    """The folder that a server's bin, sbin and share are in, wherever it was unpacked."""
+    """Return the folder that a server's bin, sbin and share are in, wherever it was unpacked."""
     return binary.resolve().parent.parent
 
 

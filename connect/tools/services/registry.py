@@ -89,7 +89,7 @@ class SchemaRegistryService(SupervisedService[RegistryEndpoint]):
 
 
 def _program() -> Path:
-    """The unpacked bundle in the cache; fetched and unpacked now if it is not there."""
+    """Return the unpacked bundle in the cache; fetched and unpacked now if it is not there."""
     bundle = fetch(f"schema-registry-{REGISTRY_VERSION}", [BUNDLE]) / BUNDLE.file_name
     return ensure_folder(
         cache_folder() / f"schema-registry-{REGISTRY_VERSION}-program",

@@ -37,7 +37,7 @@ def ensure_password(folder: Path) -> str:
 
 
 def as_plain_user(folder: Path, preferred: str, argv: Sequence[str]) -> list[str]:
-    """The command, run by `preferred` or else by nobody when we are root; the folder is then that user's."""
+    """Return the command, run by `preferred` or else by nobody when we are root; the folder is then that user's."""
     if os.geteuid() != 0:
         return list(argv)
     user = next((u for u in pwd.getpwall() if u.pw_name == preferred), None) or pwd.getpwnam("nobody")
@@ -47,7 +47,7 @@ def as_plain_user(folder: Path, preferred: str, argv: Sequence[str]) -> list[str
 
 
 def newest(candidates: Sequence[Path], name: str, package: str) -> Path:
-    """The last of the candidates that exists; ArtifactError when there is none."""
+    """Return the last of the candidates that exists; ArtifactError when there is none."""
     found = [path for path in candidates if path.exists()]
     if not found:
         raise ArtifactError(

@@ -48,7 +48,7 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         data_folder: Path | None = None,
         ports: Mapping[str, int] | None = None,
     ) -> None:
-        """`login`: with it the worker answers nobody else, but tells everyone whether it is healthy."""
+        """Take `login`: with it the worker answers nobody else, but tells everyone whether it is healthy."""
         super().__init__(data_folder=data_folder, ports=ports)
         self._login = login
         self.properties = {
@@ -68,7 +68,7 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         }
 
     def prepare(self) -> None:
-        """Nothing is fetched: it is this program."""
+        """Do nothing: there is nothing to fetch, as the service is this program."""
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s

@@ -70,7 +70,10 @@ def _watch(child: "subprocess.Popen[bytes]", wakeup_fd: int, owner_pid: int) -> 
 
 
 def _die_with_parent(parent_pid: int) -> Callable[[], None]:
-    """For the child, between fork and exec; elsewhere than on Linux the pipe alone has to do."""
+    """Return what the child has to run between fork and exec, so that it dies with its parent.
+
+    Elsewhere than on Linux the pipe alone has to do.
+    """
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
     def set_parent_death_signal() -> None:
@@ -93,7 +96,7 @@ def _wakeup_on(*signals: signal.Signals) -> int:
 
 
 def _noted(_number: int, _frame: FrameType | None) -> None:
-    """Python writes a signal to the wakeup descriptor only if it has a handler."""
+    """Do nothing: Python writes a signal to the wakeup descriptor only if it has a handler."""
 
 
 def _signal_group(child: "subprocess.Popen[bytes]", number: signal.Signals) -> None:

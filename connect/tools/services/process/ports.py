@@ -40,10 +40,10 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def require_free(ports: Iterable[int], wait_s: float = 1.0) -> None:
-    """PortTakenError for the first of `ports` that somebody listens on, and goes on to for `wait_s`.
+    """Raise PortTakenError for the first of `ports` that somebody listens on, and goes on to for `wait_s`.
 
-    A process that another thread has just forked holds every port that was probed at that moment, until it runs its
-    own program.
+    A process that another thread has just forked holds every port that was probed at that moment, until it runs its own
+    program.
     """
     deadline = Deadline.after(wait_s)
     for port in ports:
@@ -77,7 +77,7 @@ def listener_of(port: int) -> str | None:
 
 
 def _target(descriptor: Path) -> str:
-    """What the descriptor of a process is of; nothing where it was closed meanwhile."""
+    """Return what the descriptor of a process refers to; an empty text where it was closed meanwhile."""
     try:
         return str(descriptor.readlink())
     except FileNotFoundError:

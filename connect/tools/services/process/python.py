@@ -48,7 +48,7 @@ def _version(python: Path) -> tuple[int, ...] | None:
 
 
 def _answer(argv: list[str]) -> str:
-    """What the command prints; empty when it cannot be run or fails."""
+    """Return what the command prints; empty when it cannot be run or fails."""
     try:
         ran = subprocess.run(argv, capture_output=True, text=True, timeout=_ASK_TIMEOUT_S, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):

@@ -26,7 +26,9 @@ class Service(Protocol[EndpointT_co]):
 
     @property
     def log_path(self) -> Path:
-        """The file that all its output goes to; starts append. Known from the first start on, ServiceError before."""
+        """Return the file that all its output goes to; starts append. Known from the first start on, ServiceError
+        before.
+        """
 
     def prepare(self) -> None:
         """Fetch what the service consists of if it is not here yet; `start` does so too, outside its deadline."""
@@ -41,7 +43,7 @@ class Service(Protocol[EndpointT_co]):
         """End it gracefully, by force if that takes too long; no error if it is not running."""
 
     def kill(self) -> None:
-        """SIGKILL it, as a crash would; no error if it is not running."""
+        """Kill it with SIGKILL, as a crash would; no error if it is not running."""
 
     def close(self) -> None:
         """End it for good and throw a temporary data folder away."""

@@ -34,7 +34,7 @@ class SupervisedService(Service[EndpointT], ABC):
     stop_grace_s: ClassVar[float] = 10.0
 
     def __init__(self, *, data_folder: Path | None = None, ports: Mapping[str, int] | None = None) -> None:
-        """Ports not named in `ports` are chosen at the first start and then kept."""
+        """Take data folder and ports; ports not named in `ports` are chosen at the first start and then kept."""
         unknown = set(ports or ()) - set(self.port_names)
         if unknown:
             raise ValueError(f"{self.name} has no ports {sorted(unknown)}, only {list(self.port_names)}.")
@@ -62,7 +62,7 @@ class SupervisedService(Service[EndpointT], ABC):
         """Tell if a client gets an answer; must return within about `timeout_s` seconds."""
 
     def _environ(self) -> Mapping[str, str]:
-        """Variables that its process gets besides ours."""
+        """Return variables that its process gets besides ours."""
         return {}
 
     @property
@@ -71,7 +71,7 @@ class SupervisedService(Service[EndpointT], ABC):
         return self._given_folder is None
 
     def _leftovers(self, ports: Mapping[str, int]) -> Sequence[Path]:
-        """Files outside the data folder that a killed process leaves behind."""
+        """Return files outside the data folder that a killed process leaves behind."""
         del ports
         return ()
 
@@ -87,7 +87,7 @@ class SupervisedService(Service[EndpointT], ABC):
 
     @property
     def pid(self) -> int | None:
-        """The process id of the service itself, to measure or to signal it; None while it is not running."""
+        """Return the process id of the service itself, to measure or to signal it; None while it is not running."""
         return self._process.pid if self._process is not None and self._process.running else None
 
     @property
