@@ -21,12 +21,12 @@ class Deadline:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds left, never negative; 0 once stop was asked for."""
+        """Return the seconds left, never negative; 0 once stop was asked for."""
         return 0.0 if self.stop.is_set() else max(0.0, self.at_s - time.monotonic())
 
     @property
     def expired(self) -> bool:
-        """No time is left, or stop was asked for."""
+        """Tell if no time is left, or stop was asked for."""
         return self.remaining_s == 0.0
 
     def wait(self, at_most_s: float) -> bool:

@@ -62,7 +62,7 @@ class KnownSecrets:
             self._plain.add(secret)
 
     def hide(self, text: str) -> str:
-        """The text with each of them masked; one that is very long is cut."""
+        """Return the text with each known secret masked; a text that is very long is cut."""
         if len(text) > TEXT_CHARS_MAX:
             text = f"{text[:TEXT_CHARS_MAX]}… ({len(text) - TEXT_CHARS_MAX} more characters)"
         made, at = [], 0

@@ -20,7 +20,7 @@ _OFF: Final = frozenset({"off", "false", "0", "no"})
 
 
 def sources_id(folders: Iterable[Path]) -> str | None:
-    """A name for the C++ in these folders, in every checkout the same; None where they are not installed."""
+    """Return a name for the C++ in these folders, in every checkout the same; None where they are not installed."""
     found = [path for folder in folders for path in sorted(folder.glob("*.[ch]*"))]
     if not found:
         return None
@@ -37,7 +37,7 @@ def is_stale(built_from: object, folders: Iterable[Path]) -> bool:
 
 
 def load(name: str, folder: Path, *, of: str, otherwise: str) -> ModuleType | None:
-    """A connector's native module; None where CONNECT_NATIVE=off, where it was not built, or from other sources.
+    """Return a connector's native module; None where CONNECT_NATIVE=off, where it was not built, or from other sources.
 
     `name`: of the module. `folder`: its sources. `of`, `otherwise`: whose it is, and what happens without, for the log.
     """

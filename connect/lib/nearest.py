@@ -14,7 +14,7 @@ _CHARS_MAX: Final = 200
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like `name`, small and capital letters apart; None where none is much like it."""
+    """Return the known name that is most like `name`, whatever its case; None where none is much like it."""
     if len(name) > _CHARS_MAX:
         return None
     # What differs in length by more than that cannot be alike, and comparing takes time.

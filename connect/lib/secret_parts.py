@@ -79,12 +79,12 @@ def secret_parts(text: str) -> list[SecretPart]:
 
 
 def secret_spans(text: str) -> list[tuple[int, int]]:
-    """Where secrets stand in a setting's text, in order and apart, those too that a config provider gives."""
+    """Return where secrets stand in a setting's text, in order and apart, those too that a config provider gives."""
     return [(part.start, part.end) for part in _all_parts(text)]
 
 
 def url_parts(text: str) -> list[SecretPart]:
-    """The secrets of the addresses in a text that people read: names in it are words, not settings."""
+    """Return the secrets of the addresses in a text that people read: names in it are words, not settings."""
     if "@" not in text and "://" not in text and "jdbc:" not in text:
         return []
     flat = without_placeholders(text)
@@ -125,7 +125,7 @@ def _url_parts(text: str) -> Iterator[SecretPart]:
 
 
 def _listed(text: str) -> Iterator[tuple[int, int]]:
-    """Where each URL of a list is."""
+    """Return start and end of each URL of a list."""
     bounds = [(0, 0), *(found.span() for found in _NEXT_URL.finditer(text)), (len(text), len(text))]
     return ((bounds[i][1], bounds[i + 1][0]) for i in range(len(bounds) - 1))
 
@@ -160,7 +160,7 @@ def _parts_of(url: str, offset: int) -> Iterator[SecretPart]:
 
 
 def _credentials(url: str) -> Iterator[tuple[str, int, int]]:
-    """The user's password; without one the user, of a web address, as that is a token then."""
+    """Yield the user's password; without one the user of a web address, as that is a token then."""
     if found := _ORACLE_USER.match(url):
         yield "password", *found.span(1)
         return
@@ -178,7 +178,7 @@ def _credentials(url: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _user_info(url: str) -> tuple[int, int | None, int] | None:
-    """Where the first user of a URL starts, the colon behind it if there is one, and the last at sign."""
+    """Return where the first user of a URL starts, the colon behind it if there is one, and the last at sign."""
     last_at = url.rfind("@")
     mark = url.find("://")
     while 0 <= mark < last_at:
@@ -267,7 +267,7 @@ def _first(ends: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _quoted_end(text: str, start: int, quote: str) -> int:
-    """Where the quote ends that was begun by `quote`, which in JSON inside of a text has backslashes of its own."""
+    """Return where the quote ends that was begun by `quote`; in JSON inside of a text it has backslashes of its own."""
     end = text.find(quote, start)
     while end > start and len(quote) == 1 and _is_escaped(text, start, end):
         end = text.find(quote, end + 1)

@@ -51,7 +51,7 @@ def is_masked(text: str) -> bool:
 
 
 def restored(text: str, stored: str) -> str:
-    """The text with its masks replaced by the stored text's secrets of the same names, as far as there are."""
+    """Return the text with its masks replaced by secrets of the same names in the stored text, as far as there are."""
     if HIDDEN not in text:
         return text
     known: dict[str, list[str]] = {}

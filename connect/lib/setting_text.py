@@ -19,7 +19,7 @@ _SPACE: Final = " \t\n\r\f\v"
 
 
 def parse_boolean(value: object) -> object:
-    """A BOOLEAN as ConfigDef reads its text. ValueError: it is none."""
+    """Return a BOOLEAN as ConfigDef reads its text. ValueError: it is none."""
     text = value.strip(_BLANK).lower() if isinstance(value, str) else value
     if text in {"true", True}:
         return True
@@ -29,7 +29,7 @@ def parse_boolean(value: object) -> object:
 
 
 def whole_parser(name: str, bits: int) -> Callable[[object], object]:
-    """What reads a whole number of so many bits as ConfigDef does; `name` is its type in the error."""
+    """Return what reads a whole number of so many bits as ConfigDef does; `name` is its type in the error."""
 
     def parse(value: object) -> object:
         try:
@@ -48,7 +48,7 @@ def whole_parser(name: str, bits: int) -> Callable[[object], object]:
 
 
 def parse_double(value: object) -> object:
-    """A DOUBLE as ConfigDef reads its text. ValueError: it is none."""
+    """Return a DOUBLE as ConfigDef reads its text. ValueError: it is none."""
     try:
         return parse_real(value) if isinstance(value, str) else value
     except ValueError:
@@ -56,7 +56,7 @@ def parse_double(value: object) -> object:
 
 
 def parse_list(value: object) -> object:
-    """A LIST as ConfigDef reads its text."""
+    """Return a LIST as ConfigDef reads its text."""
     if isinstance(value, str):
         text = value.strip(_BLANK)
         return tuple(part.strip(_SPACE) for part in text.split(",")) if text else ()
@@ -64,12 +64,12 @@ def parse_list(value: object) -> object:
 
 
 def parse_text(value: object) -> object:
-    """A STRING as ConfigDef reads it: trimmed."""
+    """Return a STRING as ConfigDef reads it: trimmed."""
     return value.strip(_BLANK) if isinstance(value, str) else value
 
 
 def text_of(value: object) -> str | None:
-    """A value in ConfigDef's text form; a secret becomes `[hidden]`, None stays None."""
+    """Return a value in ConfigDef's text form; a secret becomes `[hidden]`, None stays None."""
     match value:
         case None:
             return None

@@ -21,7 +21,7 @@ class CivilDay(NamedTuple):
 
 
 def day_number(year: int, month: int, day: int) -> int:
-    """The day of a date whose month and day may lie outside their ranges."""
+    """Return the day of a date whose month and day may lie outside their ranges."""
     years, month0 = divmod(month - 1, 12)
     # Years that start in March put the leap day last; 306 days from March to the year's end.
     shifted = year + years - (month0 < 2)
@@ -59,7 +59,7 @@ def weekday(number: int) -> int:
 
 
 def week_of(number: int) -> tuple[int, int]:
-    """The week-year and week of a day; the week of 1 January is the first."""
+    """Return the week-year and week of a day; the week of 1 January is the first."""
     year = civil_day(number).year
     saturday = number + 6 - weekday(number)
     if civil_day(saturday).year > year:
@@ -68,13 +68,13 @@ def week_of(number: int) -> tuple[int, int]:
 
 
 def week_of_month(number: int) -> int:
-    """The week of a day in its month; the week of the first is the first."""
+    """Return the week of a day in its month; the week of the first is the first."""
     date = civil_day(number)
     return (number - _week_start(day_number(date.year, date.month, 1))) // 7 + 1
 
 
 def day_of_week(first: int, week: int, day: int) -> int:
-    """The day in the week counted from the week that holds `first`; `day` is 0 for Sunday and may be above 6."""
+    """Return the day in the week counted from the week that holds `first`; `day` is 0 for Sunday and may be above 6."""
     return _week_start(first) + 7 * (week - 1) + day
 
 

@@ -68,12 +68,14 @@ class DateFormat:
 
     @property
     def step_ms(self) -> int:
-        """Moments in the same step of this length, counted from the epoch, are written the same."""
+        """Return the length of a step: moments in the same step, counted from the epoch, are written the same."""
         return min((_STEPS.get(part.letter, DAY_MS) for part in self._parts), default=DAY_MS)
 
     @property
     def strftime(self) -> str | None:
-        """The same pattern for Arrow's strftime, from 1970 to 9999, where there is one; for times in whole seconds."""
+        """Return the same pattern for Arrow's strftime, from 1970 to 9999, where there is one; for times in whole
+        seconds.
+        """
         made = ""
         for part in self._parts:
             step = _STRFTIME.get((part.letter, part.count)) if part.letter else part.text.replace("%", "%%")
@@ -88,7 +90,7 @@ class DateFormat:
         return "".join(_WRITERS[part.letter](moment, part.count) if part.letter else part.text for part in self._parts)
 
     def parse(self, text: str) -> int:
-        """The moment of a text; what follows it is ignored. ValueError when it does not match."""
+        """Return the moment of a text; what follows it is ignored. ValueError when it does not match."""
         return self._plan.parse(text)
 
 

@@ -44,7 +44,7 @@ class ParsePlan:
         *,
         first_year: int,
     ) -> None:
-        """Each part is a letter, how often it stands there, and for no letter its text."""
+        """Take the parts of a pattern: each is a letter, how often it stands there, and for no letter its text."""
         self._parts = parts
         self._months = [*months, *(name[:3] for name in months)]
         self._weekdays = [*weekdays, *(name[:3] for name in weekdays)]
@@ -123,7 +123,7 @@ class _Reader:
         return wrapped(number, 32) if inside else max(-(2**31), min(2**31 - 1, number))
 
     def name(self, names: Sequence[str]) -> int:
-        """The place of the longest name that stands here, in any case."""
+        """Read the longest name that stands here, in any case, and return its place in `names`."""
         rest = self._text[self.at :].lower()
         fitting = [i for i, name in enumerate(names) if rest.startswith(name.lower())]
         if not fitting:
@@ -197,7 +197,7 @@ def _day(fields: dict[str, int]) -> int:
 
 
 def _nth_weekday(year: int, month: int, day: int, nth: int) -> int:
-    """The nth such day of the week in a month, from its end where that is negative."""
+    """Return the nth such day of the week in a month, from its end where that is negative."""
     weekday = day % 7 if 1 <= day <= 7 else (day - 1) % 7
     last = day_number(year, month + (nth < 0), 1) + 7 * (nth + (nth < 0)) - 1
     return last - ((last + 4) % 7 - weekday) % 7

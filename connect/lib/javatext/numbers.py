@@ -58,7 +58,8 @@ def wrapped(value: int, bits: int) -> int:
 
 
 def truncated(value: float, bits: int) -> int:
-    """`(int)` or `(long)` of a float: NaN is 0, what is out of range becomes the nearest bound.
+    """Return what Java's cast `(int)` or `(long)` makes of a float: NaN is 0, what is out of range is the nearest
+    bound.
 
     Narrower types are cut from the 32-bit result.
     """

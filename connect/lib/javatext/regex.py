@@ -179,7 +179,7 @@ class _Translation:
         return f"(?P={name})"
 
     def _class(self) -> str:
-        """A class as a pattern of one character: classes within it are alternatives, && looks ahead."""
+        """Return a class as a pattern of one character: classes within it are alternatives, && looks ahead."""
         negated = self._regex.startswith("[^", self._at)
         self._at += 2 if negated else 1
         both: list[str] = []
