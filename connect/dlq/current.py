@@ -37,8 +37,9 @@ class CurrentConnectors:
         self._converts: dict[str, Convert] = {}
 
     def convert(self, letter: Letter, deadline: Deadline) -> list[RawBatch]:
-        """Return what the letter becomes under its connector's present configuration. LetterRefusedError: it is still
-        bad.
+        """Return what the letter becomes under its connector's present configuration.
+
+        LetterRefusedError: it is still bad.
         """
         if letter.connector not in self._converts:
             self._converts[letter.connector] = self._convert_for(letter.connector, deadline)

@@ -30,8 +30,9 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Describes a dead letter. `raw` is the record itself, of one row; `context` the context headers without their
-    prefix.
+    """Describes a dead letter.
+
+    `raw` is the record itself, of one row; `context` the context headers without their prefix.
     """
 
     place: Place

@@ -62,10 +62,10 @@ def decode_json(data: pa.BinaryArray, wire: Any | None, *, head: int = 0, tail: 
 
 
 class Inferred(NamedTuple):
-    """Holds rows of JSON as a column. is_whole: it tells every row's value exactly; is_compact: no row has space in its
-    JSON.
+    """Holds rows of JSON as a column.
 
-    It is not whole where a row lacks a field that others have, or has an integer where others have a fraction.
+    is_whole: it tells every row's value exactly; is_compact: no row has space in its JSON. It is not whole where a row
+    lacks a field that others have, or has an integer where others have a fraction.
     """
 
     objects: pa.StructArray
@@ -112,10 +112,10 @@ def encode_avro(data: pa.StructArray, plan: bytes, *, prefix: bytes) -> pa.Binar
 
 
 def decode_avro(data: pa.BinaryArray, wire: pa.DataType, plan: bytes, *, head: int) -> pa.StructArray | None:
-    """Return Avro records, one per row behind `head` bytes, as a column of the type `wire`, by a plan of
-    `avro.native_plan`.
+    """Return Avro records, one per row behind `head` bytes, as a column of the type `wire`.
 
-    None: not here, as a row is null or no record of the plan to its very end, or a value does not go into the type.
+    The plan is one of `avro.native_plan`. None: not here, as a row is null or no record of the plan to its very end, or
+    a value does not go into the type.
     """
     native = module()
     return None if native is None else _array(native.decode_avro(data, wire, plan, head))
@@ -132,8 +132,9 @@ def sum_crc32(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> int | None
 
 
 class Read(NamedTuple):
-    """Holds records of one partition. headers: per record, None when no record has any; next_offset: behind the last
-    one.
+    """Holds records of one partition.
+
+    headers: per record, None when no record has any; next_offset: behind the last one.
     """
 
     topic: str

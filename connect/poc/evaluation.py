@@ -133,6 +133,7 @@ def worker_settings(
     catalog: Catalog, worker: Mapping[str, str], configs: Sequence[Mapping[str, str]]
 ) -> dict[str, str]:
     """Return the settings that the sandbox's worker takes from the user's worker to run connectors of these `configs`.
+
     Pure.
 
     They are converters, the policy for client overrides, what only a worker may allow, such as the files that

@@ -1,5 +1,6 @@
-"""Turns rows of a connector into columns of a Spark frame, and back. Lossless, or a SchemaError that names the column.
-Pure.
+"""Turns rows of a connector into columns of a Spark frame, and back.
+
+Lossless, or a SchemaError that names the column. Pure.
 
 | Arrow of a connector (`connect.api.arrow`) | Spark | Arrow of Spark |
 | --- | --- | --- |
@@ -45,8 +46,9 @@ def frame_type(values: pa.DataType) -> StructType:
 
 
 def frame_schema(columns: StructType) -> pa.Schema:
-    """Return the Arrow form of a frame that Spark takes and gives: exactly this, with each nullability as it is
-    declared.
+    """Return the Arrow form of a frame that Spark takes and gives.
+
+    It is exactly this, with each nullability as it is declared.
     """
     import pyarrow as pa
 
@@ -96,8 +98,9 @@ def connector_rows(rows: pa.RecordBatch) -> Column:
 
 
 def keys_of(values: Column, names: Sequence[str]) -> Column | None:
-    """Return the keys made of the named columns of `values`; None where none is named. SchemaError: a column is
-    missing.
+    """Return the keys made of the named columns of `values`; None where none is named.
+
+    SchemaError: a column is missing.
     """
     import pyarrow as pa
 

@@ -35,8 +35,9 @@ class TaskThread:
         self._thread.start()
 
     def call(self, what: str, run: Callable[[], T], *, limit_s: float = CALL_LIMIT_S, fix: str = "") -> T:
-        """Return the call's result, or raise its exception. OverdueError names `what` when it takes longer than
-        `limit_s`.
+        """Return the call's result, or raise its exception.
+
+        OverdueError names `what` when it takes longer than `limit_s`.
         """
         call = _Call(run, threading.Event())
         self._calls.put(call)

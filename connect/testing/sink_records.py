@@ -1,5 +1,4 @@
-"""Checks records of every kind: bad ones, without schema, with any key, of a changed schema, of several topics and
-tasks.
+"""Checks records of every kind: bad, without schema, with any key, of a changed schema, of several topics and tasks.
 
 The law of all tests here: each row is readable in the target or was refused by its offset, whatever the batches were.
 """

@@ -92,8 +92,9 @@ class FakeLog:
 
 @dataclass
 class SinkRun:
-    """Drives a sink's task on one thread. `claimed`: what `flush` said last per partition; `rejected`: the rows it
-    refused.
+    """Drives a sink's task on one thread.
+
+    `claimed`: what `flush` said last per partition; `rejected`: the rows it refused.
 
     `task_number`: which of the connector's `max_tasks` tasks.
     """

@@ -191,8 +191,9 @@ def _ops(column: Column) -> list[str | None]:
 
 
 def _added(names: Sequence[str], prefix: str) -> list[_Added]:
-    """Return the fields to add: `op` becomes __op, `table` __table, `source.table` __source_table, `source.table:t`
-    __t.
+    """Return the fields to add.
+
+    `op` becomes __op, `table` __table, `source.table` __source_table, `source.table:t` __t.
     """
     made = []
     for text in names:

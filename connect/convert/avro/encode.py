@@ -158,8 +158,9 @@ class _Plan:
         return encode_nullable
 
     def _first_fit(self, schema: Schema, branches: list[tuple[int, AvroType]], path: str) -> tuple[int, Encoder]:
-        """Return index and encoder of the branch of the same type and name, else of the first one that takes the
-        values.
+        """Return index and encoder of the branch of the same type and name.
+
+        Where there is none, it is the first branch that takes the values.
         """
         named = [(i, b) for i, b in branches if b.name and b.name == schema.name]
         failure: SchemaError | None = None

@@ -21,8 +21,9 @@ _LOGICAL = {s.DATE: "date", s.TIME: "time-millis", s.TIMESTAMP: "timestamp-milli
 
 
 def avro_of(schema: Schema, settings: AvroSettings) -> AvroType:
-    """Return the Avro type of a Connect schema. SchemaError when a name is not valid in Avro, or two types would share
-    one.
+    """Return the Avro type of a Connect schema.
+
+    SchemaError when a name is not valid in Avro, or two types would share one.
     """
     return _Builder(settings).build(schema)
 
@@ -63,9 +64,7 @@ class _Builder:
         return AvroType("union", branches=(null, base) if schema.default is None else (base, null))
 
     def _outer(self, schema: Schema) -> AvroType | None:
-        """Return the record that a value inside of it has the type of, as long as that record has the name it was read
-        by.
-        """
+        """Return the record that holds a value of its own type, as long as that record has the name it was read by."""
         return self._open.get(schema.parameters["type"]) if schema.name == s.RECURSIVE else None
 
     def _base(self, schema: Schema) -> AvroType:

@@ -34,8 +34,9 @@ def encode_columns(array: pa.Array, schema: Schema, writing: Writing) -> pa.Bina
 
 
 def may_differ_from_java(schema: Schema | None) -> bool:
-    """Tell if Java may have written other bytes for the same JSON, as it may for decimals as numbers and schemaless
-    values.
+    """Tell if Java may have written other bytes for the same JSON.
+
+    It may for decimals as numbers and for values without a schema.
     """
     return schema is None or _has_decimals(schema)
 

@@ -59,8 +59,9 @@ class EnvelopeCache:
         return text
 
     def find(self, row: bytes) -> Prefix | None:
-        """Return the prefix of a row in the form that Java writes; None for another form. SchemaError: the schema is
-        wrong.
+        """Return the prefix of a row in the form that Java writes; None for another form.
+
+        SchemaError: the schema is wrong.
         """
         for known in reversed(self._read.values()):
             if row.startswith(known.text):

@@ -36,8 +36,9 @@ class _Batch:
 
 
 class ReadRows(NamedTuple):
-    """A column that was read from JSON rows. is_whole: see `Column`; is_compact: their texts are known to have no space
-    in them.
+    """A column that was read from JSON rows.
+
+    is_whole: see `Column`; is_compact: their texts are known to have no space in them.
     """
 
     array: pa.Array

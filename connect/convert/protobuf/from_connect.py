@@ -146,9 +146,7 @@ class _Writer:
         return f"google.protobuf.{_WRAPPERS[kind]}"
 
     def _outer(self, type_name: str) -> str | None:
-        """Return the message that a value inside of it has the type of, as long as that one has the name it was read
-        by.
-        """
+        """Return the message that holds a value of its own type, as long as that one has the name it was read by."""
         return next((kind for name, kind in reversed(self._open) if name == _short(type_name)), None)
 
     def _nested(self, schema: Schema, name: str, scope: Scope, path: str) -> str:

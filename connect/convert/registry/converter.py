@@ -1,6 +1,4 @@
-"""Converts over a schema registry, whatever the format: it chooses the schema and handles frame, tombstones and bad
-rows.
-"""
+"""Converts over a schema registry, whatever the format: chooses the schema, handles frame, tombstones and bad rows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Sends HTTP to a schema registry: decides the address, credentials, certificates and retries. Knows nothing of
-schemas.
+"""Sends HTTP to a schema registry: decides the address, credentials, certificates and retries.
+
+Knows nothing of schemas.
 """
 
 from __future__ import annotations
@@ -124,9 +125,7 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _is_verdict(answer: urllib3.BaseHTTPResponse) -> bool:
-    """Tell if this is a 500 whose error code of the registry's own is about the request, not about the registry's
-    state.
-    """
+    """Tell if this is a 500 with an error code of the registry's own about the request, not about its state."""
     return answer.status == 500 and 40000 <= _error_body(answer)[0] < 50000
 
 

@@ -73,8 +73,9 @@ class DateFormat:
 
     @property
     def strftime(self) -> str | None:
-        """Return the same pattern for Arrow's strftime, from 1970 to 9999, where there is one; for times in whole
-        seconds.
+        """Return the same pattern for Arrow's strftime, from 1970 to 9999; None where there is none.
+
+        It is for times in whole seconds.
         """
         made = ""
         for part in self._parts:

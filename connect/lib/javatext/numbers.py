@@ -58,10 +58,9 @@ def wrapped(value: int, bits: int) -> int:
 
 
 def truncated(value: float, bits: int) -> int:
-    """Return what Java's cast `(int)` or `(long)` makes of a float: NaN is 0, what is out of range is the nearest
-    bound.
+    """Return what Java's cast `(int)` or `(long)` makes of a float.
 
-    Narrower types are cut from the 32-bit result.
+    NaN is 0, what is out of range becomes the nearest bound. Narrower types are cut from the 32-bit result.
     """
     if math.isnan(value):
         return 0
@@ -71,8 +70,9 @@ def truncated(value: float, bits: int) -> int:
 
 
 def parse_whole(text: str, bits: int) -> int:
-    """Return the integer that `Integer.parseInt` and the like read. ValueError when the text holds none or is out of
-    range.
+    """Return the integer that `Integer.parseInt` and the like read.
+
+    ValueError when the text holds none or is out of range.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError(text)

@@ -15,8 +15,9 @@ from connect.poc.sandbox.result import Result
 
 @dataclass(frozen=True, slots=True)
 class FinishedFile:
-    """A file that the user copies. `difference` is its unified diff against what was evaluated; empty where nothing
-    changes.
+    """A file that the user copies.
+
+    `difference` is its unified diff against what was evaluated; empty where nothing changes.
     """
 
     name: str

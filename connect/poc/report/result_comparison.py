@@ -26,8 +26,9 @@ class Line:
 
 
 def compare_results(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[Line]:
-    """Return the lines for verdict, outcomes, figures and keys that differ. ConfigError when one of the two is no
-    result.
+    """Return the lines for verdict, outcomes, figures and keys that differ.
+
+    ConfigError when one of the two is no result.
     """
     for result in (left, right):
         if not isinstance(result, Mapping) or not {"verdict", "checks", "configs"} <= set(result):

@@ -130,6 +130,7 @@ def plan_faults(sandbox: Sandbox, rows: int, tasks: int, options: Options) -> Fa
 
 def in_words(faults: Faults) -> str:
     """Return the faults that hit rows, such as `3 kills of the task and 1 pause of the broker`; empty where none did.
+
     Pure.
     """
     counts = Counter(struck.kind for struck in faults.done if struck.under_way)
@@ -143,8 +144,9 @@ def in_words(faults: Faults) -> str:
 
 
 def table_of(faults: Faults, rows_named: str, hit_named: str) -> Table:
-    """Return the faults that were caused. `rows_named` and `hit_named` name the columns of all rows and of those hit.
-    Pure.
+    """Return the faults that were caused.
+
+    `rows_named` and `hit_named` name the columns of all rows and of those hit. Pure.
     """
     rows = [
         (str(number), one.kind, f"{one.rows:,}", f"{one.under_way:,}", f"{one.after_s:.1f} s", one.what)

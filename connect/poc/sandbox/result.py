@@ -150,8 +150,9 @@ class Result:
         return [c.summary for outcome in order for c in self.checks if c.outcome is outcome][:_REASONS]
 
     def exit_code(self, fail_on: frozenset[str] = frozenset()) -> int:
-        """Return 0 for fits, 1 for with warnings, 2 for does not fit or has a defect of `fail_on`, 3 for could not be
-        tested.
+        """Return the exit code of a command that shows this result.
+
+        It is 0 for fits, 1 with warnings, 2 for does not fit or has a defect of `fail_on`, 3 for could not be tested.
         """
         if any(check.defects & fail_on for check in self.checks):
             return EXIT_CODES[Verdict.DOES_NOT_FIT]

@@ -74,8 +74,9 @@ class SinkRunRows:
 
 
 def rows_put(figures: Mapping[str, float], read_at_once: int) -> int:
-    """Return the least number of rows that sink tasks have put, by their metrics. All tasks read `read_at_once` rows a
-    poll.
+    """Return the least number of rows that sink tasks have put, by their metrics.
+
+    All tasks read `read_at_once` rows a poll.
 
     A batch counts as read before the transforms and as put after them, and transforms may drop rows.
     """

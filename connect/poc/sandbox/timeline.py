@@ -127,8 +127,9 @@ def lags_s(readings: Sequence[Reading]) -> list[float]:
 
 
 def shares(readings: Sequence[Reading]) -> dict[str, float]:
-    """Return the seconds that the tasks spent in each step, the largest first; empty where the worker has no such
-    metrics.
+    """Return the seconds that the tasks spent in each step, the largest first.
+
+    Empty where the worker has no such metrics.
     """
     last = next((reading.figures for reading in reversed(readings) if reading.figures), {})
     found = {step: last.get(f"{step}_seconds_total", 0.0) for step in STEPS}

@@ -20,8 +20,9 @@ _HASH_BYTES: Final = 12
 
 @dataclass(slots=True)
 class PartitionRows:
-    """Holds a partition's rows in order: the hash of key and value of each, and the hash of its key, empty without a
-    key.
+    """Holds a partition's rows in order: the hash of key and value of each, and the hash of its key.
+
+    The latter is empty without a key.
     """
 
     rows: list[bytes] = field(default_factory=list)

@@ -41,6 +41,7 @@ class Records:
 
 def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
     """Return the topics that a sink's configuration names, or those of the known ones that its topics.regex matches.
+
     Pure.
     """
     named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]

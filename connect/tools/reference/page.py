@@ -64,9 +64,7 @@ _SETS: Final = {
 
 
 def reference(catalog: Catalog, commands: click.Command) -> str:
-    """Return the page: the keys of the worker, of every connector and of each plug-in of the catalog; metrics; the
-    commands.
-    """
+    """Return the page: keys of the worker, of every connector and of each plug-in of the catalog; metrics; commands."""
     plugins = {kind: [*catalog.plugins(kind)] for kind in _SETS}
     plugins[PluginKind.CONFIG_PROVIDER] += BUILT_IN
     known = {p.name for p in plugins[PluginKind.CONVERTER]}
@@ -89,8 +87,9 @@ def _connector_keys() -> list[str]:
 
 
 def _plugin_lines(plugins: Iterable[Plugin]) -> Iterator[str]:
-    """Yield the lines of a section per class; classes that differ only by what they work on (`$Key`, `$Value`) share
-    one.
+    """Yield the lines of a section per class.
+
+    Classes that differ only by what they work on (`$Key`, `$Value`) share one.
     """
     for _, group in groupby(plugins, key=lambda p: (p.name.partition("$")[0], p.version)):
         yield from _section([*group])

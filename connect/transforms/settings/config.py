@@ -125,8 +125,9 @@ class HoistFieldConfig(Config):
 
 
 class InsertFieldConfig(Config):
-    """Declares the settings of InsertField. A name may end in ! for a required or ? for an optional field (the
-    default).
+    """Declares the settings of InsertField.
+
+    A name may end in ! for a required or ? for an optional field (the default).
     """
 
     topic_field: String | None = setting("topic.field", None, doc="Field for the topic's name.")

@@ -19,15 +19,17 @@ T = TypeVar("T")
 
 
 def rebuilt(schema: Schema, fields: Iterable[Field]) -> Schema:
-    """Return a struct with other fields, with the same name, version, doc and parameters; required and without a
-    default.
+    """Return a struct with other fields, required and without a default.
+
+    Name, version, doc and parameters stay the same.
     """
     return replace(schema, fields=unique(fields), optional=False, default=None)
 
 
 def unique(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Return the fields of one struct. SchemaError, in the words of Java's SchemaBuilder, for an empty or a repeated
-    name.
+    """Return the fields of one struct.
+
+    SchemaError, in the words of Java's SchemaBuilder, for an empty or a repeated name.
     """
     found: dict[str, Field] = {}
     for field in fields:
@@ -82,8 +84,9 @@ def members(array: pa.StructArray) -> dict[str, pa.Array]:
 
 
 def plain_schema(column: pa.Array) -> Schema | None:
-    """Return the schema of a column of JSON's own values: whole numbers, fractions, booleans, texts; None for any
-    other.
+    """Return the schema of a column of JSON's own values; None for any other.
+
+    These are whole numbers, fractions, booleans and texts.
     """
     import pyarrow as pa
 

@@ -26,8 +26,9 @@ class Service(Protocol[EndpointT_co]):
 
     @property
     def log_path(self) -> Path:
-        """Return the file that all its output goes to; starts append. Known from the first start on, ServiceError
-        before.
+        """Return the file that all its output goes to; starts append.
+
+        Known from the first start on, ServiceError before.
         """
 
     def prepare(self) -> None:
