@@ -17,7 +17,7 @@ from connect.poc.sink.sink_delivery import compare_targets, judge_sink_delivery
 from connect.poc.sink.sink_records import made
 from connect.poc.sink.sink_run import SinkRunner
 from connect.runtime.parts.connector_settings import ConnectorSettings
-from tests.integration.evaluate.outcomes import by_name, not_passed
+from tests.integration.poc.outcomes import by_name, not_passed
 
 OPTIONS = Options(sample_rows=500, duration_s=120.0, crashes=2, seed=1)
 """The time is a bound alone: a run ends when its sink has committed all rows."""

@@ -17,7 +17,7 @@ from connect.poc.sandbox.copies import write_records
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.result import Outcome
 from connect.poc.sandbox.sandbox import Sandbox
-from tests.integration.evaluate.outcomes import by_name, not_passed
+from tests.integration.poc.outcomes import by_name, not_passed
 
 ROWS = 5000
 STRING = "org.apache.kafka.connect.storage.StringConverter"

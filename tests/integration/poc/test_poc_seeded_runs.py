@@ -14,7 +14,7 @@ from connect.poc.sandbox.result import Outcome
 from connect.poc.source.delivery_check import check_delivery
 from connect.poc.source.source_run import SourceRunner
 from connect.poc.source.throughput_check import judge_throughput
-from tests.integration.evaluate.outcomes import by_name, not_passed
+from tests.integration.poc.outcomes import by_name, not_passed
 
 
 @pytest.fixture(scope="module")
