@@ -1,1 +1,1 @@
-"""The JDBC source: tables and queries of any SQL database as topics."""
+"""Read tables and queries of any SQL database into topics: the JDBC source."""

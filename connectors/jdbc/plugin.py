@@ -48,5 +48,5 @@ SINK = Plugin(
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """The plug-ins of this package."""
+    """Return the plug-ins of this package."""
     return [SOURCE, DEBEZIUM_POSTGRES, SINK]

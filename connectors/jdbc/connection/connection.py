@@ -62,26 +62,26 @@ class Database:
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether the server says it is MariaDB, under either name in the URL."""
+        """Return True if the server says it is MariaDB, under either name in the URL."""
         return bool(getattr(self.connection.dialect, "is_mariadb", False))
 
     @property
     def driver_arguments(self) -> dict[str, Any]:
-        """What the driver connects with, for connections of another kind. Holds the password."""
+        """Return what the driver connects with, for connections of another kind. It holds the password."""
         return self._link.driver_arguments
 
     def inspector(self) -> sa.Inspector:
-        """The catalog, read anew."""
+        """Return the catalog, read anew."""
         return sa.inspect(self.connection)
 
     def scalar(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> Any:
-        """The first value of a statement's first row, None without a row."""
+        """Return the first value of a statement's first row, None without a row."""
         connection = self.connection
         with self.border.translated(doing):
             return connection.execute(statement).scalar()
 
     def describe(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
-        """A statement's columns, their names first, as the driver describes them; nothing is fetched."""
+        """Return a statement's columns, their names first, as the driver describes them; nothing is fetched."""
         return self.look_at(statement, doing, self.dialect.connecting.description)
 
     def describe_to_read(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
@@ -94,25 +94,28 @@ class Database:
         return self.describe(statement, doing) if found is None else found
 
     def look_at(self, statement: sa.Select[Any], doing: str, look: Callable[[Any], T]) -> T:
-        """What `look` sees in the driver's cursor behind a statement; nothing is fetched."""
+        """Return what `look` sees in the driver's cursor behind a statement; nothing is fetched."""
         connection = self.connection
         with self.border.translated(doing), connection.execute(statement) as result:
             return look(result.cursor)
 
     def rows(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> list[Sequence[Any]]:
-        """Every row of a small result."""
+        """Return every row of a small result."""
         connection = self.connection
         with self.border.translated(doing):
             return list(connection.execute(statement))
 
     def run(self, statement: str, doing: str) -> None:
-        """A statement without a result."""
+        """Run a statement without a result."""
         connection = self.connection
         with self.border.translated(doing):
             connection.exec_driver_sql(statement)
 
     def told(self, ask: Callable[[], T]) -> T | None:
-        """What the server answers, in a transaction of its own; None where it will not. RetriableError: not now."""
+        """Return what the server answers, in a transaction of its own; None where it will not.
+
+        RetriableError: not now.
+        """
         try:
             return ask()
         except RetriableError:

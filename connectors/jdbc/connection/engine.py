@@ -25,10 +25,11 @@ REACH_S = 5.0
 
 
 def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, creates_file: bool = False) -> sa.URL:
-    """Where to connect. ConfigError: no usable URL, or one that names a file that the worker does not allow.
+    """Return the URL to connect to.
 
-    `connect_timeout_s`: how long a server may take to answer, unless the URL says so; None: the driver's own.
-    `creates_file`: whether a SQLite file that is missing is made.
+    ConfigError: no usable URL, or one that names a file that the worker does not allow. `connect_timeout_s`: how long a
+    server may take to answer, unless the URL says so; None: the driver's own. `creates_file`: whether a SQLite file
+    that is missing is made.
     """
     try:
         parts = parse(config.connection_url, config.driver_properties)
@@ -55,7 +56,7 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
 def engine_of(
     dialect: Dialect, url: sa.URL, session: tuple[str, ...], secured: dict[str, Any], *, isolation: str | None = None
 ) -> sa.Engine:
-    """An engine whose sessions begin with these statements. ConfigError: its driver is not there.
+    """Return an engine whose sessions begin with these statements. ConfigError: its driver is not there.
 
     `secured`: the driver's arguments of TLS. `isolation`: SQLAlchemy's name of a level; None: the server's own.
     """
@@ -103,7 +104,7 @@ def _installation(extra: str | None) -> str:
 
 
 def driver_error_of(engine: sa.Engine) -> type[Exception]:
-    """The base class of the driver's errors."""
+    """Return the base class of the driver's errors."""
     dbapi = engine.dialect.dbapi
     found: type[Exception] = dbapi.Error if dbapi else sa.exc.DBAPIError
     return found
@@ -112,7 +113,7 @@ def driver_error_of(engine: sa.Engine) -> type[Exception]:
 def border_of(
     dialect: Dialect, url: sa.URL, config: ConnectionKeys, driver_error: tuple[type[Exception], ...]
 ) -> Border:
-    """Where the driver's errors become ours, without the connection's secrets."""
+    """Return the border at which the driver's errors become ours, without the connection's secrets."""
     given = (value for name, value in config.driver_properties.items() if is_suspect(name))
     return Border(
         dialect.connecting.shown(url), driver_error, (url.password or "", *given, *secrets_in(config.connection_url))

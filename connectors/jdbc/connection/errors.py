@@ -1,4 +1,4 @@
-"""The one border where driver and SQLAlchemy errors become ours. No message holds SQL parameters or a secret."""
+"""Make driver and SQLAlchemy errors ours, at this one border. No message holds SQL parameters or a secret."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Border:
             ) from None
 
     def failed(self, doing: str, error: BaseException) -> str:
-        """The message of a driver's error, without secrets."""
+        """Return the message of a driver's error, without secrets."""
         text = self._without_secrets(_text(error))
         return f"{self.database}: {doing} failed: {text}{'' if text.endswith('?') else '.'}"
 
@@ -61,7 +61,7 @@ class Border:
 
 
 def passes(error: BaseException) -> bool:
-    """Whether the same call may succeed later with nothing changed by a person."""
+    """Tell if the same call may succeed later with nothing changed by a person."""
     if isinstance(error, sqlite3.Error):
         return (getattr(error, "sqlite_errorname", None) or "").startswith(_PASSING_SQLITE)
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
@@ -78,11 +78,11 @@ def passes(error: BaseException) -> bool:
 
 
 def original_of(error: Exception) -> BaseException:
-    """The driver's error behind SQLAlchemy's."""
+    """Return the driver's error behind SQLAlchemy's."""
     return error.orig if isinstance(error, sa.DBAPIError) and error.orig is not None else error
 
 
 def _text(error: BaseException) -> str:
-    """The driver's message in one line: a line that begins with a capital letter is a sentence of its own."""
+    """Return the driver's message in one line: a line that begins with a capital letter is a sentence of its own."""
     text = str(error).strip() or type(error).__name__
     return " ".join(re.sub(r"(?<=[\w\")])\s*\n\s*(?=[A-Z])", ". ", text).split()).rstrip(".")

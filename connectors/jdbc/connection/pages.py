@@ -1,4 +1,4 @@
-"""Pages of a statement as Arrow: the interface of readers, and the generic reader over a driver's cursor."""
+"""Give pages of a statement as Arrow: the interface of readers, and the generic reader over a driver's cursor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PageRules:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows of a result, in order.
+    """The rows that a page of a result has, in order.
 
     `last` is the last row and `following` the one after the page, as the driver gives them; `following` None: the
     result ends here. `kept` has the values of the columns of `PageRules.keep`. `values` lacks the rows of `bad`, which
@@ -50,10 +50,13 @@ class Page:
 
 
 class Pages(Protocol):
-    """A statement being read. Owned by the reading thread."""
+    """A statement that is being read. The reading thread owns it."""
 
     def next(self) -> Page:
-        """The next rows; a page without rows is the end. RetriableError: read again from the last delivered place."""
+        """Return the next rows; a page without rows is the end.
+
+        RetriableError: read again from the last delivered place.
+        """
 
     def close(self) -> None:
         """Give the cursor back."""
@@ -67,7 +70,7 @@ class Reader(Protocol):
 
 
 class CursorPages:
-    """Pages of a DBAPI cursor, read one row ahead. Owned by the reading thread."""
+    """The pages that a DBAPI cursor gives, read one row ahead. The reading thread owns them."""
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class CursorPages:
         self._ahead: list[Sequence[Any]] = []
 
     def next(self) -> Page:
-        """The next rows."""
+        """Return the next rows."""
         built: list[pa.StructArray] = []
         kept: list[list[Any]] = [[] for _ in self._rules.keep]
         bad: dict[int, BadRow] = {}

@@ -25,7 +25,7 @@ UNCHECKED: Final = "SQL_ASCII"
 
 
 def is_unchecked(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the connection's database is in SQL_ASCII."""
+    """Return True if the connection's database is in SQL_ASCII."""
     return connection.info.parameter_status("server_encoding") == UNCHECKED
 
 

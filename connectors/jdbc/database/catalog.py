@@ -28,7 +28,7 @@ def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
 
 
 def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]:
-    """Every table of the wanted types in the wanted schemas, unfiltered."""
+    """Return every table of the wanted types in the wanted schemas, unfiltered."""
     inspector, catalog = database.inspector(), database.dialect.catalog
     kinds = {kind.upper() for kind in config.table_types}
     found: list[TableName] = []
@@ -47,7 +47,7 @@ def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]
 
 
 def choose_tables(database: Database, config: JdbcSourceConfig, present: Sequence[TableName]) -> list[TableName]:
-    """The tables to read of those that are there, sorted; no row of a partitioned table comes twice."""
+    """Return the tables to read of those that are there, sorted; no row of a partitioned table comes twice."""
     chosen = select_tables(present, TableFilter.of(config))
     return database.dialect.catalog.once_each(database, chosen, config)
 
@@ -57,7 +57,7 @@ class NoTableError(ConnectError):
 
 
 def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> TableShape:
-    """The shape of a table. NoTableError when it does not exist."""
+    """Return the shape of a table. NoTableError when it does not exist."""
     rules = type_rules(database, config)
     inspector, catalog = database.inspector(), database.dialect.catalog
     # Such columns are read as bytes or as the database's own text, and such an index orders nothing that is read.
@@ -93,7 +93,7 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
 
 
 def type_rules(database: Database, config: JdbcSourceConfig) -> TypeRules:
-    """What this database and configuration say about types."""
+    """Return what this database and configuration say about types."""
     return TypeRules(
         database.dialect.types,
         config.numeric,

@@ -23,10 +23,10 @@ class TimestampForm(Protocol):
     """Turns instants into values of one column."""
 
     def edge(self, instant_us: int) -> Edge:
-        """The values to compare the column with."""
+        """Return the values to compare the column with."""
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
-        """What a value must be below to be complete: no row that commits later can share it.
+        """Return what a value must be below to be complete: no row that commits later can share it.
 
         A column that holds whole seconds gets more rows of the running second, so that one is left for later.
         """
@@ -39,14 +39,14 @@ class DateTimes:
     zone: ZoneInfo | None
 
     def edge(self, instant_us: int) -> Edge:
-        """A wall clock of the column's zone, or an aware date-time."""
+        """Return a wall clock of the column's zone, or an aware date-time."""
         if self.zone is None:
             moment = EPOCH + timedelta(microseconds=instant_us)
             return Edge.at(sa.literal(moment, sa.DateTime(timezone=True)))
         return Edge.at(sa.literal(wall_clock(instant_us, self.zone), sa.DateTime()))
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
-        """The instant itself."""
+        """Return the instant itself."""
         return self.edge(instant_us).low
 
 
@@ -55,11 +55,11 @@ class EpochMilliseconds:
     """A SQLite column of whole numbers, as the Java drivers write timestamps."""
 
     def edge(self, instant_us: int) -> Edge:
-        """The milliseconds around the instant."""
+        """Return the milliseconds around the instant."""
         return Edge(sa.literal(-(-instant_us // 1000), sa.BigInteger), sa.literal(instant_us // 1000, sa.BigInteger))
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
-        """The running millisecond."""
+        """Return the running millisecond."""
         return self.edge(instant_us).high
 
 
@@ -77,7 +77,7 @@ class IsoText:
     zone: ZoneInfo
 
     def edge(self, instant_us: int) -> Edge:
-        """The first and the last text of the instant; where the text is coarser, the texts around it."""
+        """Return the first and the last text of the instant; where the text is coarser, the texts around it."""
         wall = wall_clock(instant_us, self.zone)
         if self.suffix or self.length < 19:
             unit_us = _UNITS_US.get(self.length) or 10 ** (26 - self.length)
@@ -87,7 +87,9 @@ class IsoText:
         return Edge(sa.literal(shortest), sa.literal(full + "000"))
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
-        """The running second, minute or day, as the column has them; the instant itself where it has fractions."""
+        """Return the running second, minute or day, as the column has them; the instant itself where it has
+        fractions.
+        """
         if self.length in _UNITS_US:
             floor = self._coarse(wall_clock(instant_us, self.zone), timedelta(microseconds=_UNITS_US[self.length]))
             return floor.high
@@ -103,7 +105,7 @@ class IsoText:
 
 
 def form_of_sqlite(sample: Any, column: str, zone: ZoneInfo) -> TimestampForm:
-    """The form of a SQLite column from one of its values; None: the form that SQLite's own functions write."""
+    """Return the form of a SQLite column from one of its values; None: the form that SQLite's own functions write."""
     if sample is None:
         return IsoText(" ", "", 19, zone)
     if isinstance(sample, int):
@@ -121,7 +123,9 @@ def form_of_sqlite(sample: Any, column: str, zone: ZoneInfo) -> TimestampForm:
 
 
 def now_us_of(value: Any) -> int:
-    """The database's own CURRENT_TIMESTAMP in microseconds, cut to milliseconds; a value without a zone is UTC."""
+    """Return the database's own CURRENT_TIMESTAMP in microseconds, cut to milliseconds; a value without a zone is
+    UTC.
+    """
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(milliseconds=1) * 1000

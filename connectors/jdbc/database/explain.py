@@ -20,9 +20,9 @@ _TEXT: sa.ColumnElement[Any] = sa.literal_column("'1970-01-02'")
 def reads_all(
     database: Database, source: Source, order: Sequence[sa.ColumnElement[Any]], first: ColumnPlan
 ) -> bool | None:
-    """Whether a poll in this order reads every row; None: nobody can say. `first`: the first column of the order.
+    """Tell if a poll in this order reads every row; None: nobody can say.
 
-    RetriableError: not now.
+    `first`: the first column of the order. RetriableError: not now.
     """
     if not order:
         return None

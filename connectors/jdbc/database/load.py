@@ -9,7 +9,10 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 
 
 def load(config: JdbcSourceConfig, deadline: Deadline) -> SourceLoad:
-    """On a connection of its own. RetriableError: the database does not answer."""
+    """Return how busy the database is, asked on a connection of its own.
+
+    RetriableError: the database does not answer.
+    """
     database = Database(config, waits=True, connect_timeout_s=max(1, int(deadline.remaining_s)))
     try:
         return database.dialect.server.load(database)

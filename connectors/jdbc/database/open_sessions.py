@@ -23,7 +23,9 @@ _MOST: Final = 5
 
 
 def open_sessions(database: Database) -> Sequence[str]:
-    """The sessions with open transactions, oldest first, a few of them; none where the database does not tell them."""
+    """Return the sessions with open transactions, oldest first, a few of them; none if the database does not tell
+    them.
+    """
     asked = database.dialect.server.open_sessions
     if not asked:
         return ()
@@ -42,7 +44,7 @@ def _told(row: Sequence[Any]) -> str:
 
 
 class Wait:
-    """A wait for open transactions, told in the log with their sessions. Owned by one thread."""
+    """A wait for open transactions, which is told in the log with their sessions. One thread owns it."""
 
     def __init__(self, what: str) -> None:
         """`what`: waits, as "Table public.orders has no safe mark yet"."""
@@ -88,6 +90,6 @@ def _watch(wait: Wait, connect: Callable[[], Database], done: threading.Event) -
 
 
 def those_of(database: Database) -> str:
-    """The open transactions, behind "waits for"."""
+    """Return the open transactions as a text that can stand behind "waits for"."""
     found = open_sessions(database)
     return f"the open transactions of {'; '.join(found)}" if found else "transactions that are open"

@@ -19,34 +19,37 @@ from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A value to compare a column with: `low` for >= and <, `high` for >. They differ where values have forms."""
+    """A value that a column is compared with: `low` for >= and <, `high` for >.
+
+    They differ where values have forms.
+    """
 
     low: sa.ColumnElement[Any]
     high: sa.ColumnElement[Any]
 
     @classmethod
     def at(cls, value: sa.ColumnElement[Any]) -> Edge:
-        """The edge of a value with one form."""
+        """Return the edge of a value with one form."""
         return cls(value, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is read: a table or a wrapped query, with its columns in order."""
+    """The table or wrapped query that is read, with its columns in order."""
 
     relation: sa.FromClause
     columns: tuple[ColumnPlan, ...]
     suffix: str = ""
 
     def column(self, name: str) -> sa.ColumnElement[Any]:
-        """The expression of a column by its exact name."""
+        """Return the expression of a column by its exact name."""
         return self.relation.c[name]
 
 
 def table_source(
     table: TableName, columns: Sequence[ColumnPlan], *, quote: bool, extra: Sequence[str] = (), suffix: str = ""
 ) -> Source:
-    """A table as a source. `extra` columns may be ordered by but are not part of the row (SQLite's rowid)."""
+    """Return a table as a source. `extra` columns may be ordered by but are not part of the row (SQLite's rowid)."""
     names = [*(c.name for c in columns), *extra]
     relation = sa.table(
         quoted_name(table.name, quote),
@@ -57,12 +60,12 @@ def table_source(
 
 
 def query_source(query: str, columns: Sequence[ColumnPlan], suffix: str = "") -> Source:
-    """The user's query, wrapped, so that conditions and order can be added whatever it contains."""
+    """Return the user's query, wrapped, so that conditions and order can be added whatever it contains."""
     return Source(wrapped(query, [c.name for c in columns]), tuple(columns), suffix)
 
 
 def wrapped(query: str, names: Sequence[str]) -> sa.Subquery:
-    """`(query) AS x`. A colon in the query is text, never a parameter."""
+    """Return `(query) AS x`. A colon in the query is text, never a parameter."""
     last = query.strip().rstrip(";").rpartition("\n")[2]
     # The end of a line ends a comment.
     end = "\n" if "--" in last or "#" in last else ""
@@ -92,7 +95,8 @@ def select(
     limit: int | None = None,
     as_text: frozenset[Raw] = frozenset(),
 ) -> sa.Select[Any]:
-    """Rows in order, after a place in it, up to before `until` in the first order column.
+    """Return the statement that reads rows in order, after a place in it, up to before `until` in the first order
+    column.
 
     `after` has a value for all of `order`, or for its first columns only: then rows equal in those are left out, too.
     `as_text`: kinds of columns that the reader wants as text.

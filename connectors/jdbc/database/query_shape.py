@@ -1,4 +1,4 @@
-"""The columns of the user's query, whose types no catalog has."""
+"""Find the columns of the user's query, whose types no catalog has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DOING = "preparing the query"
 
 
 def describe_query(database: Database, config: JdbcSourceConfig) -> TableShape:
-    """The query's columns. ConnectError when the database refuses the query."""
+    """Return the query's columns. ConnectError when the database refuses the query."""
     rules = type_rules(database, config)
     names = [str(column[0]) for column in database.describe(probe(config.query_text), _DOING)]
     known = database.dialect.catalog.query_columns(database, config.query_text, _DOING)
@@ -41,7 +41,7 @@ _TYPES: dict[str, t.TypeEngine[Any]] = {
 
 
 def inferred(sample: Sequence[Any]) -> t.TypeEngine[Any]:
-    """The type of an expression from its first values; text when they are all null."""
+    """Return the type of an expression from its first values; text when they are all null."""
     found = {kind.__name__ for kind in kinds(sample)}
     if found == {"int", "float"}:
         return t.Double()

@@ -1,4 +1,4 @@
-"""What the mode of a table cannot see, for the log at the start. Pure: the table's shape and the settings in."""
+"""Say what the mode of a table cannot see, for the log at the start. Pure: the table's shape and the settings in."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def blind_spots(
     out_of_order: str | None = None,
     least_id: int | None = None,
 ) -> Iterator[BlindSpot]:
-    """What is not seen of a table or query. `cursor`: the columns that order its rows, empty names are expressions.
+    """Yield what is not seen of a table or query.
 
-    `server_offset_s`: how far the server's own clock on the wall is ahead of UTC now; None: not asked. `reads_all`:
-    what EXPLAIN says of a poll; None: nothing. `out_of_order`: why ids are not given out in order. `least_id`: of the
-    rows there are, where reading begins now.
+    `cursor`: the columns that order its rows, empty names are expressions. `server_offset_s`: how far the server's own
+    clock on the wall is ahead of UTC now; None: not asked. `reads_all`: what EXPLAIN says of a poll; None: nothing.
+    `out_of_order`: why ids are not given out in order. `least_id`: of the rows there are, where reading begins now.
     """
     yield from cut_off(label, shape.columns, config)
     if config.mode == "bulk":
@@ -79,7 +79,10 @@ def blind_spots(
 
 
 def cut_off(label: str, columns: Sequence[ColumnPlan], config: JdbcSourceConfig) -> Iterator[BlindSpot]:
-    """The columns whose values lose their microseconds. Where a database does not tell what a column keeps, it may."""
+    """Yield the columns whose values lose their microseconds.
+
+    Where a database does not tell what a column keeps, it may.
+    """
     if config.microsecond_handling != "truncate":
         return
     for column in columns:
@@ -93,7 +96,7 @@ def cut_off(label: str, columns: Sequence[ColumnPlan], config: JdbcSourceConfig)
 
 
 def loses_microseconds(column: ColumnPlan) -> bool:
-    """Its values may have more digits of a second than its type in the rows has."""
+    """Return True if its values may have more digits of a second than its type in the rows has."""
     digits = column.second_digits
     return column.schema.name in _KEEPS and (digits is None or digits > _MILLISECOND_DIGITS)
 
@@ -126,7 +129,7 @@ def _unindexed(label: str, first: str, config: JdbcSourceConfig) -> str:
 
 
 def wall_clocks(shape: TableShape, cursor: tuple[str, ...]) -> list[ColumnPlan]:
-    """The cursor columns that hold a time without a zone."""
+    """Return the cursor columns that hold a time without a zone."""
     return [c for c in map(shape.find, filter(None, cursor)) if c is not None and c.raw is Raw.WALL_CLOCK]
 
 

@@ -1,4 +1,4 @@
-"""Which columns a table is followed by, from the configuration and the table's shape. Pure."""
+"""Find the columns that a table is followed by, from the configuration and the table's shape. Pure."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from connectors.jdbc.settings.table_choice import TableName, mapped_columns
 
 
 def timestamp_names(table: TableName | None, config: JdbcSourceConfig) -> tuple[str, ...]:
-    """The timestamp columns of a table (None: of the query). ValueError: the mapping does not say."""
+    """Return the timestamp columns of a table (None: of the query). ValueError: the mapping does not say."""
     if table is not None and config.timestamp_columns_mapping:
         return mapped_columns(table, config.timestamp_columns_mapping)
     return config.timestamp_columns
 
 
 def incrementing_name(table: TableName | None, shape: TableShape, config: JdbcSourceConfig) -> str | None:
-    """The incrementing column; None when the table counts none by itself. ValueError: the mapping does not say."""
+    """Return the incrementing column; None when the table counts none by itself.
+
+    ValueError: the mapping does not say.
+    """
     if table is not None and config.incrementing_columns:
         return mapped_columns(table, config.incrementing_columns)[0]
     return config.incrementing_column or shape.auto_increment
 
 
 def has_index(shape: TableShape, names: tuple[str, ...]) -> bool:
-    """Whether rows can be read in the order of these columns without sorting the table."""
+    """Tell if rows can be read in the order of these columns without sorting the table."""
     if names[:1] == (shape.row_id,) or (shape.row_id is not None and names[:1] == (shape.auto_increment,)):
         return True
     return any(

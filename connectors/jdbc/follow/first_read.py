@@ -1,4 +1,4 @@
-"""The first full read of a table in splits: where it ends, and what is stored of it.
+"""Read a table fully for the first time in splits: where that read ends, and what is stored of it.
 
 The first read has the rows before a mark behind which nothing can appear any more; following the table begins at the
 mark. So the two have no row in common and miss none, whenever each range is read.
@@ -43,22 +43,22 @@ class FirstRead:
 
     @classmethod
     def of(cls, stored: Offset | None) -> FirstRead | None:
-        """The one that was begun and not ended, as the table's offset says."""
+        """Return the first read that was begun and not ended, as the table's offset says."""
         state = offsets.initial_read_of(stored)
         return None if state is None else cls(*state)
 
     @property
     def ranges(self) -> range:
-        """The numbers of the ranges."""
+        """Return the numbers of the ranges."""
         return range(len(self.bounds) + 1)
 
     def split(self, table: TableName, number: int) -> TableSplit:
-        """One of its ranges."""
+        """Return one of its ranges."""
         return split_at(table, self.mark, self.bounds)[number]
 
     @property
     def offset(self) -> Offset:
-        """What is stored for the table while it lasts."""
+        """Return what is stored for the table while it lasts."""
         return offsets.initial_read(self.mark, self.bounds)
 
 
@@ -77,7 +77,8 @@ class SafeMark:
         self._mark = self._of_ids() if config.mode == "incrementing" else self._of_timestamps
 
     def look(self, database: Database) -> Offset | None:
-        """The mark, an offset as Confluent's connector has it; None: too early, look again. NotSplit: no row is there.
+        """Return the mark, an offset as Confluent's connector has it; None: too early, look again. NotSplit: no row is
+        there.
 
         Every row before a mark can be seen from now on.
         """
@@ -128,7 +129,7 @@ class Beginning:
         self._mark = SafeMark(self._assembly, config)
 
     def look(self, database: Database) -> FirstRead | None:
-        """The first read; None: too early, look again. NotSplit: there is too little to read."""
+        """Return the first read; None: too early, look again. NotSplit: there is too little to read."""
         mark = self._mark.look(database)
         if mark is None:
             return None
@@ -149,7 +150,7 @@ def key_span(database: Database, relation: sa.FromClause, key: sa.ColumnElement[
 
 
 def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
-    """Where to cut the keys. NotSplit when they are too few."""
+    """Return where to cut the keys. NotSplit when they are too few."""
     keys = range(least, most + 1)
     parts = min(parallelism, len_of(keys) // LEAST_KEYS)
     if parts < 2:

@@ -30,25 +30,25 @@ class Reads(Protocol):
 
     @property
     def failure(self) -> ConnectError | None:
-        """Why it is left aside now."""
+        """Return why it is left aside now."""
 
     @property
     def due_at_s(self) -> float:
-        """When to call `read` next, on the monotonic clock."""
+        """Return when to call `read` next, on the monotonic clock."""
 
     @property
     def is_reading(self) -> bool:
-        """A pass has begun and not ended."""
+        """Return True if a pass has begun and not ended."""
 
     @property
     def complete_s(self) -> float | None:
-        """All rows of this time (epoch seconds) were given by `read`; None: that is not known."""
+        """Return the time (epoch seconds) of which all rows were given by `read`; None: that is not known."""
 
     def prepare(self) -> None:
         """Look at the table now. ConnectError when it cannot be read."""
 
     def read(self) -> Batch | None:
-        """The next page. RetriableError: not now; ConnectError: this table cannot go on."""
+        """Return the next page. RetriableError: not now; ConnectError: this table cannot go on."""
 
     def fail(self, error: ConnectError) -> None:
         """Leave it for a while; others go on."""
@@ -91,17 +91,17 @@ class Followed:
 
     @property
     def due_at_s(self) -> float:
-        """When to call `read` next, on the monotonic clock."""
+        """Return when to call `read` next, on the monotonic clock."""
         return self._retry_at_s if self._reader is None else self._reader.due_at_s
 
     @property
     def is_reading(self) -> bool:
-        """A pass has begun and not ended."""
+        """Return True if a pass has begun and not ended."""
         return self._reader is not None and self._reader.is_reading
 
     @property
     def complete_s(self) -> float | None:
-        """All rows of this time (epoch seconds) were given by `read`; None: that is not known."""
+        """Return the time (epoch seconds) of which all rows were given by `read`; None: that is not known."""
         return None if self._reader is None else self._reader.complete_s
 
     def prepare(self) -> None:
@@ -109,7 +109,7 @@ class Followed:
         self._look()
 
     def read(self) -> Batch | None:
-        """The next page, as `TableReader.read`. ConnectError: this table cannot go on."""
+        """Return the next page, as `TableReader.read`. ConnectError: this table cannot go on."""
         if self._reader is None or (not self._reader.is_reading and time.monotonic() >= self._look_at_s):
             self._look()
         assert self._reader is not None

@@ -1,4 +1,4 @@
-"""A table's first read shared out among tasks, and its handover to following the table.
+"""Share a table's first read out among tasks, and hand it over to following the table.
 
 The task that owns the table begins the first read by storing its mark and ranges as the table's offset. Each task reads
 its part of the ranges once it sees that offset, and stores how far each range is under a partition of its own. When all
@@ -35,8 +35,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the readers of a task share. `look_s`: how long a table that failed is left alone; `reject` takes rows that
-    no record can hold.
+    """The settings, connections and functions that are shared by the readers of a task.
+
+    `look_s`: how long a table that failed is left alone; `reject` takes rows that no record can hold.
     """
 
     config: JdbcSourceConfig
@@ -46,7 +47,7 @@ class Around:
     reject: Reject
 
     def asked(self, ask: Callable[[Database], T]) -> T:
-        """What a connection answers."""
+        """Return what a connection answers."""
         database = self.connections.take()
         try:
             answer = ask(database)
@@ -76,14 +77,14 @@ class PartReader:
 
     @property
     def is_reading(self) -> bool:
-        """A statement is open."""
+        """Return True if a statement is open."""
         return self._reader is not None and self._reader.is_reading
 
     def prepare(self) -> None:
         """Nothing is known before the owner has begun."""
 
     def read(self) -> Batch | None:
-        """The next page of a range; None when there is nothing to do now. Errors as `TableReader.read`."""
+        """Return the next page of a range; None when there is nothing to do now. Errors as `TableReader.read`."""
         known = self._around.stored(offsets.table_partition(self._part.table))
         first = FirstRead.of(known)
         if first is None:
@@ -168,22 +169,22 @@ class Handover:
 
     @property
     def failure(self) -> ConnectError | None:
-        """Why the table is left aside."""
+        """Return why the table is left aside."""
         return self._followed.failure if self._is_over else self._own.failure
 
     @property
     def due_at_s(self) -> float:
-        """When to call `read` next, on the monotonic clock."""
+        """Return when to call `read` next, on the monotonic clock."""
         return self._followed.due_at_s if self._is_over else self._due_at_s
 
     @property
     def is_reading(self) -> bool:
-        """A statement is open."""
+        """Return True if a statement is open."""
         return self._followed.is_reading if self._is_over else self._own.is_reading
 
     @property
     def complete_s(self) -> float | None:
-        """All rows of this time (epoch seconds) were given by `read`; None while the first read goes on."""
+        """Return the time (epoch seconds) of which all rows were given by `read`; None while the first read goes on."""
         return self._followed.complete_s if self._is_over else None
 
     def prepare(self) -> None:
@@ -193,7 +194,7 @@ class Handover:
             self._followed.prepare()
 
     def read(self) -> Batch | None:
-        """The next page, of the first read or of a later pass. Errors as `TableReader.read`."""
+        """Return the next page, of the first read or of a later pass. Errors as `TableReader.read`."""
         if not self._is_over and self._is_followed():
             self._is_over = True
         if self._is_over:
@@ -264,7 +265,7 @@ class Handover:
         return batch
 
     def _moved(self, offset: Offset) -> Batch:
-        """No rows, and the table's offset."""
+        """Return a batch that has no rows, and the table's offset."""
         partition = offsets.table_partition(self._table)
         config = self._around.config
         plan = self._around.asked(lambda database: assembled(database, self._table, config).plan(partition, offset))

@@ -1,4 +1,4 @@
-"""No row is lost: rows whose transactions commit late are read although later rows were delivered before them.
+"""Lose no row: rows whose transactions commit late are read although later rows were delivered before them.
 
 Two ways. `SnapshotPasses` (tables of PostgreSQL) delivers every row as soon as it can be seen, and tells by
 transactions what it has delivered. `held_back` and `HeldIds` (everything else) deliver a row once nothing that was
@@ -44,13 +44,13 @@ class Guard(Protocol):
 
 
 class Marks(Protocol):
-    """Which place nothing can appear behind any more."""
+    """The rule that says behind which place nothing can appear any more."""
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
-        """The mark after a pass that began with `seen`; `head` is the furthest place delivered so far."""
+        """Return the mark after a pass that began with `seen`; `head` is the furthest place delivered so far."""
 
     def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
-        """The later of two places."""
+        """Return the later of two places."""
 
     def forget(self) -> None:
         """What was delivered was of another server."""
@@ -61,12 +61,12 @@ class TimestampMarks:
     """Timestamps are no older than the transactions that write them, but for what the column cuts off."""
 
     at: Callable[[int], Offset]
-    """The place before all rows of an instant."""
+    """A function that returns the place before all rows of an instant."""
     complete_us: Callable[[int], int]
     """Up to which instant the column's values are complete when work up to an instant is settled."""
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
-        """The furthest place delivered, as far as its instant is settled."""
+        """Return the furthest place delivered, as far as its instant is settled."""
         instant = offsets.instant_us_of(head)
         if instant is None:
             return mark
@@ -74,7 +74,7 @@ class TimestampMarks:
         return self.further(mark, head if instant < complete else self.at(complete))
 
     def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
-        """By timestamp, then by id."""
+        """Return the later place, by timestamp, then by id."""
         return max(one, other, key=lambda o: (offsets.instant_us_of(o) or -(2**63), offsets.id_of(o) or -(2**63)))
 
     def forget(self) -> None:
@@ -89,7 +89,7 @@ class IdMarks:
         self._head: Offset | None = None
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
-        """The id that had been delivered when everything open now had not begun yet."""
+        """Return the id that had been delivered when everything open now had not begun yet."""
         if self._pending is None and self._head is not None:
             self._pending = (seen.now_us, self._head)
         self._head = head
@@ -101,7 +101,7 @@ class IdMarks:
         return mark
 
     def further(self, one: Offset | None, other: Offset | None) -> Offset | None:
-        """The larger id."""
+        """Return the place with the larger id."""
         return max(one, other, key=lambda o: -(2**63) if o is None else offsets.id_of(o) or 0)
 
     def forget(self) -> None:
@@ -163,7 +163,7 @@ class SnapshotPasses:
         return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
 
     def _meet(self, database: Database) -> bool:
-        """Whether the numbers of transactions mean here what they meant when the last ones were read."""
+        """Tell if the numbers of transactions mean here what they meant when the last ones were read."""
         before, self._server = self._server, self._lineages.now(database)
         if before is None or before.process == self._server.process:
             return True
@@ -179,11 +179,11 @@ class SnapshotPasses:
         return False
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:
-        """The mark, or the place in the broken pass."""
+        """Return the mark, or the place in the broken pass."""
         return self._mode.after(form)
 
     def delivered(self, page: Page) -> Offset | None:
-        """The mark, and how far the pass came."""
+        """Return the offset that holds the mark, and how far the pass came."""
         at = self._mode.delivered(page)
         assert self._running is not None
         self._head = self._marks.further(self._head, at)
@@ -193,7 +193,7 @@ class SnapshotPasses:
         return offsets.safe_pass(self._mark or {}, ended, self._running.text, at, self._server_text)
 
     def finished(self) -> Offset | None:
-        """The offset of an empty end when the mark has moved."""
+        """Return the offset of an empty end when the mark has moved."""
         at = self._mode.finished()
         if at is not None:
             self._head = self._marks.further(self._head, at)
@@ -243,7 +243,7 @@ class HeldIds:
 
     @property
     def free(self) -> int | None:
-        """The largest id behind which nothing can appear any more; None: not known yet."""
+        """Return the largest id behind which nothing can appear any more; None: not known yet."""
         return self._free
 
     @property

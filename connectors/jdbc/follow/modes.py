@@ -1,7 +1,7 @@
-"""The four modes: the order rows are read in, the place to go on from, the offset to store. Pure, but for their state.
+"""The four modes decide the order that rows are read in, the place to go on from, and the offset to store.
 
-A mode's state is the place after the rows handed out last. It moves only in `delivered`, so that a read that failed is
-made again from the same place.
+Pure, but for their state. A mode's state is the place after the rows handed out last. It moves only in `delivered`, so
+that a read that failed is made again from the same place.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DIGITS = re.compile(r"-?\d+(\.0*)?")
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """Columns that give rows an order: expressions, and their places in a page."""
+    """The columns by which rows are ordered: expressions, and their places in a page."""
 
     expressions: tuple[sa.ColumnElement[Any], ...] = ()
     places: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Mode(Protocol):
     """Columns whose values `delivered` needs of every row."""
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:
-        """The place to go on from."""
+        """Return the place to go on from."""
 
     def delivered(self, page: Page) -> Offset | None:
         """Move the place behind this page, and give the offset to store with it."""
@@ -67,7 +67,7 @@ class Bulk:
         self._now_ms = now_ms
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
-        """Behind the last delivered key."""
+        """Return the place behind the last delivered key."""
         return [Edge.at(literal(value)) for value in self._last or ()]
 
     def delivered(self, page: Page) -> Offset | None:
@@ -86,7 +86,7 @@ class Bulk:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether a pass that is broken off goes on behind its last row."""
+        """Return True if a pass that is broken off goes on behind its last row."""
         return bool(self._key.places)
 
     def restart(self) -> None:
@@ -100,7 +100,7 @@ class Bulk:
 
 
 class Incrementing:
-    """Rows with a larger id than any before."""
+    """The mode that reads rows with a larger id than any before."""
 
     def __init__(self, column: Ordering, stored: Offset | None, initial: int) -> None:
         self.order = column.expressions
@@ -110,17 +110,17 @@ class Incrementing:
         self._last = initial if known is None else known
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
-        """Behind the last id."""
+        """Return the place behind the last id."""
         return [Edge.at(literal(self._last))]
 
     def delivered(self, page: Page) -> Offset | None:
-        """The id of the last row."""
+        """Return the offset with the id of the last row."""
         assert page.last is not None
         self._last = whole_id(page.last[self._place])
         return offsets.incrementing(self._last)
 
     def finished(self) -> Offset | None:
-        """Nothing new."""
+        """Return None: there is nothing new to store."""
         return None
 
 
@@ -156,7 +156,7 @@ class Timestamps:
         return pc.any(pc.and_(same, pc.not_equal(text[:-1], text[1:]))).as_py() is True
 
     def one(self, row: Sequence[Any]) -> int:
-        """The timestamp of a single row."""
+        """Return the timestamp of a single row."""
         value = next(row[i] for i in self.places if row[i] is not None)
         return int(temporal.instants((value,), self._zone)[0].as_py())
 
@@ -169,7 +169,7 @@ class Timestamps:
 
 
 class Timestamp:
-    """Rows whose timestamp is later than any before.
+    """The mode that reads rows whose timestamp is later than any before.
 
     The stored timestamp moves only when no further row shares it. Where the table has a key, the offset also says how
     far the rows of an unfinished timestamp went, so that a restart repeats none of them.
@@ -188,7 +188,7 @@ class Timestamp:
         self._tie = tie if tie is not None and len(tie[1]) == len(key.places) and key.places else None
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:
-        """Behind the last row of the unfinished timestamp, or behind the finished one."""
+        """Return the place behind the last row of the unfinished timestamp, or behind the finished one."""
         assert form is not None
         if self._tie is None:
             return [form.edge(self._finished_us)]
@@ -219,7 +219,7 @@ class Timestamp:
 
 
 class TimestampIncrementing:
-    """Rows that are later, or as late with a larger id."""
+    """The mode that reads rows which are later, or as late with a larger id."""
 
     def __init__(
         self, column: sa.ColumnElement[Any], ids: Ordering, times: Timestamps, stored: Offset | None, begin: Begin
@@ -233,19 +233,19 @@ class TimestampIncrementing:
         self._last = begin.id if last is None else last
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:
-        """Behind the last row."""
+        """Return the place behind the last row."""
         assert form is not None
         return [form.edge(self._instant_us), Edge.at(literal(self._last))]
 
     def delivered(self, page: Page) -> Offset | None:
-        """Timestamp and id of the last row."""
+        """Return the offset with the timestamp and id of the last row."""
         self._instant_us = int(self._times.of(page)[-1].as_py())
         assert page.last is not None
         self._last = whole_id(page.last[self._place])
         return offsets.timestamp_incrementing(self._instant_us, self._last)
 
     def finished(self) -> Offset | None:
-        """Nothing new."""
+        """Return None: there is nothing new to store."""
         return None
 
 
@@ -258,7 +258,7 @@ class Begin:
 
 
 def key_of(page: Page, key: Ordering) -> tuple[object, ...]:
-    """The key of a page's last row."""
+    """Return the key of a page's last row."""
     assert page.last is not None
     return tuple(page.last[i] for i in key.places)
 
@@ -280,5 +280,5 @@ def whole_id(value: Any) -> int:
 
 
 def literal(value: object) -> sa.ColumnElement[Any]:
-    """A bound parameter for a key value."""
+    """Return a bound parameter for a key value."""
     return sa.literal(value, sa.BigInteger) if isinstance(value, int) else sa.literal(value)

@@ -1,7 +1,7 @@
-"""Source partitions and offsets, member for member as Confluent's connector writes them. Pure.
+"""Write source partitions and offsets, member for member as Confluent's connector writes them. Pure.
 
-The order of members is Java 17's HashMap order: Kafka Connect looks partitions up by their bytes. Our own members
-come last; Confluent's reader ignores them, so that a roll-back resumes at the same place.
+The order of members is Java 17's HashMap order: Kafka Connect looks partitions up by their bytes. Our own members come
+last; Confluent's reader ignores them, so that a roll-back resumes at the same place.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ SAFE_PASS = "safe_pass"  # noqa: S105 - a pass over a table
 
 
 def table_partition(table: TableName) -> dict[str, object]:
-    """The partition of a table, protocol V1."""
+    """Return the partition of a table, protocol V1."""
     return {"protocol": "1", "table": table.full}
 
 
 def range_partition(table: TableName, number: int) -> dict[str, object]:
-    """The partition of one key range of a table's first read."""
+    """Return the partition of one key range of a table's first read."""
     return {"protocol": "1", "table": table.full, "range": number}
 
 
 def old_table_partition(table: TableName) -> dict[str, object]:
-    """The partition that connectors before protocol V1 wrote; read as a fallback, never written."""
+    """Return the partition that connectors before protocol V1 wrote; it is read as a fallback, never written."""
     return {"table": table.name}
 
 
 def incrementing(last_id: int) -> dict[str, object]:
-    """The offset of mode=incrementing."""
+    """Return the offset of mode=incrementing."""
     return {"incrementing": last_id}
 
 
 def timestamp(instant_us: int) -> dict[str, object]:
-    """The offset of mode=timestamp: epoch milliseconds, and the whole fraction of the second in nanoseconds."""
+    """Return the offset of mode=timestamp: epoch milliseconds, and the whole fraction of the second in nanoseconds."""
     return {"timestamp_nanos": instant_us % 1_000_000 * 1000, "timestamp": instant_us // 1000}
 
 
 def timestamp_incrementing(instant_us: int, last_id: int) -> dict[str, object]:
-    """The offset of mode=timestamp+incrementing."""
+    """Return the offset of mode=timestamp+incrementing."""
     parts = timestamp(instant_us)
     return {
         "timestamp_nanos": parts["timestamp_nanos"],
@@ -62,22 +62,23 @@ def timestamp_incrementing(instant_us: int, last_id: int) -> dict[str, object]:
 
 
 def timestamp_with_tie(finished_us: int, tie_us: int, tie_key: Sequence[object]) -> dict[str, object]:
-    """The last finished timestamp, and how far rows of the next one, which share it, were delivered."""
+    """Return the last finished timestamp, and how far rows of the next one, which share it, were delivered."""
     return {**timestamp(finished_us), TIE_TIMESTAMP: tie_us, TIE_KEY: _key_text(tie_key)}
 
 
 def bulk_progress(last_key: Sequence[object], rows: int) -> dict[str, object]:
-    """A pass of mode=bulk that was delivered up to a key."""
+    """Return the offset of a pass of mode=bulk that was delivered up to a key."""
     return {BULK_LAST_KEY: _key_text(last_key), BULK_ROWS: rows}
 
 
 def bulk_finished(finished_ms: int, rows: int) -> dict[str, object]:
-    """A pass of mode=bulk that was delivered to its end."""
+    """Return the offset of a pass of mode=bulk that was delivered to its end."""
     return {BULK_FINISHED_MS: finished_ms, BULK_ROWS: rows}
 
 
 def initial_read(mark: Offset, bounds: Sequence[int]) -> dict[str, object]:
-    """A first read that was begun: of the rows before `mark`, in ranges of the key between `bounds`.
+    """Return the offset of a first read that was begun: of the rows before `mark`, in ranges of the key between
+    `bounds`.
 
     It has none of Confluent's members, so that their connector would begin at the first row.
     """
@@ -85,7 +86,7 @@ def initial_read(mark: Offset, bounds: Sequence[int]) -> dict[str, object]:
 
 
 def initial_read_of(offset: Offset | None) -> tuple[Offset, tuple[int, ...]] | None:
-    """What `initial_read` was given."""
+    """Return what `initial_read` was given."""
     text = (offset or {}).get(INITIAL_READ)
     if not isinstance(text, str):
         return None
@@ -94,22 +95,22 @@ def initial_read_of(offset: Offset | None) -> tuple[Offset, tuple[int, ...]] | N
 
 
 def range_progress(mark: Offset, last_key: Sequence[object]) -> dict[str, object]:
-    """A range that was delivered up to a key, in the first read that leads to `mark`."""
+    """Return the offset of a range that was delivered up to a key, in the first read that leads to `mark`."""
     return {INITIAL_READ: _text(mark), BULK_LAST_KEY: _key_text(last_key)}
 
 
 def range_progress_of(offset: Offset | None, mark: Offset) -> tuple[object, ...] | None:
-    """The last delivered key; a range of another first read counts as not begun."""
+    """Return the last delivered key; a range of another first read counts as not begun."""
     return _key_of(offset, BULK_LAST_KEY) if (offset or {}).get(INITIAL_READ) == _text(mark) else None
 
 
 def range_finished(mark: Offset) -> dict[str, object]:
-    """A range that was delivered to its end, in the first read that leads to `mark`."""
+    """Return the offset of a range that was delivered to its end, in the first read that leads to `mark`."""
     return {RANGE_FINISHED: _text(mark)}
 
 
 def is_range_finished(offset: Offset | None, mark: Offset) -> bool:
-    """Whether that was stored."""
+    """Return True if the end of the range, in the first read that leads to `mark`, was stored."""
     return (offset or {}).get(RANGE_FINISHED) == _text(mark)
 
 
@@ -120,10 +121,10 @@ def _text(mark: Offset) -> str:
 def safe_pass(
     mark: Offset, ended: str | None, pass_ended: str | None = None, at: Offset | None = None, server: str | None = None
 ) -> dict[str, object]:
-    """The safe mark in Confluent's members, and behind it what was delivered beyond the mark.
+    """Return the safe mark in Confluent's members, and behind it what was delivered beyond the mark.
 
-    `ended`: the transactions whose rows were delivered; `pass_ended`, `at`: those of a pass that was delivered up to
-    a place; `server`: whose transactions they are.
+    `ended`: the transactions whose rows were delivered; `pass_ended`, `at`: those of a pass that was delivered up to a
+    place; `server`: whose transactions they are.
     """
     state = {"ended": ended, "pass": pass_ended, "at": None if at is None else dict(at), "server": server}
     text = json.dumps({k: v for k, v in state.items() if v is not None}, separators=(",", ":"))
@@ -131,7 +132,7 @@ def safe_pass(
 
 
 def safe_pass_of(offset: Offset | None) -> tuple[str | None, str | None, Offset | None]:
-    """What `safe_pass` was given."""
+    """Return what `safe_pass` was given."""
     text = (offset or {}).get(SAFE_PASS)
     state = json.loads(text) if isinstance(text, str) else {}
     return state.get("ended"), state.get("pass"), state.get("at")
@@ -150,12 +151,14 @@ def mark_of(offset: Offset | None) -> Offset | None:
 
 
 def id_of(offset: Offset | None) -> int | None:
-    """The incrementing member, None when there is none."""
+    """Return the incrementing member, None when there is none."""
     return _whole(offset, "incrementing")
 
 
 def instant_us_of(offset: Offset | None) -> int | None:
-    """The timestamp in microseconds since the epoch; finer digits are cut, which repeats a row and never skips one."""
+    """Return the timestamp in microseconds since the epoch; finer digits are cut, which repeats a row and never
+    skips one.
+    """
     ms, nanos = _whole(offset, "timestamp"), _whole(offset, "timestamp_nanos")
     if ms is None:
         return None
@@ -163,13 +166,13 @@ def instant_us_of(offset: Offset | None) -> int | None:
 
 
 def tie_of(offset: Offset | None) -> tuple[int, tuple[object, ...]] | None:
-    """The unfinished timestamp and the last delivered key in it."""
+    """Return the unfinished timestamp and the last delivered key in it."""
     instant, last = _whole(offset, TIE_TIMESTAMP), _key_of(offset, TIE_KEY)
     return (instant, last) if instant is not None and last is not None else None
 
 
 def bulk_key_of(offset: Offset | None) -> tuple[object, ...] | None:
-    """The last delivered key of an unfinished pass."""
+    """Return the last delivered key of an unfinished pass."""
     return _key_of(offset, BULK_LAST_KEY)
 
 
@@ -179,12 +182,12 @@ def bulk_finished_ms_of(offset: Offset | None) -> int | None:
 
 
 def bulk_rows_of(offset: Offset | None) -> int:
-    """The rows delivered so far of an unfinished pass."""
+    """Return the number of rows delivered so far of an unfinished pass."""
     return _whole(offset, BULK_ROWS) or 0
 
 
 def _key_text(key: Sequence[object]) -> str:
-    """A key as JSON text: members of an offset are primitives (org.apache.kafka.connect.storage.OffsetUtils)."""
+    """Return a key as JSON text: members of an offset are primitives (org.apache.kafka.connect.storage.OffsetUtils)."""
     return json.dumps(list(key), separators=(",", ":"), ensure_ascii=False)
 
 

@@ -40,7 +40,7 @@ class TableBase(NamedTuple):
 
 
 def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, stored: Offset | None) -> ReadingPlan:
-    """How to read a split, from where its stored offset says. Asks the database nothing."""
+    """Return the plan to read a split, from where its stored offset says. Asks the database nothing."""
     assembly = base.assembly
     names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
     return replace(
@@ -57,7 +57,7 @@ def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, sto
 
 
 def integer_key(assembly: Assembly, config: JdbcSourceConfig) -> Ordering | None:
-    """The one integer column of which ranges can be cut; None: there is none.
+    """Return the one integer column of which ranges can be cut; None: there is none.
 
     It names a row, or where nothing does it is the column of ids by which the table is followed.
     """
@@ -151,7 +151,7 @@ def _mode(assembly: Assembly, config: JdbcSourceConfig, mark: Offset, stored: Of
 
 
 class Range:
-    """One range in the order of the key. Implements Mode."""
+    """The mode that reads one range in the order of the key. Implements Mode."""
 
     def __init__(self, key: Ordering, mark: Offset, stored: Offset | None) -> None:
         self.order = key.expressions
@@ -161,18 +161,18 @@ class Range:
         self._last = offsets.range_progress_of(stored, mark)
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
-        """Behind the last delivered key."""
+        """Return the place behind the last delivered key."""
         return [Edge.at(literal(value)) for value in self._last or ()]
 
     def delivered(self, page: Page) -> Offset | None:
-        """How far the range was read, or that it is finished."""
+        """Return how far the range was read, or that it is finished."""
         if page.following is None:
             return offsets.range_finished(self._mark)
         self._last = key_of(page, self._key)
         return offsets.range_progress(self._mark, self._last)
 
     def finished(self) -> Offset | None:
-        """A range without further rows is finished, too."""
+        """Return the offset of a finished range, as a range without further rows is finished, too."""
         return offsets.range_finished(self._mark)
 
 
@@ -201,11 +201,11 @@ class UnnamedRows:
         self._last = offsets.range_progress_of(stored, mark)
 
     def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
-        """Behind all rows of the last value."""
+        """Return the place behind all rows of the last value."""
         return [] if self._last is None else [self._followed.edge(self._last[0])]
 
     def delivered(self, page: Page) -> Offset | None:
-        """How far the split was read, or that it is finished; None: other rows of the last value follow."""
+        """Return how far the split was read, or that it is finished; None: other rows of the last value follow."""
         if page.following is None:
             return offsets.range_finished(self._mark)
         assert page.last is not None
@@ -216,18 +216,18 @@ class UnnamedRows:
         return offsets.range_progress(self._mark, self._last)
 
     def finished(self) -> Offset | None:
-        """A split without further rows is finished, too."""
+        """Return the offset of a finished split, as a split without further rows is finished, too."""
         return offsets.range_finished(self._mark)
 
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """The same conditions on every pass. Implements Guard."""
+    """A guard that gives the same conditions on every pass. Implements Guard."""
 
     conditions: Sequence[sa.ColumnElement[bool]]
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[Any]]:  # noqa: ARG002 - the protocol's
-        """The conditions."""
+        """Return the conditions."""
         return self.conditions
 
     @property

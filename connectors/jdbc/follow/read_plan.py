@@ -45,7 +45,7 @@ QUERY = "the query"
 
 
 def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
-    """How to read a table, from where its stored offset says."""
+    """Return the plan to read a table, from where its stored offset says."""
     partition = offsets.table_partition(table)
     known = stored(partition)
     if known is None:
@@ -54,7 +54,7 @@ def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, s
 
 
 def assembled(database: Database, table: TableName, config: JdbcSourceConfig) -> Assembly:
-    """A table's shape and what is read of it."""
+    """Return a table's shape and what is read of it."""
     named = (
         table if config.table_names_qualify and database.dialect.catalog.has_schemas else TableName(None, table.name)
     )
@@ -80,7 +80,7 @@ def _described(database: Database, table: TableName, statement: sa.Select[Any]) 
 
 
 def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffset) -> ReadingPlan:
-    """How to read the query, from where its stored offset says."""
+    """Return the plan to read the query, from where its stored offset says."""
     shape = describe_query(database, config)
     source = query_source(config.query_text, shape.columns, suffix=config.query_suffix)
     partition = offsets.QUERY_PARTITION
@@ -88,7 +88,7 @@ def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffse
 
 
 class Assembly:
-    """One table or query on its way to a plan."""
+    """A table or query that is on its way to a plan."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Assembly:
         self._by_snapshots = safe and shape.has_xmin and not config.delay_ms and not config.query_suffix
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
-        """How it is read, from where `stored` says."""
+        """Return the plan to read it, from where `stored` says."""
         config, shape = self._config, self.shape
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)
@@ -223,7 +223,9 @@ class Assembly:
         return offsets.timestamp_incrementing(instant_us, self._config.incrementing_initial)
 
     def _complete_us(self, settled_us: int) -> int:
-        """The instant below which no timestamp can appear any more: the running second or day of a coarse one can."""
+        """Return the instant below which no timestamp can appear any more: the running second or day of a coarse one
+        can.
+        """
         columns = self.timestamp_columns()
         walls = any(c.raw is not Raw.INSTANT for c in columns)
         at_us = unrepeated_us(settled_us, self._zone) if walls else settled_us
@@ -268,7 +270,7 @@ class Assembly:
         return self.shape.key or (() if self.shape.row_id is None else (self.shape.row_id,))
 
     def key(self) -> Ordering:
-        """The columns that name one row; none where there are none."""
+        """Return the columns that name one row; none where there are none."""
         places = {c.name: i for i, c in enumerate(self.shape.columns)}
         if self.shape.row_id is not None:
             places[self.shape.row_id] = len(self.shape.columns)
@@ -276,7 +278,7 @@ class Assembly:
         return Ordering(tuple(self.source.column(n) for n in names), tuple(places[n] for n in names))
 
     def ids(self) -> Ordering:
-        """The incrementing column. ConnectError: there is none."""
+        """Return the incrementing column. ConnectError: there is none."""
         try:
             name = incrementing_name(self.table, self.shape, self._config)
         except ValueError as error:
@@ -292,7 +294,7 @@ class Assembly:
         return Ordering((self.source.column(column.name),), (self.shape.columns.index(column),))
 
     def timestamp(self) -> tuple[sa.ColumnElement[object], Timestamps]:
-        """The timestamp of a row, and how it is read from a page. ConnectError: a column is missing."""
+        """Return the timestamp of a row, and how it is read from a page. ConnectError: a column is missing."""
         columns = self.timestamp_columns()
         expressions = [self.source.column(c.name) for c in columns]
         expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
@@ -303,7 +305,7 @@ class Assembly:
         return expression, times
 
     def timestamp_columns(self) -> list[ColumnPlan]:
-        """The columns it is the first of that is not null. ConnectError: one is missing."""
+        """Return the columns of which the timestamp is the first that is not null. ConnectError: one is missing."""
         try:
             names = timestamp_names(self.table, self._config)
         except ValueError as error:
@@ -355,5 +357,5 @@ class Assembly:
 
 
 def now_us(database: Database) -> int:
-    """The database's clock in microseconds, cut to milliseconds as Confluent's upper bound is."""
+    """Return the database's clock in microseconds, cut to milliseconds as Confluent's upper bound is."""
     return now_us_of(database.scalar(sa.select(database.dialect.cursors.clock), "asking for the time"))

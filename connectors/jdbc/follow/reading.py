@@ -35,13 +35,13 @@ class Connections:
         self._busy: list[Database] = []
 
     def take(self) -> Database:
-        """A connection for one reader alone."""
+        """Return a connection for one reader alone."""
         database = self._idle.pop() if self._idle else self._connect()
         self._busy.append(database)
         return database
 
     def give_back(self, database: Database) -> None:
-        """The reader is done with it; its transaction ends."""
+        """Take a connection back that the reader is done with; its transaction ends."""
         self._busy.remove(database)
         try:
             database.end_transaction()
@@ -51,7 +51,7 @@ class Connections:
         self._idle.append(database)
 
     def discard(self, database: Database) -> None:
-        """The connection failed."""
+        """Close a connection that failed."""
         self._busy.remove(database)
         database.close()
 
@@ -81,7 +81,7 @@ class ColumnsChangedError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A table's columns as the server described them, and the statement to ask anew with.
+    """The columns that a table had when the server described them, and the statement to ask anew with.
 
     The transaction that asks keeps them as they are until it ends.
     """
@@ -156,17 +156,18 @@ class TableReader:
         self._reject = reject
         self._pass: _Pass | None = None
         self.due_at_s = time.monotonic() + plan.first_wait_s
-        """When to call `read` next, on the monotonic clock."""
+        """The time, on the monotonic clock, at which `read` is to be called next."""
         self.complete_s: float | None = None
         """When the last pass began that ended with nothing held back, in epoch seconds; None: there was none."""
 
     @property
     def is_reading(self) -> bool:
-        """A pass has begun and not ended."""
+        """Return True if a pass has begun and not ended."""
         return self._pass is not None
 
     def read(self) -> Batch | None:
-        """The next page; None when a pass found nothing new. After an error the next call reads from the same place.
+        """Return the next page; None when a pass found nothing new. After an error the next call reads from the same
+        place.
 
         ColumnsChangedError: nothing was read, and the table has to be planned anew.
         """

@@ -32,7 +32,9 @@ _UNKNOWN = TableSize(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class TableSplit:
-    """The keys from `begin` on and before `end` of the rows before the mark; None: no limit on that side."""
+    """The keys of the rows before the mark that are at least `begin` and less than `end`; None: no limit on that
+    side.
+    """
 
     table: TableName
     mark: Offset
@@ -40,18 +42,18 @@ class TableSplit:
     end: int | None
     size: TableSize = _UNKNOWN
     place: int = 0
-    """Which of its table it is."""
+    """The number that the split has in its table."""
 
     @classmethod
     def of(cls, split: Split) -> TableSplit:
-        """What `as_split` wrote."""
+        """Return the split that `as_split` wrote."""
         bounds = cast("Any", split.bounds)
         table = TableName(bounds["schema"], bounds["table"])
         return cls(table, bounds["mark"], bounds["from"], bounds["to"])
 
     @property
     def as_split(self) -> Split:
-        """The split of the contract."""
+        """Return the split in the form of the contract."""
         bounds = {
             "schema": self.table.schema, "table": self.table.name, "mark": dict(self.mark),
             "from": self.begin, "to": self.end,
@@ -62,14 +64,14 @@ class TableSplit:
 
     @property
     def label(self) -> str:
-        """Its keys, for messages."""
+        """Return its keys as text, for messages."""
         low = "" if self.begin is None else f" from {self.begin}"
         high = "" if self.end is None else f" before {self.end}"
         return f"its keys{low}{high}" if low or high else "all of its keys"
 
 
 def split_at(table: TableName, mark: Offset, cuts: Sequence[int], size: TableSize = _UNKNOWN) -> Sequence[TableSplit]:
-    """The table cut before each of these keys; no key is left out. `size`: of each split, about."""
+    """Return the table cut before each of these keys; no key is left out. `size`: of each split, about."""
     lows, highs = [None, *cuts], [*cuts, None]
     return [
         TableSplit(table, mark, low, high, size, place)
@@ -78,7 +80,7 @@ def split_at(table: TableName, mark: Offset, cuts: Sequence[int], size: TableSiz
 
 
 def divided(split: Split, last: int, end: int, parts: int) -> Sequence[Split]:
-    """A split that ends behind the key `last`, and its keys from there to before `end` in ranges of equal width.
+    """Return a split that ends behind the key `last`, and its keys from there to before `end` in ranges of equal width.
 
     Empty where there are none left. What keys the split has from `end` on are in the last range.
     """
@@ -95,7 +97,7 @@ def divided(split: Split, last: int, end: int, parts: int) -> Sequence[Split]:
 
 
 def cuts_of(keys: range, parts: int) -> tuple[int, ...]:
-    """The keys before which so many ranges of equal width are cut."""
+    """Return the keys before which so many ranges of equal width are cut."""
     return tuple(keys.start + len_of(keys) * part // parts for part in range(1, parts))
 
 
@@ -110,12 +112,12 @@ def cut(table: TableName, mark: Offset, keys: range | None, size: TableSize, wan
 
 
 def len_of(keys: range) -> int:
-    """How many keys; len() of a range ends at 63 bits."""
+    """Return the number of keys; len() of a range ends at 63 bits."""
     return keys.stop - keys.start
 
 
 def table_size(database: Database, table: TableName | None, relation: sa.FromClause) -> TableSize:
-    """As the catalog estimates it; rows are counted where it cannot say."""
+    """Return the size of a table as the catalog estimates it; rows are counted where it cannot say."""
     size = _estimate(database, table)
     if size.rows <= 0:
         counted = sa.select(sa.func.count()).select_from(relation)

@@ -57,7 +57,10 @@ class JdbcLogTask:
         ctx.caught_up(self._progress.caught_up_s)
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next batch. After a RetriableError the next call connects anew and goes on behind the last batch."""
+        """Return the next batch.
+
+        After a RetriableError the next call connects anew and goes on behind the last batch.
+        """
         assert self._reading is not None
         assert self._ctx is not None
         self._ctx.gauge("slot_retained_bytes", self._reading.log.retained_bytes)
@@ -134,7 +137,7 @@ class _Reading:
         self._thread: threading.Thread | None = None
 
     def next(self, deadline: Deadline) -> Batch | BadRows | None:
-        """What is next, or the error that ended the thread; a new thread begins with the call after it."""
+        """Return what is next, or raise the error that ended the thread; a new thread begins with the call after it."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="jdbc-log", daemon=True)
             self._thread.start()

@@ -1,4 +1,4 @@
-"""Rows of PostgreSQL and MariaDB into Arrow columns in C++, where the install found a compiler.
+"""Turn rows of PostgreSQL and MariaDB into Arrow columns in C++, where the install found a compiler.
 
 Without it the same work is done by the ADBC driver and by NumPy, which decide what is right: `read_text_rows` gives
 what they give, or None, "not mine", as `read_binary_rows` does. `CONNECT_NATIVE=off` leaves the native code out.
@@ -51,6 +51,6 @@ class _Capsules:
 
 
 def columns_of(capsules: tuple[object, object]) -> list[pa.Array]:
-    """The columns that a function of the module made."""
+    """Return the columns that a function of the module made."""
     made: Any = pa.array(_Capsules(capsules))
     return list(made.flatten())

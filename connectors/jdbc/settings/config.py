@@ -282,12 +282,12 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
     )  # fmt: skip
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys, in Confluent's order."""
+        """Yield what is wrong between keys, in Confluent's order."""
         return rules.problems(self)
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
-        """As the base class, but forms show what fits the mode.
+        """Validate as the base class does, but forms show what fits the mode.
 
         query.masked is not shown at all, as with Confluent's connector.
         """
@@ -320,12 +320,12 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @property
     def delay_ms(self) -> int:
-        """timestamp.delay.interval.ms, never below 0."""
+        """Return timestamp.delay.interval.ms, never below 0."""
         return max(0, self.timestamp_delay_ms)
 
     @property
     def interval_s(self) -> float:
-        """poll.interval.ms, never 0."""
+        """Return poll.interval.ms in seconds, never 0."""
         return max(1, self.poll_interval_ms) / 1000
 
     def paced(self, rows: int) -> int:
@@ -334,7 +334,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @property
     def query_text(self) -> str:
-        """The query to read, empty when tables are read. May be secret: not for messages."""
+        """Return the query to read, empty when tables are read. May be secret: not for messages."""
         return self.query or self.query_masked.get_secret_value()
 
     @property
@@ -345,17 +345,17 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
     @property
     def quotes_identifiers(self) -> bool:
-        """Whether names are quoted in SQL."""
+        """Return True if names are quoted in SQL."""
         return self.sql_quote_identifiers and self.quote_sql_identifiers.upper() == "ALWAYS"
 
     @property
     def time_precision(self) -> TimePrecision:
-        """time.precision.mode."""
+        """Return the value of time.precision.mode."""
         return TimePrecision(self.time_precision_mode or TimePrecision.CONNECT)
 
     @property
     def numeric(self) -> str:
-        """numeric.mapping with its deprecated form, lower case."""
+        """Return numeric.mapping with its deprecated form, lower case."""
         if self.numeric_mapping is not None:
             return self.numeric_mapping.lower()
         return "precision_only" if self.numeric_precision_mapping else "none"
@@ -367,7 +367,7 @@ class JdbcSourceConfig(LogKeys, DatabaseKeys):
 
 
 class JdbcTaskConfig(JdbcSourceConfig):
-    """The connector's settings and the task's share of the tables."""
+    """The settings that the connector has, and the task's share of the tables."""
 
     tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)
     first_reads: String = key("first.reads", "", doc="The task's parts of tables' first reads.", internal=True)

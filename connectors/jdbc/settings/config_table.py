@@ -1,4 +1,4 @@
-"""The table of settings in the README, from their declaration. Pure."""
+"""Make the table of settings in the README from their declaration. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ START, END = "<!-- config:start -->", "<!-- config:end -->"
 
 
 def config_table(config: type[Config]) -> str:
-    """A Markdown table of every shown setting."""
+    """Return a Markdown table of every shown setting."""
     rows = [_row(d) for d in config.definitions() if not d.internal]
     return "\n".join(["| key | type | default | importance | meaning |", "| --- | --- | --- | --- | --- |", *rows])
 
 
 def section_of(readme: str) -> str:
-    """What stands between the README's markers."""
+    """Return what stands between the README's markers."""
     return readme.partition(START)[2].partition(END)[0].strip()
 
 

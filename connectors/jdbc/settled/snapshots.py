@@ -102,7 +102,7 @@ FROM unnest(pg_catalog.string_to_array(:numbers, ',')::bigint[]) x
 
 
 def take(database: Database) -> Snapshot:
-    """The transactions that have ended now, subtransactions of open ones left out."""
+    """Return the transactions that have ended now, subtransactions of open ones left out."""
     row = database.rows(sa.text(_TAKE), _DOING)[0]
     database.end_transaction()
     return Snapshot(int(row[0]), int(row[1]), tuple(int(x) for x in row[2] or ()))
@@ -120,7 +120,7 @@ FROM (
 
 
 def ended_by(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """The row's transaction is among those that had ended.
+    """Return the condition that the row's transaction is among those that had ended.
 
     `age` decides most rows cheaply; it is negative for rows older than two billion transactions, which are frozen.
     """
@@ -128,7 +128,7 @@ def ended_by(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElemen
 
 
 def ended_after(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """The row's transaction is not among them."""
+    """Return the condition that the row's transaction is not among those that had ended."""
     return sa.and_(_age(xmin) >= 0, _age(xmin) <= _age_of(snapshot.lower), sa.not_(_is_visible(snapshot, xmin)))
 
 
@@ -155,7 +155,7 @@ def _is_visible(snapshot: Snapshot, xmin: sa.ColumnElement[Any]) -> sa.ColumnEle
 
 
 class _Named(sa.types.UserDefinedType[Any]):
-    """Names a PostgreSQL type in SQL."""
+    """A type that gives a PostgreSQL type its name in SQL."""
 
     cache_ok = True
 

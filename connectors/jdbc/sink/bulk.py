@@ -1,4 +1,4 @@
-"""Chunks of a backfill in tables, each once: its rows and the note that they are there are one transaction."""
+"""Write chunks of a backfill into tables once: a chunk's rows and the note that they are there are one transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 
 class JdbcBulkWriter:
-    """Owned by one thread."""
+    """A writer of chunks, which one thread owns."""
 
     def __init__(self, config: JdbcSinkConfig, ctx: BulkSinkContext) -> None:
         """Connects to nothing."""
@@ -52,7 +52,7 @@ class JdbcBulkWriter:
         return WrittenChunk(noted.rows, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """As noted beside the rows; records of one key count as rows each."""
+        """Return the numbers as noted beside the rows; records of one key count as rows each."""
         del deadline  # one statement
         self._make_ready()
         return self._chunks.rows_of(chunks)

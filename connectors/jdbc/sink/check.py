@@ -19,7 +19,10 @@ from connectors.jdbc.sink.writer import dialect_of
 
 
 def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
-    """ConfigError with every problem found; what waits for a table that is not there, when there is none."""
+    """Return what waits for a table that is not there, when there is no problem.
+
+    ConfigError has every problem found.
+    """
     database = TargetDatabase(config, connect_timeout_s=CONNECT_S)
     try:
         reach(database, config, deadline.sooner(REACH_S))
@@ -86,7 +89,7 @@ def _missing_rights(config: JdbcSinkConfig, database: TargetDatabase, target: Ta
 
 
 def _may(database: TargetDatabase, statement: str) -> bool:
-    """Whether a statement is allowed, which its plan needs as well."""
+    """Tell if a statement is allowed, which its plan needs as well."""
     with suppress(ConnectError):
         try:
             database.change([f"EXPLAIN {statement}"], "asking for the user's rights")

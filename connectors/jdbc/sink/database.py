@@ -1,4 +1,4 @@
-"""The sink's connection: transactions, changes of tables, the catalog. Every driver error leaves translated."""
+"""Reach the sink's database: transactions, changes of tables, the catalog. Every driver error leaves translated."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TargetDatabase:
 
     @contextmanager
     def part(self, connection: sa.Connection) -> Iterator[sa.NestedTransaction]:
-        """A part of a transaction. RefusedRowsError: the database refuses its rows, and it alone is undone."""
+        """Run a part of a transaction. RefusedRowsError: the database refuses its rows, and it alone is undone."""
         try:
             with connection.begin_nested() as point:
                 yield point
@@ -96,7 +96,9 @@ class TargetDatabase:
             raise RefusedRowsError(self._border.failed("writing rows", original)) from None
 
     def tried(self, connection: sa.Connection, write: Callable[[], None]) -> Exception | None:
-        """Why the database refuses what `write` does, constraints included that are looked at late; it is undone."""
+        """Return why the database refuses what `write` does, constraints included that are looked at late; it is
+        undone.
+        """
         try:
             # One savepoint alone: PostgreSQL looks late again behind one that is undone, but not behind one in it.
             with self.part(connection) as point:

@@ -33,44 +33,44 @@ class Rows:
 
     @property
     def values(self) -> list[str]:
-        """The columns beside the keys."""
+        """Return the columns beside the keys."""
         return [name for name in self.columns.column_names if name not in self.keys]
 
     def parameter(self, name: str) -> str:
-        """The name of a column's parameter in statements that are bound to one row."""
+        """Return the name of a column's parameter in statements that are bound to one row."""
         return f"cell_{self.columns.column_names.index(name)}"
 
     def bound(self, names: Sequence[str]) -> dict[str, sa.BindParameter[Any]]:
-        """The parameters of these columns."""
+        """Return the parameters of these columns."""
         return {name: sa.bindparam(self.parameter(name)) for name in names}
 
     def records(self) -> list[dict[str, Any]]:
-        """What is bound, row by row."""
+        """Return what is bound, row by row."""
         names = [self.parameter(name) for name in self.columns.column_names]
         found: list[dict[str, Any]] = self.columns.rename_columns(names).to_pylist()
         return found
 
     def parts(self, rows: int) -> Iterator[Rows]:
-        """The rows in their order, at most so many at once."""
+        """Yield the rows in their order, at most so many at once."""
         for start in range(0, len(self.columns), rows):
             yield Rows(self.columns.slice(start, rows), self.keys)
 
 
 class SqlDialect(ABC):
-    """One kind of database. Stateless."""
+    """A kind of database that the sink can write. Stateless."""
 
     types: ClassVar[Mapping[str, Type]]
-    """The type of a new column by the logical name or the type of its schema."""
+    """The type that a new column has, by the logical name or the type of its schema."""
     key_types: ClassVar[Mapping[str, Type]] = {}
     """Those of columns of a primary key that have another one."""
     timestamp: ClassVar[Type]
-    """That of fields of timestamp.fields.list."""
+    """The type that fields of timestamp.fields.list have."""
 
     def __init__(self, zones: Zones) -> None:
         self.zones = zones
 
     def column_type(self, member: Member) -> Type:
-        """The type of a new column."""
+        """Return the type of a new column."""
         schema = member.schema
         if member.is_timestamp:
             return self.timestamp
@@ -79,22 +79,22 @@ class SqlDialect(ABC):
         return self.type_of(schema)
 
     def type_of(self, schema: s.Schema) -> Type:
-        """The type of a new column that is no key."""
+        """Return the type of a new column that is no key."""
         return self.types.get(schema.name or "") or self.types[schema.type]
 
     def default(self, value: object, kind: Type) -> sa.TextClause:
-        """A default of a new column."""
+        """Return SQL of a new column's default."""
         literal = sa.literal(value, kind).compile(dialect=self.sql, compile_kwargs={"literal_binds": True})
         return sa.text(str(literal).replace(":", r"\:"))
 
     @property
     @abstractmethod
     def sql(self) -> sa.Dialect:
-        """SQLAlchemy's dialect."""
+        """Return SQLAlchemy's dialect."""
 
     @abstractmethod
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
-        """A column's values as statements take them. SchemaError: the column cannot hold one."""
+        """Return a column's values as statements take them. SchemaError: the column cannot hold one."""
 
     def insert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
         """Add rows."""
@@ -111,7 +111,10 @@ class SqlDialect(ABC):
             connection.execute(statement, rows.records())
 
     def there(self, connection: sa.Connection, target: Target, columns: pa.Table) -> set[int]:
-        """The numbers of the rows that are in the table just so, in each of the columns. Each has a unique key."""
+        """Return the numbers of the rows that are in the table just so, in each of the columns.
+
+        Each has a unique key.
+        """
         rows = Rows(columns, ())
         same = (target.relation.c[name].is_not_distinct_from(p) for name, p in rows.bound(columns.column_names).items())
         statement = sa.select(sa.literal(1)).select_from(target.relation).where(*same).limit(1)
@@ -132,7 +135,7 @@ NUMBER: Final = "connect_number"
 
 
 def numbered(columns: pa.Table) -> Rows:
-    """The rows with their numbers."""
+    """Return the rows with their numbers."""
     return Rows(columns.append_column(NUMBER, pa.array(range(len(columns)), pa.int64())), ())
 
 

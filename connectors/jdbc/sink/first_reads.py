@@ -1,4 +1,4 @@
-"""Which rows may be in their table by an earlier try whose offsets were not committed: those read first. Pure.
+"""Tell which rows may be in their table by an earlier try whose offsets were not committed: those read first. Pure.
 
 A task that died, or whose commit nobody answered, has written rows of a partition in their order. So they are at the
 beginning of what is read again, up to the first read of which rows are written and none was there.
@@ -33,7 +33,7 @@ class FirstReads:
         self._known: set[TopicPartition] = set()
 
     def may_be_there(self, place: TopicPartition, next_offset: int) -> bool:
-        """Whether rows of a read that ends before `next_offset` may be there by an earlier try."""
+        """Tell if rows of a read that ends before `next_offset` may be there by an earlier try."""
         read = self._reads.get(place)
         if read is not None and next_offset > read.next_offset and read.is_new:
             self._known.add(place)

@@ -1,4 +1,4 @@
-"""Which rows are bad, where a database says it at the end of their transaction and names none. Pure.
+"""Find which rows are bad, where a database says it at the end of their transaction and names none. Pure.
 
 A row may lean on one that comes behind it, as a child on its parent: so rows are always tried together with all those
 that are known to be good, and those that were refused are tried again while that finds another good one.
@@ -15,7 +15,10 @@ _MOST_LEFT_OUT: Final = 64
 
 
 def late_refusals(rows: int, tried: Tried) -> dict[int, Exception]:
-    """The rows that cannot be written with the others, and why. `tried`: the error of these rows together, if any."""
+    """Return the rows that cannot be written with the others, and why.
+
+    `tried`: the error of these rows together, if any.
+    """
     search = _Search(tried)
     found = search.among(range(rows))
     while found:
@@ -32,7 +35,7 @@ class _Search:
         self._good: set[int] = set()
 
     def among(self, rows: Sequence[int]) -> dict[int, Exception]:
-        """The rows that are refused beside the good ones, by halves; all others are good from now on."""
+        """Return the rows that are refused beside the good ones, by halves; all others are good from now on."""
         error = self._tried(sorted(self._good.union(rows)))
         if error is None:
             self._good.update(rows)
@@ -43,7 +46,7 @@ class _Search:
         return {**self.among(rows[:middle]), **self.among(rows[middle:])}
 
     def without_one(self, refused: dict[int, Exception]) -> dict[int, Exception]:
-        """The one without which all others are good, where there is such a one."""
+        """Return the one row without which all others are good, where there is such a one."""
         if 1 < len(refused) <= _MOST_LEFT_OUT:
             for row, error in refused.items():
                 if self._tried(sorted(self._good.union(refused) - {row})) is None:

@@ -19,7 +19,7 @@ TopicId = Callable[[str, Deadline], str | None]
 
 
 class OnceWriter:
-    """Owned by the task thread."""
+    """A writer that notes offsets beside rows. The task thread owns it."""
 
     def __init__(self, writer: TableWriter, offsets: WrittenOffsets, topic_id: TopicId) -> None:
         self._writer = writer

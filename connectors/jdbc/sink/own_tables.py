@@ -39,11 +39,11 @@ class Written:
     refused: Reasons
 
     def has(self, offset: int) -> bool:
-        """Whether nothing is left to be done with this record. One that was refused is looked at again."""
+        """Return True if nothing is left to be done with this record. One that was refused is looked at again."""
         return (offset < self.base or offset in self.above) and offset not in self.refused
 
     def plus(self, offsets: Iterable[int], refused: Reasons, base: int) -> Written:
-        """With a further batch; `base`: all before it is written."""
+        """Return what is written with a further batch; `base`: all before it is written."""
         given = frozenset(offsets)
         base = max(self.base, base)
         kept = {offset: why for offset, why in self.refused.items() if offset not in given}
@@ -55,13 +55,13 @@ class Written:
 
 
 def runs_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
-    """Offsets as runs of first and last."""
+    """Return offsets as runs of first and last."""
     found = (list(run) for _, run in groupby(enumerate(sorted(offsets)), lambda pair: pair[1] - pair[0]))
     return [(run[0][1], run[-1][1]) for run in found]
 
 
 class WrittenOffsets:
-    """The table of offsets. Owned by the task thread."""
+    """A table that has the offsets. The task thread owns it."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, connector: str) -> None:
         self._database = database
@@ -90,7 +90,7 @@ class WrittenOffsets:
                     return  # another task has made it
 
     def locked(self, connection: sa.Connection, partition: TopicPartition, topic_id: str) -> Written:
-        """What is written of a partition; nobody else writes of it until the transaction ends."""
+        """Return what is written of a partition; nobody else writes of it until the transaction ends."""
         where = self._is(self._key(partition, topic_id))
         # Locks on every database, which SELECT … FOR UPDATE does not.
         connection.execute(self._table.update().where(*where).values(base=self._table.c.base))
@@ -155,13 +155,13 @@ class WrittenChunks:
         return None
 
     def note(self, connection: sa.Connection, chunk: BulkChunk, noted: NotedChunk) -> None:
-        """What is written of it."""
+        """Note what is written of a chunk."""
         refused = [[*partition, reasons] for partition, reasons in noted.refused.items()]
         values = {"written_rows": noted.rows, "refused": json.dumps(refused)}
         connection.execute(self._table.update().where(*self._is(chunk)).values(values))
 
     def rows_of(self, chunks: Collection[BulkChunk]) -> dict[str, int]:
-        """How many rows were written of each."""
+        """Return how many rows were written of each chunk."""
         wanted = {(chunk.job, chunk.id) for chunk in chunks}
         statement = sa.select(self._table.c.job, self._table.c.chunk, self._table.c.written_rows)
         jobs = sorted({job for job, _ in wanted})

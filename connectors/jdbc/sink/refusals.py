@@ -1,4 +1,4 @@
-"""What an error of a database says about the rows that were written. Pure.
+"""Tell what an error of a database says about the rows that were written. Pure.
 
 Sources: PostgreSQL's table of error codes (appendix A), MariaDB's and MySQL's lists of server errors.
 """
@@ -10,8 +10,11 @@ from typing import Final
 from connect.api.errors import ConnectError
 
 _REFUSED_STATES: Final = ("09", "21", "22", "23", "27", "38", "44", "54", "P0")
-"""SQLSTATE classes: a trigger's exception, one row twice in a statement, data exception, integrity, a trigger that
-changed the row, a function's error, the condition of a view, a limit of the program as of an index, RAISE."""
+"""The SQLSTATE classes that say that rows are at fault.
+
+A trigger's exception, one row twice in a statement, data exception, integrity, a trigger that changed the row, a
+function's error, the condition of a view, a limit of the program as of an index, RAISE.
+"""
 _REFUSED_NUMBERS: Final = frozenset({
     1048, 1062, 1118, 1138, 1216, 1263, 1264, 1265, 1292, 1364, 1366, 1367, 1369, 1406, 1411, 1416, 1452, 1525, 1526,
     1592, 1644, 1690, 1748, 3140, 3156, 3157, 3819, 4025, 4078,
@@ -30,7 +33,7 @@ class RefusedRowsError(ConnectError):
 
 
 def refuses_rows(error: BaseException) -> bool:
-    """Whether rows are at fault, so that others may be written."""
+    """Return True if rows are at fault, so that others may be written."""
     number, state = _code(error)
     if number in _REFUSED_NUMBERS or state.startswith(_REFUSED_STATES):
         return True
@@ -38,19 +41,19 @@ def refuses_rows(error: BaseException) -> bool:
 
 
 def is_changed_table(error: BaseException) -> bool:
-    """Whether a table is not what it was when it was looked at."""
+    """Return True if a table is not what it was when it was looked at."""
     number, state = _code(error)
     text = str(error)
     return state in _CHANGED_STATES or number in _CHANGED_NUMBERS or any(t in text for t in _CHANGED_SQLITE)
 
 
 def is_denied(error: BaseException) -> bool:
-    """Whether the user lacks a right."""
+    """Return True if the user lacks a right."""
     number, state = _code(error)
     return state in _DENIED_STATES or number in _DENIED_NUMBERS
 
 
 def _code(error: BaseException) -> tuple[int, str]:
-    """MySQL's number, 0 for none, and SQLSTATE, empty for none."""
+    """Return MySQL's number, 0 for none, and SQLSTATE, empty for none."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     return number, str(getattr(error, "sqlstate", None) or "")

@@ -1,4 +1,4 @@
-"""Which parts of a batch go into which columns, by the schemas of its keys and values. Pure.
+"""Decide which parts of a batch go into which columns, by the schemas of its keys and values. Pure.
 
 The rules are those of Confluent's FieldsMetadata.
 """
@@ -27,13 +27,13 @@ _KAFKA_PARTS = ("topic", "partition", "offset")
 
 
 class Part(Enum):
-    """Where a column's values come from."""
+    """The part of a record that has a column's values."""
 
     KEY = "key"
     WHOLE_KEY = "whole key"
     VALUE = "value"
     PLACE = "place"
-    """The record's topic, partition or offset."""
+    """The part that is the record's topic, partition or offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Member:
     field: str
     is_key: bool = False
     is_timestamp: bool = False
-    """Of timestamp.fields.list."""
+    """True if the field is one of timestamp.fields.list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,17 @@ class Shape:
 
     @property
     def members(self) -> Sequence[Member]:
-        """All columns."""
+        """Return all columns."""
         return [*self.keys, *self.values]
 
 
 def schema_of(column: Column) -> s.Schema:
-    """A column's schema; that of values without one is what holds them. SchemaError: none does."""
+    """Return a column's schema; that of values without one is what holds them. SchemaError: none does."""
     return column.schema or connect_schema(column.arrow().type)
 
 
 def shape_of(config: JdbcSinkConfig, batch: Batch) -> Shape:
-    """The columns of a batch's rows. SchemaError: they have no key as pk.mode wants it, or are no rows."""
+    """Return the columns of a batch's rows. SchemaError: they have no key as pk.mode wants it, or are no rows."""
     value = schema_of(batch.values)
     if value.type is not s.Type.STRUCT and batch.values.arrow().null_count < len(batch):
         raise SchemaError(
@@ -90,7 +90,7 @@ def shape_of(config: JdbcSinkConfig, batch: Batch) -> Shape:
 
 
 def _timed(config: JdbcSinkConfig, field: s.Field) -> s.Schema:
-    """The schema of a field, one of timestamp.fields.list as one of Debezium's types of timestamps."""
+    """Return the schema of a field, for one of timestamp.fields.list one of Debezium's types of timestamps."""
     schema = field.schema
     if field.name not in config.timestamp_fields or schema.name is not None:
         return schema
@@ -141,7 +141,7 @@ def _fields_of(config: JdbcSinkConfig, fields: Mapping[str, s.Schema], part: Par
 
 
 def array_of(batch: Batch, member: Member) -> pa.Array:
-    """The values of a column, one per row."""
+    """Return the values of a column, one per row."""
     match member.part:
         case Part.VALUE:
             return _field(batch.values.arrow(), member.field)

@@ -25,7 +25,7 @@ from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
 
 class JdbcSinkConnector:
-    """Plans the tasks of one sink. Connects in `check` alone."""
+    """The connector that plans the tasks of one sink. It connects in `check` alone."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSinkConfig)
@@ -36,15 +36,15 @@ class JdbcSinkConnector:
         return check(self._config, deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """All alike: Kafka shares out the partitions."""
+        """Return the same settings for all tasks, as Kafka shares out the partitions."""
         return [dict(self._config.originals)] * max_tasks
 
     def task(self, config: Mapping[str, str]) -> JdbcSinkTask:
-        """A task, not yet connected."""
+        """Return a task that is not connected yet."""
         return JdbcSinkTask(JdbcSinkConfig.parse(config))
 
     def trial_target(self, name: str) -> TrialTables:
-        """Tables apart."""
+        """Return tables apart from the real ones."""
         return TrialTables(self._config, name)
 
     @property
@@ -99,7 +99,7 @@ class JdbcSinkTask:
             raise RejectedRowsError(bad)
 
     def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
-        """All that was put."""
+        """Return the offsets of all that was put."""
         del deadline
         return dict(self._next)
 

@@ -1,4 +1,4 @@
-"""The tables that rows go to: found, made and widened as the settings allow. Every look is one of the catalog's."""
+"""Find, make and widen the tables that rows go to, as the settings allow. Every look is one of the catalog's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ class TargetColumn:
 
 @dataclass(frozen=True)
 class Target:
-    """A table or view. `unique`: the columns of its primary key and of each unique index of all its rows."""
+    """A table or view that rows are written to.
+
+    `unique`: the columns of its primary key and of each unique index of all its rows.
+    """
 
     name: TableName
     columns: Mapping[str, TargetColumn]
@@ -48,24 +51,24 @@ class Target:
 
     @cached_property
     def relation(self) -> sa.TableClause:
-        """The table in statements; its values are written as they are given."""
+        """Return the table in statements; its values are written as they are given."""
         columns: list[sa.ColumnClause[Any]] = [sa.column(quoted_name(name, quote=True)) for name in self.columns]
         schema = None if self.name.schema is None else quoted_name(self.name.schema, quote=True)
         return sa.table(quoted_name(self.name.name, quote=True), *columns, schema=schema)
 
     def column(self, name: str) -> TargetColumn | None:
-        """The column of a field: of its name, or else the only one that differs in case alone."""
+        """Return the column of a field: of its name, or else the only one that differs in case alone."""
         if name in self.columns:
             return self.columns[name]
         alike = [column for own, column in self.columns.items() if own.lower() == name.lower()]
         return alike[0] if len(alike) == 1 else None
 
     def missing(self, members: Sequence[Member]) -> list[Member]:
-        """Those that have no column."""
+        """Return those members that have no column."""
         return [member for member in members if self.column(member.name) is None]
 
     def lacks(self, members: Sequence[Member]) -> SchemaError:
-        """The error of members that have no column."""
+        """Return the error of members that have no column."""
         return SchemaError(
             f"Table {self.name.full} has no column {', '.join(member.name for member in members)}.", key="auto.evolve",
             fix="Add it, set auto.evolve=true, or leave the field out by fields.whitelist.",
@@ -73,7 +76,7 @@ class Target:
 
 
 def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableName:
-    """The table of a topic, by topics.to.tables.mapping or table.name.format."""
+    """Return the table of a topic, by topics.to.tables.mapping or table.name.format."""
     mapped = dict(pair.partition(":")[::2] for pair in config.topic_tables)
     shown = re.sub(r"[^a-zA-Z0-9_]", "_", topic) if config.table_name_normalize else topic
     text = mapped.get(topic) or config.table_name_format.replace("${topic}", shown)
@@ -83,7 +86,7 @@ def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableNam
 
 
 class Targets:
-    """The tables of one configuration, looked at once. Owned by the task thread."""
+    """The tables that one configuration has, each of which is looked at once. The task thread owns them."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, dialect: SqlDialect) -> None:
         self._config = config
@@ -96,7 +99,7 @@ class Targets:
         self._known.clear()
 
     def find(self, topic: str) -> Target | None:
-        """The table of a topic as it is; None: there is none."""
+        """Return the table of a topic as it is; None: there is none."""
         if topic not in self._known:
             found = self._look(table_name(self._config, topic, self._database.writing))
             if found is None:
@@ -105,7 +108,7 @@ class Targets:
         return self._known[topic]
 
     def ready(self, topic: str, shape: Shape | None) -> Target:
-        """The table of a topic with a column for each member, where it may be made or widened.
+        """Return the table of a topic with a column for each member, where it may be made or widened.
 
         `shape`: None where records have no schema, of which nothing is made. ConnectError: there is no table.
         SchemaError: it has no column for a member.

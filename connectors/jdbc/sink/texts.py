@@ -66,7 +66,7 @@ def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
 
 
 def text_of(array: pa.Array, schema: s.Schema, raw: Raw, zones: Zones) -> pa.Array:
-    """The texts of a column's values, null for null; bytes stay bytes. SchemaError: the column cannot hold them.
+    """Return the texts of a column's values, null for null; bytes stay bytes. SchemaError: the column cannot hold them.
 
     `raw`: what the table's column holds. Sessions are in UTC, so that an instant needs no zone.
     """

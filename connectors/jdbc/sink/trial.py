@@ -1,4 +1,4 @@
-"""Tables of a trial's own beside those that the sink is set to, of the same columns and keys."""
+"""Make tables of a trial's own beside those that the sink is set to, of the same columns and keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from connectors.jdbc.sink.targets import NAME_PARTS, table_name
 
 
 class TrialTables:
-    """Tables whose names begin with the trial's."""
+    """Tables that have names which begin with the trial's."""
 
     def __init__(self, config: JdbcSinkConfig, name: str) -> None:
         """Connects to nothing."""
@@ -28,7 +28,7 @@ class TrialTables:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The other tables, and other ones for offsets."""
+        """Return settings that name the other tables, and other ones for offsets."""
         pairs = (pair.partition(":")[::2] for pair in self._config.topic_tables)
         return {
             "table.name.format": self._renamed(self._config.table_name_format),
@@ -38,7 +38,7 @@ class TrialTables:
 
     @property
     def is_once(self) -> bool:
-        """Where rows have keys, or offsets are noted."""
+        """Return True if rows have keys, or offsets are noted."""
         return self._config.is_keyed or self._config.exactly_once
 
     @property
@@ -63,7 +63,7 @@ class TrialTables:
             database.close()
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Every row of these tables, but for offsets."""
+        """Yield every row of these tables, but for offsets."""
         del deadline
         database = TargetDatabase(self._config)
         try:
@@ -77,7 +77,7 @@ class TrialTables:
             database.close()
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """As reflection tells them."""
+        """Return the types of columns as reflection tells them."""
         del deadline
         found: dict[str, str] = {}
         database = TargetDatabase(self._config)
@@ -104,12 +104,14 @@ class TrialTables:
             database.close()
 
     def _renamed(self, text: str) -> str:
-        """A table's name or format whose last part has the prefix, so that no limit of a name's length cuts it off."""
+        """Return a table's name or format whose last part has the prefix, so that no limit of a name's length cuts
+        it off.
+        """
         parts = ["".join(filter(None, found)) for found in NAME_PARTS.findall(text)]
         return ".".join(f'"{part}"' for part in [*parts[:-1], f"{self._prefix}{parts[-1]}"])
 
     def _tables(self, database: TargetDatabase) -> list[TableName]:
-        """Those that are there, in the schemas that the settings name."""
+        """Return those tables that are there, in the schemas that the settings name."""
         trial = self._config.changed(self.settings)
         schemas = {table_name(trial, topic, database.writing).schema for topic in self._config.named_topics} | {None}
         prefix = self._prefix if trial.keeps_case else self._prefix.lower()

@@ -41,7 +41,7 @@ class Admitted:
     bad: Bad
 
     def only(self, numbers: Sequence[int]) -> Admitted:
-        """Those of the rows, good and bad, that have one of these numbers."""
+        """Return those of the rows, good and bad, that have one of these numbers."""
         wanted = frozenset(numbers)
         kept = [place for place, number in enumerate(self.numbers) if number in wanted]
         rows = self.rows if len(kept) == len(self.numbers) else self.rows.take(kept)
@@ -55,7 +55,7 @@ def dialect_of(config: JdbcSinkConfig, database: TargetDatabase) -> SqlDialect:
 
 
 class TableWriter:
-    """Owned by the task thread."""
+    """A writer that puts batches into tables, and is owned by the task thread."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
         self._config = config
@@ -64,7 +64,7 @@ class TableWriter:
         self._targets = Targets(config, database, self._dialect)
         self._looks_late = False
         self.may_be_there = False
-        """Whether rows may be in their table by an earlier try of the connector's own, and are not bad then."""
+        """True if rows may be in their table by an earlier try of the connector's own, and are not bad then."""
         self.were_there = 0
         """How many rows of the last batch were there so."""
 
@@ -129,7 +129,7 @@ class TableWriter:
         return [self.write(connection, one) for one in batches]
 
     def _already_there(self, connection: sa.Connection, batch: Batch) -> set[int]:
-        """The places of rows that are in their table just so; none that a delete of the batch comes before."""
+        """Return the places of rows that are in their table just so; none that a delete of the batch comes before."""
         try:
             shape = shape_of(self._config, batch)
             target = self._targets.ready(batch.topic, None)
@@ -251,14 +251,16 @@ class TableWriter:
 
 
 def _keyed(columns: pa.Table, target: Target) -> list[int]:
-    """The numbers of rows that a unique key of the table can refuse: they have each column of it, and none is NULL."""
+    """Return the numbers of rows that a unique key of the table can refuse: they have all its columns, and none is
+    NULL.
+    """
     keys = [unique for unique in target.unique if unique <= set(columns.column_names)]
     nulls = {name: columns[name].is_null().to_pylist() for name in frozenset().union(*keys)}
     return [row for row in range(len(columns)) if any(not any(nulls[name][row] for name in key) for key in keys)]
 
 
 def _nulls(column: Column) -> list[int]:
-    """The numbers of rows that are null."""
+    """Return the numbers of rows that are null."""
     if column.is_arrow:
         import pyarrow.compute as pc
 

@@ -51,7 +51,7 @@ def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
 
 
 class BulkPlanning:
-    """Plans the bulk read of one configuration's tables. It is used by one thread, once."""
+    """A planner that plans the bulk read of one configuration's tables. One thread uses it, once."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
         """ConnectError: this configuration cannot be read in bulk."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class JdbcSourceConnector:
-    """Plans the tasks of one JDBC source. It connects only in `check` and `task_configs`."""
+    """The connector that plans the tasks of one JDBC source. It connects only in `check` and `task_configs`."""
 
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, JdbcSourceConfig)
@@ -83,18 +83,20 @@ class JdbcSourceConnector:
         return None if is_fixed else self._config.table_poll_interval_ms / 1000
 
     def plan_bulk(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Ranges of each table's key: of the rows before a safe mark, with mode=log of all rows."""
+        """Plan ranges of each table's key: of the rows before a safe mark, with mode=log of all rows."""
         if self._config.mode == "log":
             return self._log_bulk.plan(size, deadline)
         return BulkPlanning(self._config).plan(size, deadline)
 
     def count_all(self, splits: Sequence[Split], deadline: Deadline) -> Sequence[RowCount]:
-        """The rows before each table's mark; none with mode=log, whose ranges have all keys and are counted as read."""
+        """Count the rows before each table's mark; none with mode=log, whose ranges have all keys and are counted as
+        read.
+        """
         del deadline
         return [] if self._config.mode == "log" else count_all(self._config, splits)
 
     def begin_bulk(self, plan: BulkPlan, deadline: Deadline) -> Sequence[SourcePosition]:
-        """Where the log begins, which the server keeps from now on."""
+        """Return where the log begins, which the server keeps from now on."""
         return self._log_bulk.begin(plan, deadline)
 
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
@@ -102,11 +104,13 @@ class JdbcSourceConnector:
         return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
-        """All ranges as they are at one moment, which PostgreSQL alone lets many sessions see."""
+        """Return the plan to read all ranges as they are at one moment, which PostgreSQL alone lets many sessions
+        see.
+        """
         return self._log_bulk.in_one_snapshot(plan)
 
     def hold_snapshot(self, deadline: Deadline) -> HeldSnapshot:
-        """A session that keeps its snapshot for others."""
+        """Return a session that keeps its snapshot for others."""
         del deadline
         return self._log_bulk.hold()
 
@@ -136,7 +140,7 @@ class JdbcSourceConnector:
 
     @property
     def kept_at_source(self) -> str | None:
-        """What the server keeps for who reads its log."""
+        """Return what the server keeps for who reads its log."""
         log = self._dialect.log
         return log.kept(self._config) if log is not None and self._config.mode == "log" else None
 
@@ -154,7 +158,7 @@ class JdbcSourceConnector:
         return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:
-        """A task over the tables of one of `task_configs`."""
+        """Return a task over the tables of one of `task_configs`."""
         parsed = JdbcTaskConfig.parse(config)
         if parsed.mode != "log":
             return JdbcSourceTask(parsed)

@@ -1,4 +1,4 @@
-"""What the tables' columns are by the database's own catalog, and what of their values the rows keep."""
+"""Tell what the tables' columns are by the database's own catalog, and what of their values the rows keep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from connectors.jdbc.settings.table_choice import TableName, topic_of
 from connectors.jdbc.values.types import UNSIGNED_FIX, ColumnPlan, Raw
 
 _LOG_FIELD: Final = "after."
-"""Where the log's events hold a row."""
+"""The field that has the row in the log's events."""
 _TEXTS: Final = frozenset({
     "text", "character varying", "character", "varchar", "char", "bpchar", "citext", "name", "tinytext", "mediumtext",
     "longtext", "clob", "nvarchar", "nchar", "nclob", "varchar2", "nvarchar2", "ntext", "long", "",
@@ -86,7 +86,7 @@ def _lost_structure(kind: str) -> str:
 
 
 def _bare(kind: str) -> str:
-    """The type without its digits, character set and, of a domain, the domain's name."""
+    """Return the type without its digits, character set and, of a domain, the domain's name."""
     base = kind[kind.index(" (") + 2 : -1] if kind.endswith(")") and " (" in kind else kind
     return base.partition("(")[0].partition(" collate")[0].strip().lower()
 

@@ -1,4 +1,4 @@
-"""Columns of driver values -> Arrow arrays, lossless or a SchemaError that names table and column. Pure."""
+"""Make Arrow arrays of columns of driver values, lossless or a SchemaError that names table and column. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RowFormat:
         self._fields = list(arrow_schema(self.schema))
 
     def build(self, values: Sequence[Sequence[Any]], bad: BadCells | None = None) -> pa.StructArray:
-        """A struct per row from the driver's values by column, in the order of `columns`.
+        """Return a struct per row from the driver's values by column, in the order of `columns`.
 
         Values of further columns, which only order the rows, are left out; no values at all are no rows. `bad`: rows
         that no record can hold are noted there and left out; None: the first one is a SchemaError.
@@ -57,7 +57,8 @@ class RowFormat:
         return self._of_values(values, bad)
 
     def of_driver_arrays(self, arrays: Sequence[pa.Array], bad: BadCells | None = None) -> pa.StructArray:
-        """A struct per row from columns of a reader that fetches Arrow (`arrow_pages.Columns`), likewise.
+        """Return a struct per row, as `build` does, from columns of a reader that fetches Arrow
+        (`arrow_pages.Columns`).
 
         Rows that are in `bad` already are left out, too.
         """
@@ -78,11 +79,11 @@ class RowFormat:
         return self.of_arrays(arrays)
 
     def named(self, columns: Sequence[Values]) -> dict[str, Values]:
-        """A driver's columns by their names."""
+        """Return a driver's columns by their names."""
         return {plan.name: values for plan, values in zip(self.columns, columns, strict=False)}
 
     def keys(self, values: pa.StructArray, names: Sequence[str]) -> Column | None:
-        """The record keys: a struct of these columns, as ValueToKey makes it; None without any."""
+        """Return the record keys: a struct of these columns, as ValueToKey makes it; None without any."""
         if not names:
             return None
         places = [next(i for i, plan in enumerate(self.columns) if plan.name == name) for name in names]
@@ -93,7 +94,7 @@ class RowFormat:
     def guarded(
         self, plan: ColumnPlan, values: V, make: Callable[[ColumnPlan, V], pa.Array], bad: BadCells | None = None
     ) -> pa.Array:
-        """A column of a reader; what Arrow refuses becomes a SchemaError that names it.
+        """Return a column of a reader; what Arrow refuses becomes a SchemaError that names it.
 
         `bad`: the rows are noted there, and their values null; None: the first one is the SchemaError.
         """
@@ -111,7 +112,7 @@ class RowFormat:
             ) from error
 
     def of_arrays(self, arrays: Sequence[pa.Array]) -> pa.StructArray:
-        """A struct per row from finished columns. SchemaError for NULL in a column that is NOT NULL."""
+        """Return a struct per row from finished columns. SchemaError for NULL in a column that is NOT NULL."""
         for plan, array in zip(self.columns, arrays, strict=True):
             if array.null_count and not plan.schema.optional:
                 raise self._null(plan)
@@ -152,7 +153,7 @@ class TimeRules:
 
     @classmethod
     def of(cls, config: JdbcSourceConfig) -> TimeRules:
-        """What a configuration says."""
+        """Return what a configuration says."""
         cuts = config.microsecond_handling == "truncate"
         return cls(zone(config.db_timezone), config.timestamp_granularity, config.zero_date_handling, cuts)
 
@@ -270,7 +271,7 @@ def _booleans(values: Sequence[Any]) -> pa.Array:
 
 
 def booleans_of_numbers(numbers: pa.Array) -> pa.Array:
-    """0 and 1 as booleans. Misfit for any other number."""
+    """Return 0 and 1 as booleans. Misfit for any other number."""
     if pc.all(pc.is_in(numbers, pa.array([0, 1, None], pa.int64()))).as_py() is False:
         raise Misfit("only 0 and 1 are booleans")
     return numbers.cast(pa.bool_())

@@ -1,4 +1,4 @@
-"""Byte fields that lie scattered in one buffer -> Arrow, by the column. Pure; no Python object per field.
+"""Make Arrow of byte fields that lie scattered in one buffer, by the column. Pure; no Python object per field.
 
 A field is a place and a length in the buffer; a length below 0 is null. The buffer ends with `PADDING` spare bytes.
 """
@@ -35,28 +35,28 @@ class Fields:
         return Fields(self.buffer, self.at[rows], self.size[rows])
 
     def without(self, rows: Iterable[int]) -> Fields:
-        """The fields, these rows null."""
+        """Return the fields with these rows null."""
         size = self.size.copy()
         size[list(rows)] = -1
         return Fields(self.buffer, self.at, size)
 
     def octets(self, row: int) -> bytes | None:
-        """One row's bytes."""
+        """Return one row's bytes."""
         at, size = int(self.at[row]), int(self.size[row])
         return None if size < 0 else bytes(self.buffer[at : at + size])
 
     def binary(self) -> pa.Array:
-        """The bytes as they are."""
+        """Return the bytes as they are."""
         return self._array(pa.binary())
 
     def text(self) -> pa.Array:
-        """The bytes as text. pa.ArrowInvalid when they are not UTF-8."""
+        """Return the bytes as text. pa.ArrowInvalid when they are not UTF-8."""
         array = self._array(pa.string())
         array.validate(full=True)
         return array
 
     def ascii(self) -> pa.Array:
-        """The bytes as text that is known to be ASCII: numbers and dates of a server."""
+        """Return the bytes as text that is known to be ASCII: numbers and dates of a server."""
         return self._array(pa.string())
 
     def _array(self, kind: pa.DataType) -> pa.Array:
@@ -94,7 +94,7 @@ class Fields:
 
 
 def counted_fields(buffer: bytearray, starts: Places, count: int) -> list[Fields]:
-    """The fields of rows in MySQL's text protocol: length-encoded strings, one after the other.
+    """Return the fields of rows in MySQL's text protocol: length-encoded strings, one after the other.
 
     Source: MariaDB's protocol documentation, "Protocol data types", length-encoded integers.
     """

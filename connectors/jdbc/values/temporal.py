@@ -1,4 +1,4 @@
-"""Dates and times as drivers give them <-> Arrow, by the column. Pure; never parses row by row.
+"""Convert dates and times between the forms that drivers give and Arrow, by the column. Pure; never parses row by row.
 
 An instant is int64 microseconds since the epoch. Text must be ISO 8601; whole numbers are epoch milliseconds, which is
 what the SQLite drivers of Java write.
@@ -20,11 +20,11 @@ from connectors.jdbc.values.zone_columns import DAY_US, floor_divided, instants_
 
 DAY_MS = 86_400_000
 LEAST_US = -210_866_803_200_000_000
-"""PostgreSQL's first timestamp, 4713 BC. What is below came from a value that is no timestamp."""
+"""PostgreSQL's first timestamp is of 4713 BC. What is below came from a value that is no timestamp."""
 NO_TIMESTAMP_US = -(2**63)
 NO_DATE_DAYS = -(2**31)
 _LAST_US = 253_402_300_799_999_999
-"""The end of the year 9999."""
+"""The year 9999 ends at this microsecond."""
 _NO_MOMENT = re.compile(r"-?infinity|0000-.*|\d{4}-(?:00-\d\d|\d\d-00).*")
 
 _SPECIAL = "it is infinity or a zero date; see zero.date.handling"
@@ -35,7 +35,7 @@ class Misfit(Exception):  # noqa: N818 - becomes a SchemaError where table and c
 
 
 def kinds(values: Sequence[Any]) -> set[type]:
-    """The Python types among the values, null apart."""
+    """Return the Python types among the values, null apart."""
     return set(map(type, values)) - {type(None)}
 
 
@@ -45,7 +45,7 @@ def special_instants(array: pa.Array, handling: str) -> pa.Array:
 
 
 def special_dates(array: pa.Array, handling: str) -> pa.Array:
-    """Dates as date32, likewise."""
+    """Return dates as date32, with special dates as `handling` says."""
     return _special(array, pa.int32(), LEAST_US // DAY_US, handling)
 
 
@@ -74,7 +74,10 @@ def without_special(text: Sequence[Any], handling: str) -> Sequence[Any] | None:
 
 
 def instants(values: Sequence[Any] | pa.Array, zone: ZoneInfo) -> pa.Array:
-    """The instants of timestamps in any one form; wall clocks are read in `zone`. Misfit when the forms are mixed."""
+    """Return the instants of timestamps in any one form; wall clocks are read in `zone`.
+
+    Misfit when the forms are mixed.
+    """
     if isinstance(values, pa.Array):
         if pa.types.is_date(values.type):
             return from_wall_clock(values.cast(pa.timestamp("us")), zone)
@@ -97,7 +100,7 @@ def instants(values: Sequence[Any] | pa.Array, zone: ZoneInfo) -> pa.Array:
 
 
 def from_wall_clock(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
-    """Instants of naive timestamps(us): the second time of an autumn hour, forward over a spring gap, as Java.
+    """Return instants of naive timestamps(us): the second time of an autumn hour, forward over a spring gap, as Java.
 
     Misfit after the year 9999, where zones have no rules, UTC apart.
     """
@@ -113,7 +116,10 @@ def _is_after_9999(numbers: pa.Array) -> bool:
 
 
 def timestamps(array: pa.Array, granularity: str, zone: ZoneInfo, *, cuts: bool = False) -> pa.Array:
-    """Instants in the form of a timestamp.granularity. Misfit: microseconds under connect_logical, unless it `cuts`."""
+    """Return instants in the form of a timestamp.granularity.
+
+    Misfit: microseconds under connect_logical, unless it `cuts`.
+    """
     unit, _, form = granularity.partition("_")
     if granularity == "connect_logical":
         return _millis(array, cuts=cuts).cast(pa.timestamp("ms", "UTC"))
@@ -141,7 +147,7 @@ def _millis(micros: pa.Array, *, cuts: bool) -> pa.Array:
 
 
 def whole(array: pa.Array, divisor: int, lost: str) -> pa.Array:
-    """The array divided by `divisor`. Misfit when that leaves a rest."""
+    """Return the array divided by `divisor`. Misfit when that leaves a rest."""
     result = pc.divide(array, divisor)
     if pc.all(pc.equal(pc.multiply(result, divisor), array)).as_py() is False:
         raise Misfit(f"it has {lost}")
@@ -149,7 +155,7 @@ def whole(array: pa.Array, divisor: int, lost: str) -> pa.Array:
 
 
 def dates(values: Sequence[Any]) -> pa.Array:
-    """Dates as date32."""
+    """Return dates as date32."""
     match kinds(values):
         case found if found <= {date}:
             return pa.array(values, pa.date32())
@@ -162,7 +168,7 @@ def dates(values: Sequence[Any]) -> pa.Array:
 
 
 def times(values: Sequence[Any] | pa.Array, *, cuts: bool = False) -> pa.Array:
-    """Times of day as time32(ms). Misfit for microseconds, unless it `cuts`, and for times outside one day."""
+    """Return times of day as time32(ms). Misfit for microseconds, unless it `cuts`, and for times outside one day."""
     return _millis(_within_a_day(micros_of_day(values)), cuts=cuts).cast(pa.int32()).cast(pa.time32("ms"))
 
 
@@ -179,7 +185,7 @@ def _within_a_day(micros: pa.Array) -> pa.Array:
 
 
 def times_of_text(text: pa.Array) -> pa.Array:
-    """Times of day, 12:34:56.123456, as time64(us). Misfit for a time outside one day."""
+    """Return times of day, 12:34:56.123456, as time64(us). Misfit for a time outside one day."""
     try:
         # Arrow reads a time only behind a date.
         moments = pc.binary_join_element_wise("1970-01-01", text, "T").cast(pa.timestamp("us"))
@@ -200,24 +206,24 @@ def _micros_of_day(values: Sequence[Any]) -> pa.Array:
 
 
 def instants_of_ms(numbers: pa.Array) -> pa.Array:
-    """Instants of epoch milliseconds."""
+    """Return instants of epoch milliseconds."""
     return pc.multiply_checked(numbers, 1000)
 
 
 def dates_of_ms(numbers: pa.Array) -> pa.Array:
-    """Dates of epoch milliseconds at midnight UTC. Misfit for other times of day."""
+    """Return dates of epoch milliseconds at midnight UTC. Misfit for other times of day."""
     return whole(numbers, DAY_MS, "a time of day").cast(pa.int32()).cast(pa.date32())
 
 
 def instants_of_text(text: pa.Array, zone: ZoneInfo) -> pa.Array:
-    """Instants of ISO text, all with a zone or all without. There must be a value that is not null."""
+    """Return instants of ISO text, all with a zone or all without. There must be a value that is not null."""
     if has_zone(text.drop_null()[0].as_py()):
         return text.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     return from_wall_clock(text.cast(pa.timestamp("us")), zone)
 
 
 def has_zone(text: str) -> bool:
-    """Whether an ISO timestamp says its zone."""
+    """Tell if an ISO timestamp says its zone."""
     return text.endswith(("Z", "z")) or "+" in text[10:] or "-" in text[11:]
 
 

@@ -1,4 +1,4 @@
-"""Dates and times as Debezium's types (`time.precision.mode`), by the column. Pure.
+"""Make dates and times as Debezium's types (`time.precision.mode`), by the column. Pure.
 
 Source: the data type tables in Debezium 3's documentation of its PostgreSQL and MariaDB connectors.
 """
@@ -18,12 +18,12 @@ from connectors.jdbc.values.zone_columns import DAY_US
 
 
 def has(schema: Schema) -> bool:
-    """Whether a column's values are of one of these types."""
+    """Return True if a column's values are of one of these types."""
     return time_type(schema.name) is not None
 
 
 def dates(array: pa.Array, schema: Schema) -> pa.Array:
-    """Dates of date32."""
+    """Return dates of date32 in the schema's type."""
     return _encoded(array, schema, None)
 
 
@@ -35,7 +35,10 @@ def timestamps(instants_us: pa.Array, schema: Schema, digits: int | None) -> pa.
 
 
 def times(micros: pa.Array, schema: Schema) -> pa.Array:
-    """Times of microseconds since midnight. As numbers they may be those of MySQL, beyond a day or negative."""
+    """Return times of microseconds since midnight in the schema's type.
+
+    As numbers they may be those of MySQL, beyond a day or negative.
+    """
     if schema.name == TIME_TYPES["Time"].name:
         return whole(micros, 1000, "microseconds").cast(pa.int32())
     if schema.name == TIME_TYPES["MicroTime"].name:
@@ -56,7 +59,7 @@ def _encoded(array: pa.Array, schema: Schema, digits: int | None) -> pa.Array:
 
 
 def zoned_times(texts: pa.Array) -> pa.Array:
-    """PostgreSQL's times with a zone, 12:34:56.5+02, as ISO text in UTC. Each distinct one is looked at once."""
+    """Return PostgreSQL's times with a zone, 12:34:56.5+02, as ISO text in UTC. Each distinct one is looked at once."""
     distinct = pc.unique(texts.drop_null())
     made = pa.array([_in_utc(text) for text in distinct.to_pylist()], pa.string())
     return made.take(pc.index_in(texts, distinct)) if len(distinct) else texts.cast(pa.string())

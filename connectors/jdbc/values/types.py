@@ -1,7 +1,7 @@
-"""Reflected column type -> Connect schema and the family of values the driver gives. Pure.
+"""Find the Connect schema of a reflected column type, and the family of values that the driver gives. Pure.
 
-The table is JDBC's, as Confluent's GenericDatabaseDialect maps it. Where a database cannot promise the narrow type
-that a name suggests (SQLite), the wide one is taken.
+The table is JDBC's, as Confluent's GenericDatabaseDialect maps it. Where a database cannot promise the narrow type that
+a name suggests (SQLite), the wide one is taken.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Projection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
-    """One column: how its values come, and the Connect schema they leave with.
+    """The plan of one column, which says how its values come, and the Connect schema that they leave with.
 
     `fix`: what a person can do when a value does not fit, where there is more than to mend the row. `second_digits`:
     how many digits of a second a timestamp keeps, where the catalog says; -5 for a date, whose unit is the day.
@@ -90,7 +90,7 @@ class ResultColumn:
 
 
 def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeRules) -> ColumnPlan:
-    """The plan of one reflected column."""
+    """Return the plan of one reflected column."""
     raw, schema, projection = _classify(kind, rules)
     no_date = rules.special_dates == "null" and raw in {Raw.DATE, Raw.WALL_CLOCK, Raw.INSTANT}
     is_unsigned = isinstance(kind, t.BigInteger) and bool(getattr(kind, "unsigned", False))
@@ -99,12 +99,12 @@ def plan_column(name: str, kind: t.TypeEngine[Any], nullable: bool, rules: TypeR
 
 
 def value_schema(name: str | None, columns: Sequence[ColumnPlan]) -> s.Schema:
-    """The schema of a row: a struct with the bare table name, for a query without one as with Confluent's."""
+    """Return the schema of a row: a struct with the bare table name, for a query without one as with Confluent's."""
     return s.struct((s.Field(c.name, c.schema) for c in columns), name=name)
 
 
 def timestamp_schema(granularity: str) -> s.Schema:
-    """The schema of a timestamp for a timestamp.granularity."""
+    """Return the schema of a timestamp for a timestamp.granularity."""
     if granularity == "connect_logical":
         return s.TIMESTAMP_SCHEMA
     return s.INT64 if granularity.endswith("_long") else s.STRING

@@ -33,7 +33,7 @@ class BadCell:
 
 
 BadCells = dict[int, BadCell]
-"""By the number of the row."""
+"""The bad cells that were found, by the number of the row."""
 BadItems = dict[int, SchemaError]
 """Why rows or changes are bad, by their numbers."""
 
@@ -57,7 +57,7 @@ class BadRows:
     def of(
         cls, rows: Sequence[BadRow], topic: str, name: str | None, key: Sequence[str], position: SourcePosition | None
     ) -> BadRows:
-        """`name`: of the table. `key`: the columns that tell which row it is."""
+        """Make bad rows of these; `name` is the table's, and `key` names the columns that tell which row it is."""
         columns = dict.fromkeys(column for row in rows for column in row.texts)
         schema = s.struct((s.Field(column, s.STRING.as_optional()) for column in columns), name=name)
         values = Column.from_rows([dict.fromkeys(columns) | dict(row.texts) for row in rows], schema)
@@ -72,7 +72,7 @@ def _named(row: BadRow, key: Sequence[str]) -> SchemaError:
 
 
 def without_misfits(values: Values, name: str, make: Callable[[Any], pa.Array], bad: BadCells) -> pa.Array:
-    """What `make` gives of a column, null where a value does not fit, which is noted in `bad`.
+    """Return what `make` gives of a column, null where a value does not fit, which is noted in `bad`.
 
     SchemaError: the values fit one by one, but not together.
     """
@@ -98,7 +98,8 @@ def _misfits(values: Values, make: Callable[[Any], pa.Array], first: int) -> Ite
 
 
 def without_bad(item: T, count: int, take: Callable[[T, Mask], T], make: Callable[[T], R]) -> tuple[R | None, BadItems]:
-    """What `make` gives of the good ones of `count` rows or changes, None without any, and why the others are bad.
+    """Return what `make` gives of the good ones of `count` rows or changes, None without any, and why the others are
+    bad.
 
     `take` gives those of a mask.
     """
@@ -147,6 +148,6 @@ def _decoded(value: object) -> str | None:
 
 
 def bad_row(columns: Mapping[str, Values], row: int, cell: BadCell) -> BadRow:
-    """A row of these columns."""
+    """Return a row of these columns as text, with the error of its bad cell."""
     texts = {name: cell.text if name == cell.column else text_of(values, row) for name, values in columns.items()}
     return BadRow(texts, cell.error)

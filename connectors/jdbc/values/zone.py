@@ -1,4 +1,4 @@
-"""Java's zone ids and java.util.GregorianCalendar's reading of wall clocks. Pure.
+"""Read Java's zone ids, and wall clocks as java.util.GregorianCalendar reads them. Pure.
 
 An autumn hour that comes twice means its second time, a spring hour that never was moves forward (measured on Java 17).
 """
@@ -32,7 +32,7 @@ _SHORT_IDS = {
 
 
 def zone(name: str) -> ZoneInfo:
-    """The zone of a Java zone id: a name, a short id or an offset. ValueError for an unknown one."""
+    """Return the zone of a Java zone id: a name, a short id or an offset. ValueError for an unknown one."""
     offset = _OFFSET.fullmatch(name)
     if offset:
         hours, minutes, seconds = (int(part or 0) for part in offset.group(2, 3, 4))
@@ -58,7 +58,7 @@ def _fixed_zone(sign: str, hours: int, minutes: int, seconds: int) -> ZoneInfo:
 
 
 def fixed_us(tz: ZoneInfo) -> int | None:
-    """Microseconds ahead of UTC of UTC itself or of an offset with minutes; None: ask the rules of `tz`."""
+    """Return microseconds ahead of UTC of UTC itself or of an offset with minutes; None: ask the rules of `tz`."""
     if tz.key == "UTC":
         return 0
     offset = tz.utcoffset(EPOCH.replace(tzinfo=None)) if tz.key.startswith(("+", "-")) else None
@@ -72,7 +72,7 @@ def moment_us(value: datetime | str) -> int:
 
 
 def instant_us(wall: datetime, tz: ZoneInfo) -> int:
-    """Microseconds since the epoch of a naive wall clock in `tz`."""
+    """Return the microseconds since the epoch of a naive wall clock in `tz`."""
     first = wall.replace(tzinfo=tz, fold=0)
     second = first.replace(fold=1)
     # In a gap fold=0 uses the offset before it, which is the forward shift; in an overlap the smaller offset is later.
@@ -81,7 +81,7 @@ def instant_us(wall: datetime, tz: ZoneInfo) -> int:
 
 
 def unrepeated_us(instant: int, tz: ZoneInfo) -> int:
-    """The latest instant up to `instant` whose wall clock is before all wall clocks after `instant`.
+    """Return the latest instant up to `instant` whose wall clock is before all wall clocks after `instant`.
 
     It is earlier only in an hour that comes twice, while it comes for the first time.
     """
@@ -97,7 +97,7 @@ def unrepeated_us(instant: int, tz: ZoneInfo) -> int:
 
 
 def day_begin_us(instant: int, tz: ZoneInfo) -> int:
-    """When the day of an instant began in `tz`."""
+    """Return when the day of an instant began in `tz`, in microseconds since the epoch."""
     return instant_us(datetime.combine(wall_clock(instant, tz).date(), time.min), tz)
 
 
@@ -109,5 +109,5 @@ def offset_us(instant: int, tz: ZoneInfo) -> int:
 
 
 def wall_clock(instant: int, tz: ZoneInfo) -> datetime:
-    """The naive wall clock in `tz` at `instant` microseconds since the epoch."""
+    """Return the naive wall clock in `tz` at `instant` microseconds since the epoch."""
     return (EPOCH + timedelta(microseconds=instant)).astimezone(tz).replace(tzinfo=None)

@@ -1,4 +1,4 @@
-"""Columns of wall clocks as instants and back, by the rules of a zone, a day at a time. Pure.
+"""Convert columns of wall clocks to instants and back, by the rules of a zone, a day at a time. Pure.
 
 All times are int64 microseconds: an instant since the epoch, a wall clock as if its zone were UTC.
 """
@@ -35,7 +35,7 @@ def instants_of(walls: pa.Array, zone: ZoneInfo) -> pa.Array:
 
 
 def walls_of(instants: pa.Array, zone: ZoneInfo) -> pa.Array:
-    """Instants as wall clocks."""
+    """Return instants as wall clocks."""
     fixed = fixed_us(zone)
     if fixed is not None:
         return pc.add_checked(instants, fixed)
@@ -43,13 +43,15 @@ def walls_of(instants: pa.Array, zone: ZoneInfo) -> pa.Array:
 
 
 def floor_divided(numbers: pa.Array, divisor: int) -> pa.Array:
-    """The whole part of the quotients, rounded down before 1970, too."""
+    """Return the whole part of the quotients, rounded down before 1970, too."""
     result = pc.divide(numbers, divisor)
     return pc.subtract(result, pc.greater(pc.multiply(result, divisor), numbers).cast(pa.int64()))
 
 
 def _shifted(times: pa.Array, zone: ZoneInfo, shift: _Shift) -> pa.Array:
-    """Each time with what `shift` gives for it: asked for once a day, and on days that change it for each time."""
+    """Return each time with what `shift` gives for it: asked for once a day, and on days that change it for each
+    time.
+    """
     days = floor_divided(times, DAY_US)
     days = pc.min_element_wise(pc.max_element_wise(days, _FIRST_DAY, skip_nulls=False), _LAST_DAY, skip_nulls=False)
     shifts = _each_once(days, lambda day: _of_day(day, zone, shift))
@@ -69,7 +71,7 @@ def _each_once(values: pa.Array, convert: Callable[[int], int | None]) -> pa.Arr
 
 @lru_cache(_DAYS_KEPT)
 def _of_day(day: int, zone: ZoneInfo, shift: _Shift) -> int | None:
-    """What is added to each time of the day; None: not the same to all."""
+    """Return what is added to each time of the day; None: not the same to all."""
     first, last = shift(day * DAY_US, zone), shift((day + 1) * DAY_US - 1, zone)
     return first if first == last else None
 

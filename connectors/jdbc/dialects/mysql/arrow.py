@@ -105,7 +105,7 @@ class MySqlArrow:
             yield native or _columns(rules.format, packets.buffer, starts, count, wires, bad=bad)
 
     def _forget_statement(self, driver: Any) -> None:
-        """A statement that failed, or was left with its connection, is closed before the next."""
+        """Close a statement that failed, or was left with its connection, before the next."""
         statement, self._statement = self._statement, None
         if statement is not None and statement.driver is driver:
             statement.close()
@@ -129,7 +129,7 @@ def _native_columns(
     *,
     bad: BadCells | None = None,
 ) -> Columns | None:
-    """What `driver_columns` gives of the same rows; None: it decides."""
+    """Return what `driver_columns` gives of the same rows; None: it decides."""
     native = module()
     if native is None:
         return None
@@ -148,7 +148,7 @@ def _native_columns(
 
 
 class _Packets:
-    """The row packets of a result, taken from the socket into one buffer."""
+    """The row packets of a result, which are taken from the socket into one buffer."""
 
     def __init__(self, driver: Any) -> None:
         self.done = False
@@ -163,7 +163,7 @@ class _Packets:
         self._next = 0
 
     def next(self, rows: int) -> Places:
-        """Where the next rows begin in `buffer`: at least one, at most `rows`; none at the end.
+        """Return where the next rows begin in `buffer`: at least one, at most `rows`; none at the end.
 
         pymysql's errors: the server's, or a connection lost.
         """
@@ -271,14 +271,14 @@ class _Packets:
 
 
 def driver_columns(form: RowFormat, fields: Sequence[Fields], bad: BadCells | None = None) -> Columns:
-    """Fields of rows of the text protocol as Arrow. `bad`: as `RowFormat.guarded`'s."""
+    """Return fields of rows of the text protocol as Arrow. `bad`: as `RowFormat.guarded`'s."""
     plans = form.columns
     columns = [form.guarded(plan, field, text_column, bad) for plan, field in zip(plans, fields, strict=False)]
     return [*columns, *(field.text() for field in fields[len(plans) :])]
 
 
 def text_column(plan: ColumnPlan, field: Fields) -> pa.Array:
-    """A column of the text protocol as the Arrow array that a reader gives for it. Misfit, pa.ArrowException."""
+    """Return a column of the text protocol as the Arrow array that a reader gives for it. Misfit, pa.ArrowException."""
     match plan.raw:
         case Raw.BYTES:
             return field.binary()

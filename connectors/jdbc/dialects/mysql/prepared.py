@@ -30,7 +30,7 @@ _UNSIGNED, _ZEROFILL = 0x20, 0x40
 _ANY_DIGITS = 31
 """The scale of a DOUBLE that is shown as it is. DOUBLE(10, 2) is shown rounded."""
 _NUMBERS: Final = {"c": "b", "C": "B", "s": "h", "S": "H", "i": "i", "I": "I", "l": "q", "L": "Q", "g": "d"}
-"""`struct`'s letter of a wire's."""
+"""The letter that `struct` has for each letter of the native code."""
 _NULL = b"\xfb"
 _EXECUTE_ONCE = struct.Struct("<IBI")
 _PREPARED = struct.Struct("<xIHH")
@@ -46,7 +46,10 @@ class Field(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A statement on the server. `wires`: the native code's letter of how each column comes (mysql_binary.cpp)."""
+    """A statement that is prepared on the server.
+
+    `wires`: the native code's letter of how each column comes (mysql_binary.cpp).
+    """
 
     driver: Any
     number: int
@@ -94,7 +97,9 @@ def prepared(driver: Any, sql: str, raws: Sequence[Raw]) -> Prepared | None:
 
 
 def wires_of(fields: Sequence[Field], raws: Sequence[Raw]) -> str | None:
-    """The letters of a result's columns; None where the server's text of one says something else than its number."""
+    """Return the letters of a result's columns; None if the server's text of one says something else than its
+    number.
+    """
     if len(fields) < len(raws):
         return None
     wires = [_wire(field, raw) for field, raw in zip_longest(fields, raws)]

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from connectors.jdbc.sink.targets import Target, TargetColumn
 
 _MOST_BYTES: Final = 8 << 20
-"""Of a statement; servers take 16 MiB by default, and one row may be larger than this."""
+"""A statement may have so many bytes; servers take 16 MiB by default, and one row may be larger than this."""
 
 
 class MySql(SqlDialect):
-    """MariaDB and MySQL by PyMySQL."""
+    """The dialect that writes MariaDB and MySQL by PyMySQL."""
 
     types = {  # noqa: RUF012 - of the class
         s.DATE: sa.DATE(),
@@ -43,7 +43,7 @@ class MySql(SqlDialect):
     sql = my.dialect()
 
     def type_of(self, schema: s.Schema) -> Any:
-        """Of a Decimal the widest that there is."""
+        """Return the type of a new column, for a Decimal the widest that there is."""
         return my.DECIMAL(65, schema.decimal_scale) if schema.name == s.DECIMAL else super().type_of(schema)
 
     def default(self, value: object, kind: Any) -> sa.TextClause:
@@ -51,7 +51,7 @@ class MySql(SqlDialect):
         return sa.text(f"({super().default(value, kind).text})")
 
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
-        """Texts, and bytes."""
+        """Return the values as texts, or as bytes."""
         if pa.types.is_floating(array.type) and not pc.all(pc.is_finite(array)).as_py() and len(array.drop_null()):
             raise SchemaError("NaN and the infinities are no numbers here.", field=column.name)
         texts = text_of(array, schema, column.raw, self.zones)

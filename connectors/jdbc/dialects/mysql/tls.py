@@ -1,4 +1,4 @@
-"""Connections to MariaDB and MySQL: one TLS context for all, from the parameters of the URL, and further servers.
+"""Connect to MariaDB and MySQL: one TLS context for all, from the parameters of the URL, and further servers.
 
 PostgreSQL needs none of this: libpq takes its parameters (sslmode, sslrootcert, …) as they are.
 """
@@ -25,7 +25,7 @@ _YES: Final = frozenset({"true", "1", "yes"})
 
 
 def take_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
-    """The URL without its parameters of TLS, and they as an argument of PyMySQL. ConfigError: unusable ones."""
+    """Return the URL without its parameters of TLS, and those as an argument of PyMySQL. ConfigError: unusable ones."""
     given = {name: str(value) for name, value in url.query.items() if name.startswith("ssl_")}
     if url.drivername not in DRIVERS or not given or given.keys() - _OURS:
         # What is not known here is the driver's to read.

@@ -1,4 +1,4 @@
-"""PostgreSQL's rows as Arrow, by the ADBC driver (libpq's COPY in binary form), on a connection of its own."""
+"""Read PostgreSQL's rows as Arrow, by the ADBC driver (libpq's COPY in binary form), on a connection of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FITTING = {
 
 
 def is_installed() -> bool:
-    """Whether the driver is there; without it rows come through psycopg.
+    """Return True if the driver is there; without it rows come through psycopg.
 
     It is not loaded here: it loads polars, 40 MB, where that is installed, and native code leaves it few types to read.
     """
@@ -39,7 +39,7 @@ def is_installed() -> bool:
 
 
 def taking_up(snapshot: str | None) -> tuple[str, ...]:
-    """The first statements of a transaction that reads in an exported snapshot; none without one."""
+    """Return the first statements of a transaction that reads in an exported snapshot; none without one."""
     if snapshot is None:
         return ()
     name = snapshot.replace("'", "''")
@@ -56,7 +56,7 @@ class PostgresArrow:
     """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart."""
 
     def __init__(self, arguments: Mapping[str, Any], statements: tuple[str, ...]) -> None:
-        """`arguments`: libpq's; `statements` prepare the session."""
+        """Read with libpq's `arguments`; `statements` prepare the session."""
         self._arguments = arguments
         self._statements = statements
         self._connection: Any = None
@@ -89,7 +89,7 @@ class PostgresArrow:
         return ArrowPages(chunks, rules, self._close_cursor, bad)
 
     def describe(self, *_: object) -> None:
-        """The driver tells no lengths and digits of columns."""
+        """Return None, as the driver tells no lengths and digits of columns."""
 
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""

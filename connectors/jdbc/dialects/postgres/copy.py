@@ -1,4 +1,4 @@
-"""PostgreSQL's rows as Arrow by native code: COPY in binary form over psycopg's libpq, on a connection of its own.
+"""Read PostgreSQL's rows as Arrow by native code: COPY in binary form over psycopg's libpq, on a connection of its own.
 
 Half of the ADBC driver's CPU time. That driver reads what has a column type not known here.
 """
@@ -29,7 +29,7 @@ _KINDS: Final = {
     16: "b", 17: "z", 19: "u", 20: "l", 21: "s", 23: "i", 25: "u", 26: "o", 114: "u", 700: "f", 701: "g", 1042: "u",
     1043: "u", 1082: "D", 1083: "T", 1114: "t", 1184: "Z",
 }  # fmt: skip
-"""The native code's letter of a type by its oid (pg_type.dat)."""
+"""The letter that the native code has for a type, by the type's oid (pg_type.dat)."""
 _FITTING: Final = {
     Raw.INTEGER: "silo", Raw.FLOAT: "fg", Raw.DECIMAL: "u", Raw.BOOLEAN: "b", Raw.TEXT: "u", Raw.BYTES: "z",
     Raw.DATE: "D", Raw.TIME: "T", Raw.WALL_CLOCK: "tZ", Raw.INSTANT: "tZ",
@@ -42,7 +42,7 @@ class PostgresCopy:
     """Reads statements as Arrow. Owned by the reading thread, `interrupt` apart. Needs `libpq_module()`."""
 
     def __init__(self, arguments: Mapping[str, Any], statements: tuple[str, ...]) -> None:
-        """`arguments`: libpq's; `statements` prepare the session."""
+        """Read with libpq's `arguments`; `statements` prepare the session."""
         self._arguments = arguments
         self._statements = statements
         self._plain = PostgresArrow(arguments, statements)
@@ -65,7 +65,9 @@ class PostgresCopy:
     def describe(
         self, sql: str, border: Border, doing: str, snapshot: str | None = None
     ) -> Sequence[tuple[str, int, int]]:
-        """The columns of a statement, which stay as they are until the transaction ends, in which `pages` reads."""
+        """Return the columns of a statement, which stay as they are until the transaction ends, in which `pages`
+        reads.
+        """
         connection = self._begun(border, doing, snapshot)
         with border.translated(doing):
             return columns_told(_described(connection, sql))
@@ -150,7 +152,10 @@ def _unreadable(status: int, place: int, rules: PageRules, border: Border, doing
 
 
 def _described(connection: psycopg.Connection[Any], sql: str) -> Any:
-    """What the server tells of a statement, without running it. From then on the transaction locks the tables."""
+    """Return what the server tells of a statement, without running it.
+
+    From then on the transaction locks the tables.
+    """
     server = connection.pgconn
     _checked(connection, server.prepare(b"", sql.encode()), pq.ExecStatus.COMMAND_OK)
     server.send_describe_prepared(b"")
@@ -158,7 +163,7 @@ def _described(connection: psycopg.Connection[Any], sql: str) -> Any:
 
 
 def _kinds(described: Any, rules: PageRules, *, takes_any_text: bool) -> str | None:
-    """The columns' letters; None: one is of a type that is not known here."""
+    """Return the columns' letters; None: one is of a type that is not known here."""
     plans = rules.format.columns
     kinds = [_KINDS.get(described.ftype(i), "") for i in range(described.nfields)]
     fits = len(kinds) == len(plans) and all(
@@ -170,7 +175,7 @@ def _kinds(described: Any, rules: PageRules, *, takes_any_text: bool) -> str | N
 
 
 def _answer(server: Any) -> Any:
-    """The result of what was sent. psycopg's own call waits for it without letting other threads run."""
+    """Return the result of what was sent. psycopg's own call waits for it without letting other threads run."""
     found = None
     while True:
         while server.is_busy():

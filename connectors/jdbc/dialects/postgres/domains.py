@@ -1,4 +1,4 @@
-"""Domains of PostgreSQL as the types below them, with the digits and lengths that reflection leaves out."""
+"""Resolve domains of PostgreSQL to the types below them, with the digits and lengths that reflection leaves out."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WITH RECURSIVE base AS (
 
 
 def modifiers_of(database: Database, table: TableName) -> Mapping[str, int]:
-    """The modifiers of a table's columns whose types are domains (pg_type.typtypmod); -1: none."""
+    """Return the modifiers of a table's columns whose types are domains (pg_type.typtypmod); -1: none."""
     asked = sa.text(_MODIFIERS).bindparams(named=table.quoted)
     rows = database.rows(asked, f"reading the domains of table {table.full}")
     return {str(name): int(modifier) for name, modifier in rows}
 
 
 def base_type(kind: t.TypeEngine[Any], modifier: int) -> t.TypeEngine[Any]:
-    """The type below a domain."""
+    """Return the type below a domain."""
     while isinstance(kind, DOMAIN):
         kind = kind.data_type
     digits = None if modifier < 0 else modifier

@@ -26,9 +26,9 @@ _TYPES: Mapping[int, t.TypeEngine[Any]] = {
 
 
 def type_of(oid: int, modifier: int) -> t.TypeEngine[Any]:
-    """The type of a number and a modifier (pg_attribute.atttypmod; -1: none); NullType for one without a counterpart.
+    """Return the type of a number and a modifier (pg_attribute.atttypmod; -1: none).
 
-    A domain must be resolved before.
+    NullType stands for one without a counterpart. A domain must be resolved before.
     """
     if oid == _NUMERIC:
         if modifier < 0:
@@ -47,7 +47,10 @@ def type_of(oid: int, modifier: int) -> t.TypeEngine[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A column of a result. `table` and `place`: the column that it is; 0 when it is none, or the driver hides it."""
+    """A column that a result has.
+
+    `table` and `place`: the column that it is; 0 when it is none, or the driver hides it.
+    """
 
     name: str
     oid: int
@@ -57,7 +60,7 @@ class Described:
 
 
 def result_columns(cursor: Any) -> list[Described]:
-    """What a driver tells of a result's columns."""
+    """Return what a driver tells of a result's columns."""
     result = getattr(cursor, "pgresult", None)
     found = []
     for i, column in enumerate(cursor.description):
@@ -71,7 +74,10 @@ def result_columns(cursor: Any) -> list[Described]:
 
 
 def known_columns(database: Database, columns: Sequence[Described], *, keeps_not_null: bool) -> dict[str, ResultColumn]:
-    """Columns by name. `keeps_not_null`: one that is a table's column is NOT NULL where that is. Asks the catalog."""
+    """Return columns by name. Asks the catalog.
+
+    `keeps_not_null`: one that is a table's column is NOT NULL where that is.
+    """
     tables = sorted({c.table for c in columns if c.table}) if keeps_not_null else []
     never = set()
     if tables:

@@ -1,4 +1,6 @@
-"""PostgreSQL: rows by COPY, straight into the table or into a temporary one from which one statement takes them."""
+"""Write rows to PostgreSQL by COPY, straight into the table or into a temporary one from which one statement takes
+them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _ELEMENTS: Final = frozenset({
 
 
 class Postgres(SqlDialect):
-    """PostgreSQL by psycopg."""
+    """The dialect that writes PostgreSQL by psycopg."""
 
     types = {  # noqa: RUF012 - of the class
         s.DECIMAL: sa.NUMERIC(), s.DATE: sa.DATE(), s.TIME: pg.TIME(),
@@ -45,7 +47,9 @@ class Postgres(SqlDialect):
     sql = pg.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy's own
 
     def type_of(self, schema: s.Schema) -> Type:
-        """Of an array of single values one of PostgreSQL's, of any other JSON."""
+        """Return the type of a new column: for an array of single values one of PostgreSQL's, for any other array
+        JSON.
+        """
         if schema.type is not s.Type.ARRAY:
             return super().type_of(schema)
         items = schema.items
@@ -53,7 +57,7 @@ class Postgres(SqlDialect):
         return pg.ARRAY(self.types[items.type]) if items.type in _ELEMENTS and items.name is None else pg.JSON()
 
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
-        """Texts."""
+        """Return the values as texts."""
         if isinstance(column.type, pg.ARRAY) and schema.type is s.Type.ARRAY:
             return _array_text(array, schema)
         texts = text_of(array, schema, column.raw, self.zones)
@@ -72,7 +76,7 @@ class Postgres(SqlDialect):
         _copy(connection, target.name.quoted, rows)
 
     def upsert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
-        """From the temporary table."""
+        """Insert the rows from the temporary table, and change those that are there."""
         staged = self._staged(connection, target, rows)
         statement = pg.insert(target.relation).from_select(rows.columns.column_names, sa.select(*staged.c))
         changes = {name: statement.excluded[name] for name in rows.values}
@@ -82,14 +86,14 @@ class Postgres(SqlDialect):
             connection.execute(statement.on_conflict_do_nothing(index_elements=rows.keys))
 
     def update(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
-        """From the temporary table."""
+        """Change the rows that are there from the temporary table."""
         if rows.values:
             staged = self._staged(connection, target, rows)
             changes = {name: staged.c[name] for name in rows.values}
             connection.execute(sa.update(target.relation).where(_same_key(target, staged, rows)).values(changes))
 
     def delete(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
-        """By the temporary table."""
+        """Delete the rows whose keys are in the temporary table."""
         staged = self._staged(connection, target, rows)
         connection.execute(sa.delete(target.relation).where(_same_key(target, staged, rows)))
 
@@ -111,7 +115,9 @@ class Postgres(SqlDialect):
         return found
 
     def _staged(self, connection: sa.Connection, target: Target, rows: Rows) -> sa.TableClause:
-        """The rows in a temporary table whose columns are those of the target, which lasts as long as the session."""
+        """Put the rows into a temporary table whose columns are those of the target, which lasts as long as the
+        session.
+        """
         names = rows.columns.column_names
         told = repr([(name, str(target.columns[name].type)) for name in names])
         stage = f"connect_rows_{zlib.crc32((target.name.quoted + told).encode()):08x}"

@@ -1,4 +1,4 @@
-"""SQLite: row by row, with the values of its driver; dates and times as Java's driver stores them."""
+"""Write rows to SQLite one by one, with the values of its driver; dates and times are as Java's driver stores them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AS_THEY_ARE = frozenset({
 
 
 class Sqlite(SqlDialect):
-    """SQLite by Python's own driver."""
+    """The dialect that writes SQLite by Python's own driver."""
 
     types = {  # noqa: RUF012 - of the class
         **dict.fromkeys((s.DECIMAL, s.DATE, s.TIME, s.TIMESTAMP), sa.NUMERIC()),

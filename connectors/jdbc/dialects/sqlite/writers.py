@@ -34,7 +34,7 @@ class _Descriptors:
         self._lock = threading.Lock()
 
     def of(self, path: Path) -> int:
-        """The descriptor of the file that is there now. OSError: there is none, or it may not be read."""
+        """Return the descriptor of the file that is there now. OSError: there is none, or it may not be read."""
         with self._lock:
             for place, held in tuple(self._open.items()):
                 if not os.fstat(held).st_nlink:
@@ -56,7 +56,7 @@ _descriptors: Final = _Descriptors()
 
 
 def is_writing(database: Path) -> bool:
-    """Whether a transaction that writes is open.
+    """Return True if a transaction that writes is open.
 
     OSError: the file may not be read, or the system does not tell of locks that others hold.
     """

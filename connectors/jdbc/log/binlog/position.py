@@ -19,7 +19,9 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key, Segment
 
 
 class Row(NamedTuple):
-    """Names a changed row behind a place: the transaction's number from there on, and the row's in it, both from 1."""
+    """A changed row that stands behind a place: the transaction's number from there on, and the row's in it, both
+    from 1.
+    """
 
     transaction: int = 0
     row: int = 0
@@ -59,7 +61,7 @@ def file_number(file: str) -> int:
 
 
 class Place(NamedTuple):
-    """Names a place in the log of one server: the file's name, and the place in it."""
+    """A place that the log of one server has: the file's name, and the place in it."""
 
     file: str
     pos: int
@@ -147,7 +149,7 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
 
 
 def ahead_of(fences: Mapping[str, Fence[Seen]], file: str, pos: int) -> Mapping[str, Fence[Seen]]:
-    """Those that can still hide changes of the log from here on."""
+    """Return the fences that can still hide changes of the log from here on."""
     return {
         table: fence for table, fence in fences.items() if not all(seen.is_passed(file, pos) for seen in fence.seen)
     }
@@ -169,7 +171,7 @@ def _seen(members: Sequence[object]) -> Seen:
 
 
 def gtids_of(text: str) -> dict[str, str]:
-    """The identifiers in a text, by MariaDB's domain or MySQL's server; none where they are of another form."""
+    """Return the identifiers in a text, by MariaDB's domain or MySQL's server; none where they are of another form."""
     parts = [part.strip() for part in text.split(",")]
     mariadb = {part.split("-", maxsplit=1)[0]: part for part in parts if part.count("-") == 2 and ":" not in part}
     return mariadb or gtid_parts(text)

@@ -1,4 +1,4 @@
-"""Values of MariaDB's and MySQL's binary log -> the text that a query would give for them. Pure.
+"""Make the text that a query would give for values of MariaDB's and MySQL's binary log. Pure.
 
 This says what a value is; `binlog_columns` does the same by the column, where it can. Source: MariaDB's documentation
 of the binary log ("Rows_event", "Data types in binlog"), MySQL's decimal and date formats (strings/decimal.c,
@@ -21,7 +21,7 @@ from connectors.jdbc.log.binlog.json_values import json_text
 from connectors.jdbc.log.binlog.rows import Width
 
 Read = Callable[[bytes], bytes]
-"""Returns the text of a stored value."""
+"""The function that returns the text of a stored value."""
 ENUM, SET, STRING, BLOB, JSON = 247, 248, 254, 252, 245
 _DECIMAL_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 _FRACTION_BYTES = (0, 1, 1, 2, 2, 3, 3)
@@ -56,7 +56,10 @@ class LoggedColumn:
 
 
 def reader(kind: int, meta: bytes, column: LoggedColumn) -> Read:
-    """How values of a column are read. `meta`: the table map's two or less bytes. SchemaError: an unknown type."""
+    """Return the function that reads values of a column.
+
+    `meta`: the table map's two or less bytes. SchemaError: an unknown type.
+    """
     if kind in _NUMBERS:
         return _number(_NUMBERS[kind].upper() if column.unsigned else _NUMBERS[kind])
     made = _MADE.get(kind)
@@ -70,7 +73,7 @@ def reader(kind: int, meta: bytes, column: LoggedColumn) -> Read:
 
 
 def width(kind: int, meta: bytes) -> Width:
-    """How values of a column that has a reader are stored."""
+    """Return how values of a column that has a reader are stored."""
     if kind in _SIZES:
         return Width(_SIZES[kind])
     match kind:
@@ -96,14 +99,14 @@ def string_bytes(meta: bytes) -> int:
 
 
 def meta_size(kind: int) -> int:
-    """How many bytes the table map has for a type beside its number."""
+    """Return how many bytes the table map has for a type beside its number."""
     if kind in {4, 5, 17, 18, 19, 252, 245, 255, 249, 250, 251}:
         return 1
     return 2 if kind in {15, 16, 246, 253, 254, 247, 248} else 0
 
 
 def digit_groups(precision: int, scale: int) -> list[DigitGroup]:
-    """How a decimal's digits are stored, the highest first; none for a group without digits."""
+    """Return how a decimal's digits are stored, the highest first; none for a group without digits."""
     whole, rest = divmod(precision - scale, 9)
     nines, last = divmod(scale, 9)
     sizes = [rest, *[9] * (whole + nines), last]
@@ -111,7 +114,7 @@ def digit_groups(precision: int, scale: int) -> list[DigitGroup]:
 
 
 def fraction_bytes(digits: int) -> int:
-    """How many bytes the fraction of a second takes."""
+    """Return how many bytes the fraction of a second takes."""
     return _FRACTION_BYTES[digits]
 
 

@@ -63,7 +63,7 @@ class LoggedServer(Protocol):
 
     @property
     def database(self) -> Database:
-        """A connection for questions."""
+        """Return a connection for questions."""
 
     def keyed(self, table: TableName) -> Keyed:
         """Asks the catalog. ConnectError: a read of it that is broken off could not go on."""
@@ -74,7 +74,7 @@ class LoggedServer(Protocol):
         """
 
     def cost_of_holding(self) -> str:
-        """What one snapshot for all splits costs the server. ConfigError: its sessions can share none."""
+        """Return what one snapshot for all splits costs the server. ConfigError: its sessions can share none."""
 
     def hold(self) -> Shared:
         """Begin a snapshot of now, in which others may read until `close`. ConfigError: as above."""
@@ -88,7 +88,9 @@ class LoggedServer(Protocol):
 
     @property
     def counted(self) -> int | None:
-        """How many rows the server counted, in its snapshot, of what `read` was called for last; None: not yet."""
+        """Return how many rows the server counted, in its snapshot, of what `read` was called for last; None: not
+        yet.
+        """
 
     def position(self, offset: Offset) -> FencedPosition:
         """Return the position of an offset that `begin` or `read` made."""
@@ -98,7 +100,7 @@ class LoggedServer(Protocol):
 
     @property
     def keeps(self) -> str:
-        """What the server keeps for the job, for its plan."""
+        """Return what the server keeps for the job, for its plan."""
 
     def close(self) -> None:
         """Release everything. May be called twice."""
@@ -112,7 +114,7 @@ def server_of(config: JdbcSourceConfig) -> LoggedServer:
 
 
 def behind(position: SourcePosition, *, is_place: bool) -> SourcePosition:
-    """The position behind a page; without an offset where further rows follow that nothing tells from its last one."""
+    """Return the position behind a page; without an offset if rows follow that nothing tells from its last one."""
     return position if is_place else SourcePosition(position.partition, None)
 
 
@@ -141,13 +143,13 @@ class LogBulk:
             )
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
-        """The plan with what it costs. ConfigError: the server cannot. Connects to nothing."""
+        """Return the plan with what it costs. ConfigError: the server cannot. Connects to nothing."""
         with closing(server_of(self._config)) as server:
             warnings = [*plan.warnings, server.cost_of_holding()]
             return replace(plan, statements=[_statement("all chunks in one snapshot", server)], warnings=warnings)
 
     def hold(self) -> HeldLogSnapshot:
-        """A session of its own that holds the snapshot of now."""
+        """Return a session of its own that holds the snapshot of now."""
         return HeldLogSnapshot(server_of(self._config))
 
     def begin(self, plan: BulkPlan, deadline: Deadline) -> list[SourcePosition]:
@@ -157,7 +159,7 @@ class LogBulk:
             return server.begin(tables, deadline)
 
     def behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> list[SourcePosition]:
-        """Where the log is followed from, with the snapshots of all splits. Connects to nothing."""
+        """Return where the log is followed from, with the snapshots of all splits. Connects to nothing."""
         with closing(server_of(self._config)) as server:
             begin, *others = begun
             assert begin.offset is not None
@@ -275,7 +277,7 @@ class LogBulkReader:
 
     @property
     def counted(self) -> int | None:
-        """As the server counted them in the snapshot of what is read."""
+        """Return the number of rows as the server counted them in the snapshot of what is read."""
         return self._server.counted
 
     def count(self, split: Split) -> None:

@@ -25,11 +25,11 @@ _HARMLESS: Final = frozenset({
     "optimize", "analyze", "repair", "coalesce", "reorganize", "discard", "import", "exchange", "with",
     "without", "validation", "order", "sequence", "secondary_engine", "upgrade", "index",
 })  # fmt: skip
-"""These words begin the parts that change no column."""
+"""A part that begins with one of these words changes no column."""
 
 
 def actions(found: Sequence[Token], *, is_mariadb: bool) -> Iterator[Action]:
-    """What the parts do to columns. NotUnderstoodError: a part that is not known here."""
+    """Yield what the parts do to columns. NotUnderstoodError: a part that is not known here."""
     for part in parts(_without_partitions(found)):
         if part:
             yield from _part(part, is_mariadb=is_mariadb)
@@ -47,7 +47,7 @@ def _without_partitions(found: Sequence[Token]) -> Sequence[Token]:
 
 
 def new_name(found: Sequence[Token]) -> Sequence[Token]:
-    """The tokens of the table's new name; empty: it keeps its name."""
+    """Return the tokens of the table's new name; empty: it keeps its name."""
     for part in parts(found):
         reader = Reader(part)
         if reader.skip("rename") and not reader.word("column", "index", "key"):
@@ -136,7 +136,7 @@ def is_no_column(reader: Reader) -> bool:
 
 
 def _place(found: Sequence[Token]) -> str | None:
-    """The column that a definition puts it after, empty for the first place; None: it says nothing."""
+    """Return the column that a definition puts it after, empty for the first place; None: it says nothing."""
     last = outside(found)[-2:]
     words = [token.text.lower() if token.kind is Kind.WORD else "" for token in last]
     if words[:1] == ["after"] and len(last) == 2:
@@ -145,7 +145,7 @@ def _place(found: Sequence[Token]) -> str | None:
 
 
 def primary_key(found: Sequence[Token]) -> tuple[str, ...]:
-    """The columns of [CONSTRAINT name] PRIMARY KEY (…); empty where it is something else."""
+    """Return the columns of [CONSTRAINT name] PRIMARY KEY (…); empty where it is something else."""
     reader = Reader(found)
     if reader.skip("constraint") and not reader.word("primary"):
         reader.next()

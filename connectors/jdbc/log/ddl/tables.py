@@ -66,14 +66,14 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetKey:
-    """Sets the primary key from now on."""
+    """An action that sets the primary key from now on."""
 
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetCharset:
-    """Sets the character set of columns that come. `converts`: of those that are there, too."""
+    """An action that sets the character set of columns that come. `converts`: of those that are there, too."""
 
     charset: str
     converts: bool = False
@@ -123,7 +123,7 @@ class PastTable:
         return table
 
     def completed(self, defined: Definition) -> PastColumn:
-        """The column, in the character set of the table where it has none of its own."""
+        """Return the column, in the character set of the table where it has none of its own."""
         column = defined.column
         if column.charset != OF_TABLE:
             return column

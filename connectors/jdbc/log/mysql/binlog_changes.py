@@ -1,4 +1,4 @@
-"""Changed rows of a binary log, table by table, before they become events. Pure."""
+"""Collect changed rows of a binary log, table by table, before they become events. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class EventTold(NamedTuple):
-    """What is said of all rows of one event. `number`: the event's among those collected."""
+    """The facts that all rows of one event have in common. `number`: the event's among those collected."""
 
     number: int
     operation: int
@@ -30,7 +30,7 @@ class EventTold(NamedTuple):
 
 @dataclass(slots=True)
 class Collected:
-    """Events of one table, by the same columns."""
+    """Events of one table, which have the same columns."""
 
     rows: LoggedRows
     contents: list[bytes] = field(default_factory=list)
@@ -43,7 +43,10 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changed rows of one table, a value per change. `images`: of all of them; `before` and `after`: places in it."""
+    """The changed rows of one table, which have a value per change in each array.
+
+    `images`: of all of them; `before` and `after`: places in it.
+    """
 
     rows: LoggedRows
     images: Images
@@ -59,13 +62,16 @@ class Changes:
         return len(self.event)
 
     def take(self, rows: slice | npt.NDArray[np.bool_]) -> Changes:
-        """These changes."""
+        """Return these changes."""
         names = ("event", "in_event", "operation", "before", "after", "transaction", "row")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
 def numbered(collected: Collected, images: Images, transactions: Indices, number: Indices) -> Changes:
-    """The changes of one table. `transactions`, `number`: of all events, and how many rows come before theirs in it."""
+    """Return the changes of one table.
+
+    `transactions`, `number`: of all events, and how many rows come before theirs in it.
+    """
     told = np.array(collected.told, np.int64)
     paired = told[:, 1] == Operation.UPDATE
     counts = images.per_event // np.where(paired, 2, 1)

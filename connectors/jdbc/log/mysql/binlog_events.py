@@ -1,4 +1,4 @@
-"""Events of a binary log -> batches of change events with positions. Owned by the reading thread."""
+"""Make batches of change events with positions of the events of a binary log. The reading thread owns them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
 _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
 _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
-"""By `Operation`."""
+"""The codes of events have the order of `Operation`."""
 _ROW_BYTES = 128
 """What a row is taken to be until the first ones were seen."""
 _MAPS = 1000
@@ -69,7 +69,7 @@ class BinlogEvents:
         self._chosen = chosen
         self._history: History = history or NoHistory()
         self.position = position
-        """Behind everything that `batches` gave."""
+        """The position that is behind everything that `batches` gave."""
         self._tables = dict(tables)
         self._stale: set[TableName] = set()
         self._gone: set[TableName] = set()
@@ -92,7 +92,7 @@ class BinlogEvents:
         self._size_bytes = 0
 
     def has(self, rows: int) -> bool:
-        """Whether about so many rows are collected, or as many bytes as a chunk may have."""
+        """Tell if about so many rows are collected, or as many bytes as a chunk may have."""
         return self._size_bytes > min(BYTES_AT_MOST, rows * self._row_bytes)
 
     def take(self, event: Event) -> None:
@@ -166,7 +166,7 @@ class BinlogEvents:
         self._mapped[number] = (event.body, rows)
 
     def _logged_rows(self, name: TableName, mapped: binlog.TableMap, event: Event) -> LoggedRows | None:
-        """How rows of a table are read; None: it is gone, and nothing is known of it."""
+        """Return how rows of a table are read; None: it is gone, and nothing is known of it."""
         if mapped.told is None:
             told = self._history.told(name, mapped, Place(self._file, event.end))
             if told is None:
@@ -251,7 +251,7 @@ class BinlogEvents:
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
 
     def _changes(self) -> list[Changes]:
-        """The rows of all collected events, numbered within their transactions."""
+        """Return the rows of all collected events, numbered within their transactions."""
         images = [c.rows.layout.images(c.contents) for c in self._collected.values()]
         counts = np.zeros(len(self._transactions), np.int64)
         for collected, found in zip(self._collected.values(), images, strict=True):
@@ -301,11 +301,11 @@ class BinlogEvents:
         return BadRows.of(rows, table.events.topic, name, table.events.key, position)
 
     def source_position(self, position: BinlogPosition) -> SourcePosition:
-        """A position as the framework stores it."""
+        """Return a position as the framework stores it."""
         return SourcePosition(partition_of(self._prefix), position.offset())
 
     def _widened(self, changes: Changes) -> BinlogTable:
-        """The table, with columns nullable that hold NULL in these changes."""
+        """Return the table, with columns nullable that hold NULL in these changes."""
         table = changes.rows.table
         for places in (changes.before, changes.after):
             table = table.widened(changes.images.take(places[places >= 0]))
@@ -340,7 +340,7 @@ class BinlogEvents:
     def of_snapshot(
         self, table: BinlogTable, values: pa.StructArray, position: BinlogPosition, ms: int
     ) -> Batch | None:
-        """Rows of the first read as read events."""
+        """Return rows of the first read as read events."""
         count = len(values)
         source = {
             **self._constant, "db": table.name.schema, "table": table.name.name, "snapshot": "true", "ts_ms": ms,
@@ -354,7 +354,7 @@ class BinlogEvents:
 
 
 def _texts(changes: Changes, row: int) -> dict[str, str | None]:
-    """The row behind a change, else the one before it. What cannot be read is as the log has it."""
+    """Return the row behind a change, else the one before it. What cannot be read is as the log has it."""
     place = changes.after[row] if changes.after[row] >= 0 else changes.before[row]
     fields = changes.images.take(np.array([place]))
     found = {}

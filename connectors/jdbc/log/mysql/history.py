@@ -41,7 +41,7 @@ _FIX: Final = (
 
 
 class ColumnsLostError(PlaceLostError):
-    """Which columns a table had at a place of the log is not known."""
+    """It is not known which columns a table had at a place of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,12 @@ class _Ahead:
     """As the catalog had them before `end` was asked for."""
 
     def names(self, table: TableName, behind: Place) -> bool:
-        """Whether a statement behind a place names the table."""
+        """Tell if a statement behind a place names the table."""
         return any(at.order > behind.order and table in named for at, named in self.named)
 
 
 class MySqlHistory:
-    """What is known of the chosen tables' columns where the log is read."""
+    """The history that knows the columns of the chosen tables where the log is read."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class MySqlHistory:
 
     @property
     def number(self) -> int:
-        """Of what is known now."""
+        """Return the number of what is known now."""
         return self._history.number
 
     def rewind(self, number: int) -> None:
@@ -96,7 +96,7 @@ class MySqlHistory:
 
     @property
     def unsaved_offset(self) -> dict[str, object] | None:
-        """What is to be stored before any position with the number of now; None: nothing new."""
+        """Return what is to be stored before any position with the number of now; None: nothing new."""
         return self._history.offset() if self._history.is_unsaved else None
 
     def begin(self, tables: Sequence[TableName]) -> Place:
@@ -126,7 +126,7 @@ class MySqlHistory:
             self._used -= changed.keys()
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
-        """What a log that tells names would have told at a place; None: the table is gone.
+        """Return what a log that tells names would have told at a place; None: the table is gone.
 
         ColumnsLostError: that is not known.
         """
@@ -160,7 +160,7 @@ class MySqlHistory:
         return told
 
     def _looked_ahead(self, name: TableName, at: Place) -> _Ahead:
-        """What the log has from a place up to its end of now. It may have to be read twice as a whole."""
+        """Return what the log has from a place up to its end of now. It may have to be read twice as a whole."""
         known = self._ahead
         if known is None or name not in known.tables or not known.begin.order <= at.order <= known.end.order:
             wanted = {name, *(table for table, then in self._history.tables.items() if isinstance(then, Untold))}
@@ -170,7 +170,7 @@ class MySqlHistory:
         return known
 
     def at_end(self, at: Place) -> None:
-        """The log was read to its end: see that the catalog agrees. ColumnsLostError: not, and rows were read."""
+        """Check that the catalog agrees, as the log was read to its end. ColumnsLostError: not, and rows were read."""
         for name in list(self._unproved):
             self._prove(name, at)
 
@@ -203,7 +203,7 @@ class MySqlHistory:
                 yield at, frozenset(named)
 
     def _queries(self, begin: Place, end: Place) -> Iterator[tuple[Event, Place]]:
-        """The statements between two places, each with the place behind it."""
+        """Yield the statements between two places, each with the place behind it."""
         if begin.order >= end.order:
             return
         database = self._database
@@ -256,7 +256,7 @@ def metadata_of(database: Database) -> str:
 
 
 def metadata_note(metadata: str) -> str | None:
-    """What a person should know of a server that logs no names and types of columns; None: it logs them."""
+    """Return what a person should know of a server that logs no names and types of columns; None: it logs them."""
     if metadata == "FULL":
         return None
     return (

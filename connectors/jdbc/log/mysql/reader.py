@@ -39,7 +39,7 @@ _SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL"
 
 
 def problems(database: Database) -> Iterator[ConfigProblem]:
-    """What keeps the log from being read, each with its fix."""
+    """Yield what keeps the log from being read, each with its fix."""
     names = ", ".join(f"'{name}'" for name in _SETTINGS)
     rows = database.rows(
         sa.text(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})"),
@@ -56,7 +56,10 @@ def problems(database: Database) -> Iterator[ConfigProblem]:
 
 
 class MySqlLog:
-    """One connector's way through one server. `position` is behind everything that `batches` gave."""
+    """The way that one connector takes through one server's log.
+
+    `position` is behind everything that `batches` gave.
+    """
 
     retained_bytes = 0
 
@@ -132,7 +135,7 @@ class MySqlLog:
         yield from self._log(events)
 
     def _unsaved(self) -> Batch | None:
-        """The history, if it is to be stored: positions that have its number come behind it."""
+        """Return the history, if it is to be stored: positions that have its number come behind it."""
         offset = self._history.unsaved_offset
         if offset is None:
             return None
@@ -147,7 +150,7 @@ class MySqlLog:
     def _tables(
         self, tables: Mapping[TableName, BinlogTable], flavour: Flavour, here: BinlogPosition
     ) -> Iterator[Batch | BadRows | None]:
-        """The rows of the tables, in a snapshot that begins `here`.
+        """Yield the rows of the tables, in a snapshot that begins `here`.
 
         After a break they go on behind the last one, and the position tells which rows are of which snapshot: a change
         in between comes from the log where its row was read before it.

@@ -1,4 +1,4 @@
-"""The order in which the first read of a table of MariaDB or MySQL takes its rows.
+"""Order the rows of a table of MariaDB or MySQL in its first read.
 
 It goes on behind its last row after a break, and a row of the log is found in it again. So rows come in the order of
 their key where its values can be compared here or, for text, by the server, which knows collations. Where the key has
@@ -49,11 +49,11 @@ class OrderColumn:
 
     @property
     def is_text(self) -> bool:
-        """Whether the server alone knows the order of its values."""
+        """Return True if the server alone knows the order of its values."""
         return self.kind in _TEXT
 
     def number(self, text: str) -> int | Decimal | None:
-        """Of a text of `texts`; None: its type is none of numbers."""
+        """Return the number of a text of `texts`; None: its type is none of numbers."""
         if self.kind in _WHOLE:
             return int(text)
         return Decimal(text) if self.kind == "decimal" else None
@@ -69,14 +69,17 @@ class OrderColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """`columns`: by their values, or with `is_digest` by a digest of them. No columns: there is no such order."""
+    """The order that a table's rows are read in.
+
+    `columns`: by their values, or with `is_digest` by a digest of them. No columns: there is no such order.
+    """
 
     columns: tuple[OrderColumn, ...] = ()
     is_digest: bool = False
 
     @classmethod
     def of(cls, columns: Sequence[OrderColumn], key: Sequence[str]) -> RowOrder:
-        """The order of a table with these columns."""
+        """Return the order of a table with these columns."""
         by_name = {column.name: column for column in columns}
         of_key = tuple(by_name[name] for name in key)
         if key and all(column.kind in _COMPARED for column in of_key):
@@ -87,14 +90,14 @@ class RowOrder:
 
     @property
     def by(self) -> tuple[str, ...]:
-        """What tells it from other orders of the table; empty: there is none."""
+        """Return what tells it from other orders of the table; empty: there is none."""
         told = tuple(" ".join((column.name, column.kind, column.collation)).strip() for column in self.columns)
         return (_DIGEST, *told) if self.is_digest and told else told
 
     def statement(self, source: Source, after: Key, keys: KeyRange = EVERY_KEY) -> sa.Select[Any]:
-        """All rows behind a key (empty: all rows) in this order. With a digest that is one more column at the end.
+        """Return the statement that reads all rows behind a key (empty: all rows) in this order.
 
-        `keys`: of the one column of the order.
+        With a digest that is one more column at the end. `keys`: of the one column of the order.
         """
         if not self.columns:
             return select(source)
@@ -109,7 +112,7 @@ class RowOrder:
         return select(source, order, after=last, conditions=limits)
 
     def keys(self, values: Mapping[str, Sequence[Any] | pa.Array]) -> list[Key]:
-        """Where rows are in this order, from the values of its columns as a driver or the log gives them."""
+        """Return where rows are in this order, from the values of its columns as a driver or the log gives them."""
         columns = [texts(values[column.name]) for column in self.columns]
         if self.is_digest:
             of_columns = [
@@ -130,7 +133,7 @@ def _hashed(value: bytes) -> str:
 
 
 def texts(values: Sequence[Any] | pa.Array) -> list[str | None]:
-    """Values of a column, each as one text whichever way it came. Bytes are hexadecimal digits."""
+    """Return values of a column, each as one text whichever way it came. Bytes are hexadecimal digits."""
     if isinstance(values, pa.Array) and pa.types.is_date32(values.type):
         return _moments(values.cast(pa.int32()), "D", _YEAR_0_DAYS, _ZERO_DATE)
     if isinstance(values, pa.Array) and pa.types.is_timestamp(values.type):
@@ -178,7 +181,7 @@ def _digest(source: Source, columns: Sequence[OrderColumn]) -> sa.ColumnElement[
 
 
 def _written(column: sa.ColumnElement[Any], told: OrderColumn) -> sa.ColumnElement[Any]:
-    """What of a value goes into a digest: its text, as `texts` has it, or its bytes."""
+    """Return what of a value goes into a digest: its text, as `texts` has it, or its bytes."""
     if told.kind in _MOMENTS:
         zero = _ZERO_DATE if told.kind == "date" else _ZERO_TIME
         is_none = sa.or_(sa.func.month(column) == 0, sa.func.dayofmonth(column) == 0)

@@ -1,4 +1,4 @@
-"""Which columns tables had at places of a binary log that does not tell them, counted by number. Pure.
+"""Know which columns tables had at places of a binary log that does not tell them, counted by number. Pure.
 
 Each statement that changes what is known of a chosen table makes a new number. A position of the log holds the number
 at that place, and the history, stored under a partition of its own, holds what was known from the oldest number on that
@@ -30,7 +30,7 @@ _OTHERS: Final = 1000
 
 
 def history_partition(prefix: str) -> dict[str, object]:
-    """The source partition that a history is stored under, beside Debezium's of the log."""
+    """Return the source partition that a history is stored under, beside Debezium's of the log."""
     return {"server": prefix, "kind": _MEMBER}
 
 
@@ -42,43 +42,43 @@ class _Change:
 
 
 class History(Protocol):
-    """What is known of tables where the log does not tell it."""
+    """A history that knows tables where the log does not tell them."""
 
     @property
     def number(self) -> int:
-        """Of what is known now."""
+        """Return the number of what is known now."""
 
     def follow(self, event: Event) -> None:
         """Take what a statement does."""
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
-        """What a log that tells names would have told at a place; None: the table is gone."""
+        """Return what a log that tells names would have told at a place; None: the table is gone."""
 
 
 class NoHistory:
-    """For rows of queries, which tell their columns."""
+    """The history that is used for rows of queries, which tell their columns."""
 
     number = 0
 
     def follow(self, event: Event) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
-        """None: no rows come from the log."""
+        """Raise AssertionError: no rows come from the log."""
         del mapped, at
         raise AssertionError(name)
 
 
 class SchemaHistory:
-    """What is known of tables at the place up to which statements were followed. Owned by the reading thread."""
+    """The history that knows tables at the place up to which statements were followed. The reading thread owns it."""
 
     def __init__(self, chosen: Callable[[TableName], bool]) -> None:
-        """`chosen`: whether what is known of a table is stored."""
+        """Begin without tables; `chosen` says if what is known of a table is stored."""
         self._chosen = chosen
         self.number = 0
-        """Of what is known now; 0: nothing ever was."""
+        """The number of what is known now; 0: nothing ever was."""
         self.is_unsaved = False
-        """Whether `offset` has changed since it was last asked for."""
+        """True if `offset` has changed since it was last asked for."""
         self._changes: list[_Change] = []
         self._tables: dict[TableName, Then] = {}
         self._others: dict[TableName, Then] = {}
@@ -108,12 +108,12 @@ class SchemaHistory:
 
     @property
     def is_begun(self) -> bool:
-        """Whether anything is known."""
+        """Return True if anything is known."""
         return bool(self._changes)
 
     @property
     def tables(self) -> Mapping[TableName, Then]:
-        """What is known of the chosen tables."""
+        """Return what is known of the chosen tables."""
         return self._tables
 
     def follow(self, statement: Statement) -> Mapping[TableName, Then]:
@@ -159,7 +159,7 @@ class SchemaHistory:
         self._changes = [_Change(old[-1].number, tables, charsets), *self._changes[len(old) :]]
 
     def offset(self) -> dict[str, object]:
-        """The history as it is stored."""
+        """Return the history as it is stored."""
         self.is_unsaved = False
         text = json.dumps([_as_json(change) for change in self._changes], separators=(",", ":"))
         # Thousands of tables must fit in a record.

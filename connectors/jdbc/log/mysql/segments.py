@@ -1,4 +1,7 @@
-"""Changes of a binary log without what the first read has seen. Asks the server where text is in its own order."""
+"""Leave out of the changes of a binary log what the first read has seen.
+
+Asks the server where text is in its own order.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
 
 _DOING = "asking for the order of keys"
 _AT_ONCE = 500
-"""Pairs of a question."""
+"""One question asks for so many pairs."""
 _NAME = re.compile(r"\w+")
 
 
@@ -30,7 +33,8 @@ class SegmentFilter:
     database: Database
 
     def shown(self, changes: Changes, fence: Fence[Seen], hidden: Mask) -> Changes:
-        """The changes that the first read has not seen. `hidden`: by change and segment, whether its snapshot has it.
+        """Return the changes that the first read has not seen. `hidden`: by change and segment, whether its snapshot
+        has it.
 
         An update that moves a row from one segment to another is a delete or an insert where the one or the other has
         it.
@@ -57,7 +61,7 @@ class SegmentFilter:
         return changed.take(old | new)
 
     def _segments(self, changes: Changes, places: Indices, fence: Fence[Seen]) -> Indices:
-        """The number of each row's segment. Rows that have another order by now count as the last one's."""
+        """Return the number of each row's segment. Rows that have another order by now count as the last one's."""
         rows = changes.rows
         order = rows.table.order
         found = {plan.name: (number, plan) for number, plan in enumerate(rows.table.format.columns)}
@@ -106,7 +110,7 @@ class SegmentFilter:
 
 
 def _literal(column: OrderColumn, text: str) -> str:
-    """A text with the column's collation."""
+    """Return a text with the column's collation."""
     assert _NAME.fullmatch(column.charset), column.charset
     assert _NAME.fullmatch(column.collation), column.collation
     return f"CONVERT(_utf8mb4 x'{text.encode().hex()}' USING {column.charset}) COLLATE {column.collation}"

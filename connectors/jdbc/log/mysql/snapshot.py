@@ -1,4 +1,4 @@
-"""The first read of a table of MariaDB or MySQL: its rows page by page, each with the place behind it.
+"""Read a table of MariaDB or MySQL for the first time: its rows page by page, each with the place behind it.
 
 Owned by the reading thread.
 """
@@ -29,9 +29,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPage:
-    """Rows of a table. `last_key`: the read can go on behind it; empty: it cannot, all rows would come again.
+    """A page that has some rows of a table.
 
-    `bad`: rows up to there that no record can hold.
+    `last_key`: the read can go on behind it; empty: it cannot, all rows would come again. `bad`: rows up to there that
+    no record can hold.
     """
 
     values: pa.StructArray
@@ -72,7 +73,7 @@ def status_statement(connection: sa.Connection) -> str:
 
 
 def log_end(database: Database) -> tuple[str, int]:
-    """The end of the binary log: its file, and the place in it."""
+    """Return the end of the binary log: its file, and the place in it."""
     with database.border.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
         connection = database.connection
         if database.is_mariadb:
@@ -89,7 +90,7 @@ def log_end(database: Database) -> tuple[str, int]:
 
 
 def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) -> Fence[Seen]:
-    """The table's segments when it is read, or read on, in a snapshot of now."""
+    """Return the table's segments when it is read, or read on, in a snapshot of now."""
     fence = position.fences.get(table.name.full, Fence())
     is_begun = position.snapshot_table == table.name.full
     if not is_begun or position.snapshot_key:
@@ -107,7 +108,7 @@ def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) ->
 def planned_pages(
     database: Database, config: JdbcSourceConfig, table: BinlogTable, after: Key, keys: KeyRange = EVERY_KEY
 ) -> Iterator[SnapshotPage]:
-    """As `snapshot_pages`. RetriableError: the table was altered or dropped since it was planned."""
+    """Yield pages as `snapshot_pages` does. RetriableError: the table was altered or dropped since it was planned."""
     rows = config.paced(config.max_batch_size)
     try:
         yield from snapshot_pages(database, table, after, rows, quote=config.quotes_identifiers, keys=keys)
@@ -121,7 +122,7 @@ def planned_pages(
 
 
 def counted(database: Database, config: JdbcSourceConfig, table: BinlogTable, after: Key, keys: KeyRange) -> int:
-    """How many rows `planned_pages` gives, as the server counts them in the same snapshot."""
+    """Return how many rows `planned_pages` gives, as the server counts them in the same snapshot."""
     source = table_source(table.name, table.format.columns, quote=config.quotes_identifiers)
     statement = table.order.statement(source, after, keys).with_only_columns(sa.func.count()).order_by(None)
     return int(database.scalar(statement, f"counting table {table.name.full}"))
@@ -138,7 +139,7 @@ def _is_as_planned(database: Database, config: JdbcSourceConfig, table: BinlogTa
 def snapshot_pages(
     database: Database, table: BinlogTable, after: Key, page_rows: int, *, quote: bool, keys: KeyRange = EVERY_KEY
 ) -> Iterator[SnapshotPage]:
-    """The rows behind a key (empty: all rows), in the table's order. `keys`: of the one column of the key."""
+    """Yield the rows behind a key (empty: all rows), in the table's order. `keys`: of the one column of the key."""
     columns = table.format.columns
     places = [i for name in _names(table) for i, plan in enumerate(columns) if plan.name == name]
     if table.order.is_digest:
@@ -190,7 +191,7 @@ def _digests(page: Page) -> Sequence[str]:
 
 
 def _unfinished(digests: Sequence[str], page: Page, place: int) -> int:
-    """How many rows at the page's end may have others of their digest behind it."""
+    """Return how many rows at the page's end may have others of their digest behind it."""
     if not digests or page.following is None or page.following[place] != digests[-1]:
         return 0
     return next((n for n, digest in enumerate(reversed(digests)) if digest != digests[-1]), len(digests))

@@ -1,4 +1,4 @@
-"""One connection that reads the binary log of MariaDB or MySQL. Owned by the reading thread.
+"""Read the binary log of MariaDB or MySQL over one connection. Owned by the reading thread.
 
 Source: MariaDB's documentation, "Replication protocol": COM_BINLOG_DUMP; a packet is four bytes of head and its bytes.
 """
@@ -39,10 +39,10 @@ class PlaceLostError(ConnectError):
 
 
 class BinlogStream:
-    """Events of a log from a place on."""
+    """The events that a log has from a place on."""
 
     def __init__(self, arguments: Mapping[str, Any], border: Border, stopping: threading.Event) -> None:
-        """`arguments`: PyMySQL's. `stopping` ends every wait."""
+        """Connect later, with PyMySQL's `arguments`; `stopping` ends every wait."""
         self._arguments = arguments
         self._border = border
         self._stopping = stopping
@@ -90,7 +90,7 @@ class BinlogStream:
         return found is not None and found[1] == "ON"
 
     def next(self, wait_s: float) -> Event | None:
-        """The next event; None when none came within `wait_s`."""
+        """Return the next event; None when none came within `wait_s`."""
         within = next(self._transaction, None)
         if within is not None:
             return within
@@ -168,7 +168,7 @@ class BinlogStream:
 
 
 def _from_set(gtids: GtidSet, server_id: int) -> bytes:
-    """The command that asks MySQL for all transactions that a set lacks, from its own first log on."""
+    """Return the command that asks MySQL for all transactions that a set lacks, from its own first log on."""
     executed = gtids.encoded()
     head = struct.pack("<BHIIQI", _COM_BINLOG_DUMP_GTID, _THROUGH_GTID, server_id, 0, 4, len(executed))
     return head + executed

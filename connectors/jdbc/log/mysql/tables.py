@@ -1,4 +1,4 @@
-"""Tables of MariaDB and MySQL for mode=log: columns' plans, keys and event formats, and rows of the log as Arrow."""
+"""Plan tables of MariaDB and MySQL for mode=log: columns, keys and event formats, and rows of the log as Arrow."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from connectors.jdbc.values.ragged import Fields
 from connectors.jdbc.values.types import ColumnPlan, Projection, Raw, plan_column
 
 _TEXT_SIZE = 45
-"""The longest text of an address."""
+"""The longest text of an address has so many characters."""
 _UNTOLD = ("", "", "", "")
 _INT64, _STRING = s.INT64.as_optional(), s.STRING.as_optional()
 
 
 def binlog_source(connector: str) -> s.Schema:
-    """The schema of `source` of these databases."""
+    """Return the schema of `source` of these databases."""
     members = {
         "table": _STRING, "server_id": s.INT64, "gtid": _STRING, "file": s.STRING, "pos": s.INT64, "row": s.INT32,
         "thread": _INT64, "query": _STRING,
@@ -61,17 +61,17 @@ class BinlogTable:
     order: RowOrder = field(default_factory=RowOrder)
 
     def fits(self, mapped: TableMap) -> bool:
-        """Whether rows of the log have these columns."""
+        """Return True if rows of the log have these columns."""
         return self.told_by is not None and self.told_by.has_columns_of(mapped)
 
     def rows(self, mapped: TableMap) -> LoggedRows:
-        """How rows of the log that fit are read."""
+        """Return how rows of the log that fit are read."""
         told = list(zip(mapped.kinds, mapped.metas, self.logged, self.format.columns, strict=True))
         decoders = [decoder(kind, meta, column, plan, reader(kind, meta, column)) for kind, meta, column, plan in told]
         return LoggedRows(self, RowLayout([width(kind, meta) for kind, meta, *_ in told]), tuple(decoders))
 
     def widened(self, columns: Sequence[Fields]) -> BinlogTable:
-        """The table with columns nullable that hold NULL in rows from before they became NOT NULL."""
+        """Return the table with columns nullable that hold NULL in rows from before they became NOT NULL."""
         pairs = list(zip(self.format.columns, columns, strict=True))
         if not any((f.size < 0).any() and not p.schema.optional for p, f in pairs):
             return self
@@ -95,12 +95,12 @@ class LoggedRows:
         return driver_column(self.table.format, self.table.format.columns[number], self.decoders[number], fields)
 
     def values(self, table: BinlogTable, columns: Sequence[Fields]) -> pa.StructArray:
-        """Rows as Arrow. `table`: this one, or this one widened."""
+        """Return rows as Arrow. `table`: this one, or this one widened."""
         return table.format.of_driver_arrays(driver_columns(table.format, self.decoders, columns))
 
 
 def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, connector: str) -> BinlogTable:
-    """A table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
+    """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
     shape, found = describe(database, name, config), _types(database, name)
     if list(found) != [plan.name for plan in shape.columns]:
         raise RetriableError(f"Table {name.full} was altered while the catalog was asked for its columns.")
@@ -113,7 +113,7 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
 
 
 def row_order(database: Database, name: TableName, shape: TableShape) -> RowOrder:
-    """The order of a table's rows in its first read."""
+    """Return the order of a table's rows in its first read."""
     return _order(shape, _types(database, name))
 
 
@@ -126,7 +126,7 @@ def _order(shape: TableShape, types: Mapping[str, Sequence[Any]]) -> RowOrder:
 
 
 def _types(database: Database, name: TableName) -> dict[str, Sequence[Any]]:
-    """What the catalog says of each column's type, by name."""
+    """Return what the catalog says of each column's type, by name."""
     statement = sa.text(
         "SELECT column_name, data_type, character_set_name, collation_name "
         "FROM information_schema.columns "
@@ -138,7 +138,8 @@ def _types(database: Database, name: TableName) -> dict[str, Sequence[Any]]:
 
 
 def plan_told(database: Database, now: BinlogTable, mapped: TableMap, config: JdbcSourceConfig) -> BinlogTable:
-    """A table with the columns that it had in the log, which may be others than it has now. `mapped.told` is there.
+    """Return a table with the columns that it had in the log, which may be others than it has now. `mapped.told` is
+    there.
 
     SchemaError: a column of a type or character set that is not known.
     """

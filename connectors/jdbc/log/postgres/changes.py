@@ -1,4 +1,4 @@
-"""Decoded changes of the log -> batches of events with positions. Asks the catalog about tables that are new."""
+"""Make batches of events with positions of decoded changes of the log. Asks the catalog about tables that are new."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ class ChangeEvents:
     def of_log(
         self, messages: Messages, state: LogState, position: LogPosition
     ) -> Iterator[tuple[Batch | BadRows | None, LogPosition]]:
-        """Batches with the position behind each; at last None and the position behind all messages. Changes that no
-        record can hold come before the batch that is behind them.
+        """Yield batches with the position behind each; at last None and the position behind all messages.
 
-        What `position` says was delivered is left out: after a restart the server sends open transactions again.
+        Changes that no record can hold come before the batch that is behind them. What `position` says was delivered is
+        left out: after a restart the server sends open transactions again.
         """
         parts = [part for item in decode(messages, state) for part in self._parts(item, position)]
         behind = _behind(state, position)
@@ -95,8 +95,9 @@ class ChangeEvents:
     def of_snapshot(
         self, table: LogTable, rows: SnapshotRows, position: LogPosition, xid: int, clock_us: int
     ) -> tuple[Batch | None, BadRows | None, LogTable]:
-        """The rows of a snapshot as read events, and those that no record can hold; the table again, as rows may show a
-        column to hold NULL.
+        """Return the rows of a snapshot as read events, those that no record can hold, and the table again.
+
+        The table may have changed, as rows may show a column to hold NULL.
         """
         table = self._fitting(table, rows.cells)
         batch, bad = without_bad(
@@ -130,7 +131,7 @@ class ChangeEvents:
         )
 
     def source_position(self, position: LogPosition) -> SourcePosition:
-        """A position as the framework stores it."""
+        """Return a position as the framework stores it."""
         return SourcePosition(partition_of(self._prefix), position.offset())
 
     def _parts(self, item: Changes | Truncation, position: LogPosition) -> Iterator[Part]:
@@ -221,7 +222,7 @@ class ChangeEvents:
 
 
 def _change_texts(table: LogTable, item: Changes, row: int) -> dict[str, str | None]:
-    """The row behind a change, else the one before it."""
+    """Return the row behind a change, else the one before it."""
     place = np.flatnonzero(item.new == row)
     if len(place):
         return _texts(table, item.buffer, item.after, int(place[0]))

@@ -1,4 +1,4 @@
-"""The messages of a replication connection: off its socket where nothing encrypts it, else through libpq.
+"""Take the messages of a replication connection: off its socket where nothing encrypts it, else through libpq.
 
 libpq makes an object of each message. Off the socket they stay where they came, and only their places are noted.
 Source: PostgreSQL's documentation, "Message Formats" and "Streaming Replication Protocol".
@@ -38,7 +38,7 @@ class CopyStream(Protocol):
     """Messages that come, until they are taken."""
 
     backlog: bool
-    """Whether the network had much at once, so that there is no need to wait for more."""
+    """True if the network had much at once, so that there is no need to wait for more."""
 
     def begin(self, command: str, check: Callable[[], None]) -> None:
         """Send the command that begins the stream; `check` is called while the answer is waited for."""
@@ -50,10 +50,10 @@ class CopyStream(Protocol):
         """Take what the network has; False when nothing came. psycopg.Error: the connection is lost."""
 
     def is_empty(self) -> bool:
-        """Whether nothing was found yet."""
+        """Return True if nothing was found yet."""
 
     def taken(self) -> Messages:
-        """What was found; the next chunk begins."""
+        """Return what was found; the next chunk begins."""
 
     def send(self, content: bytes) -> None:
         """Answer the server."""
@@ -63,7 +63,7 @@ class CopyStream(Protocol):
 
 
 def copy_stream(pgconn: Any, *, raw: bool) -> CopyStream:
-    """The way for this connection. `raw`: off the socket, where it is plain."""
+    """Return the way to read this connection. `raw`: off the socket, where it is plain."""
     return SocketCopy(pgconn) if raw and not pgconn.ssl_in_use and not pgconn.used_gssapi else LibpqCopy(pgconn)
 
 
@@ -144,11 +144,11 @@ class SocketCopy:
         return True
 
     def is_empty(self) -> bool:
-        """Whether no message was found."""
+        """Return True if no message was found."""
         return not self._starts
 
     def taken(self) -> Messages:
-        """The messages where they came, with what stands between them."""
+        """Return the messages where they came, with what stands between them."""
         content = bytes(memoryview(self._buffer)[: self._at])
         del self._buffer[: self._at]
         made = Messages(content, np.array(self._starts, np.int64))
@@ -156,7 +156,7 @@ class SocketCopy:
         return made
 
     def send(self, content: bytes) -> None:
-        """One message of the copy."""
+        """Send one message of the copy."""
         self._send(bytes((_COPY_DATA,)), content)
 
     def _send(self, kind: bytes, content: bytes) -> None:
@@ -175,7 +175,7 @@ class SocketCopy:
 
 
 class LibpqCopy:
-    """Through libpq, which decrypts."""
+    """Reads the messages through libpq, which decrypts."""
 
     def __init__(self, pgconn: Any) -> None:
         self._pgconn = pgconn
@@ -211,26 +211,28 @@ class LibpqCopy:
         return _more(self._pgconn, wait_s)
 
     def is_empty(self) -> bool:
-        """Whether no message was found."""
+        """Return True if no message was found."""
         return not self._messages
 
     def taken(self) -> Messages:
-        """The messages, joined."""
+        """Return the messages, joined."""
         made, self._messages, self._size = Messages.of(self._messages), [], 0
         return made
 
     def send(self, content: bytes) -> None:
-        """One message of the copy."""
+        """Send one message of the copy."""
         self._pgconn.put_copy_data(content)
         self._pgconn.flush()
 
     def close(self) -> None:
-        """Nothing of its own."""
+        """Do nothing: it has nothing of its own."""
 
 
 def run_command(pgconn: Any, command: str, check: Callable[[], None]) -> Sequence[Sequence[str]]:
-    """A command's rows, none where a copy begins; `check` is called while they are waited for. Where it raises, the
-    server is told to leave the command: it would go on without anybody, and keep a slot that it makes for itself.
+    """Return a command's rows, none where a copy begins; `check` is called while they are waited for.
+
+    Where it raises, the server is told to leave the command: it would go on without anybody, and keep a slot that it
+    makes for itself.
     """
     pgconn.send_query(command.encode())
     try:
@@ -270,14 +272,14 @@ def _more(pgconn: Any, wait_s: float) -> bool:
 
 
 def result_error(result: Any) -> psycopg.Error:
-    """The server's error in a result of libpq."""
+    """Return the server's error in a result of libpq."""
     state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
     message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message).decode()
     return _error(state, message)
 
 
 def server_error(body: bytes) -> psycopg.Error:
-    """The server's error as it came."""
+    """Return the server's error as it came."""
     fields = {part[:1]: part[1:].decode("utf-8", "replace") for part in body.split(b"\0") if part}
     return _error(fields.get(b"C", ""), fields.get(b"M", "the server ended it"))
 

@@ -1,4 +1,4 @@
-"""pgoutput: many messages of PostgreSQL's logical replication -> changes by table, in columns. Pure; no I/O.
+"""Decode many messages of PostgreSQL's logical replication (pgoutput) into changes by table, in columns. Pure; no I/O.
 
 Source: PostgreSQL's documentation, "Logical Replication Message Formats" (protocol version 1) and "Streaming
 Replication Protocol" (XLogData). Integers are big-endian; a log sequence number (LSN) has 64 bits.
@@ -17,13 +17,16 @@ from connect.api.errors import ConnectError
 from connectors.jdbc.log.shared.cells import Buffer, Bytes, Cells, Mask, Places
 
 XLOG_HEADER = 25
-"""Bytes of XLogData before its message: w, start, end, clock."""
+"""XLogData has so many bytes before its message: w, start, end, clock."""
 _POSTGRES_EPOCH_US = 946_684_800_000_000
 _LSN_AT = 1
 INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
 _BEGIN, _COMMIT, _RELATION, _TRUNCATE = ord("B"), ord("C"), ord("R"), ord("T")
 _UNKNOWN = np.ones(256, np.bool_)
-"""By the kind of a message. Y, O and M: types, origins and messages of the application, which change no row."""
+"""An entry is true if the kind of a message is not known.
+
+Y, O and M: types, origins and messages of the application, which change no row.
+"""
 _UNKNOWN[[_BEGIN, _COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), ord("M")]] = False
 _OLD_KEY, _OLD_ROW, _NEW = ord("K"), ord("O"), ord("N")
 
@@ -51,7 +54,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where changes come from, a value per change.
+    """The place that changes come from, as arrays that have a value per change.
 
     `final_lsn` (of the transaction's commit) and `place` (from 1 within the transaction) order all changes of a log.
     """
@@ -64,7 +67,7 @@ class Origin:
     last_commit_lsn: Places
 
     def take(self, rows: Mask | Places) -> Origin:
-        """These changes."""
+        """Return these changes."""
         return Origin(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
     def __len__(self) -> int:
@@ -98,7 +101,7 @@ class Truncation:
 
 @dataclass(slots=True)
 class LogState:
-    """What messages before say about those that follow: known tables, and the open transaction.
+    """The state that is known from earlier messages: known tables, and the open transaction.
 
     `commit_end_lsn` ends the last whole transaction; the server, asked to start there, sends nothing before it.
     """
@@ -114,7 +117,7 @@ class LogState:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Messages of changes between two descriptions of tables."""
+    """Messages of changes that are found between two descriptions of tables."""
 
     buffer: Buffer
     kind: Bytes
@@ -124,14 +127,17 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """XLogData messages in one run of bytes, with or without others between them. `starts`: of each, ascending."""
+    """XLogData messages that are held in one run of bytes, with or without others between them.
+
+    `starts`: of each, ascending.
+    """
 
     content: bytes
     starts: Places
 
     @classmethod
     def of(cls, messages: Sequence[bytes | memoryview]) -> Messages:
-        """Of messages that lie apart."""
+        """Join messages that lie apart."""
         sizes = np.fromiter(map(len, messages), np.int64, len(messages))
         return cls(b"".join(messages), np.cumsum(sizes) - sizes)
 
@@ -140,17 +146,17 @@ class Messages:
 
     @property
     def last_lsn(self) -> int:
-        """Where the last one begins in the log."""
+        """Return where the last one begins in the log."""
         return int(struct.unpack_from(">Q", self.content, int(self.starts[-1]) + _LSN_AT)[0])
 
     def body(self, number: int) -> bytes:
-        """What one says, and perhaps more behind it."""
+        """Return what one message says, and perhaps more behind it."""
         end = int(self.starts[number + 1]) if number + 1 < len(self.starts) else len(self.content)
         return self.content[int(self.starts[number]) + XLOG_HEADER : end]
 
 
 def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation]:
-    """The changes in XLogData messages, by runs in which no table changes its columns; moves `state` behind them.
+    """Yield the changes in XLogData messages, by runs in which no table changes its columns; move `state` behind them.
 
     Within a run, all changes of a table come together. ConnectError: a message of another protocol version.
     """
@@ -183,7 +189,7 @@ def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation
 
 
 def _origins(buffer: Buffer, starts: Places, kinds: Bytes, counted: Mask, state: LogState) -> Origin:
-    """Of every change; an open transaction's come first."""
+    """Return the origins of every change; an open transaction's come first."""
     body = starts + XLOG_HEADER + 1
     begins, commits = np.flatnonzero(kinds == _BEGIN), np.flatnonzero(kinds == _COMMIT)
     final = _behind(state.final_lsn, buffer.numbers(">i8", body[begins]))

@@ -45,7 +45,10 @@ _NO_SNAPSHOT = {"no_data", "never"}
 
 
 class PostgresLog:
-    """One connector's way through one server. `position` is behind everything that `batches` gave."""
+    """The way that one connector takes through one server's log.
+
+    `position` is behind everything that `batches` gave.
+    """
 
     def __init__(
         self,
@@ -130,8 +133,10 @@ class PostgresLog:
     def _tables(
         self, tables: LogTables, events: ChangeEvents, exported: str | None
     ) -> Iterator[Batch | BadRows | None]:
-        """The rows of the tables. After a break they go on behind the last one, in a snapshot of now, and the position
-        tells which rows are of which snapshot: a change in between comes from the log where its row was read before it.
+        """Yield the rows of the tables.
+
+        After a break they go on behind the last one, in a snapshot of now, and the position tells which rows are of
+        which snapshot: a change in between comes from the log where its row was read before it.
         """
         assert self.position is not None
         assert self.position.snapshot is not None
@@ -166,7 +171,7 @@ class PostgresLog:
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 
     def _pages(self, tables: LogTables, begun: SnapshotPlace, seen: Seen | None) -> Iterator[Page | TableEnd]:
-        """The rows that are not delivered yet. `seen`: by the snapshot of now; None: the log begins behind it."""
+        """Yield the rows that are not delivered yet. `seen`: by the snapshot of now; None: the log begins behind it."""
         assert self.position is not None
         for name in self._session.tables:
             if name.full in begun.done:

@@ -1,4 +1,7 @@
-"""Changes of PostgreSQL's log without what the first read has seen. Asks the server where keys are in its own order."""
+"""Leave out of the changes of PostgreSQL's log what the first read has seen.
+
+Asks the server where keys are in its order.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ _OF_DIGESTS = (
 
 
 def order_of(table: LogTable) -> tuple[str, ...]:
-    """The columns that give a table's rows their order: its key, or where it has none all columns."""
+    """Return the columns that give a table's rows their order: its key, or where it has none all columns."""
     return table.events.key or tuple(column.name for column in table.relation.columns)
 
 
 def shown(item: Changes, table: LogTable, fence: Fence[Seen], database: Database) -> Changes:
-    """The changes that the first read has not seen.
+    """Return the changes that the first read has not seen.
 
     An update that moves a row from one segment to another is a delete or an insert where the one or the other has it.
     """
@@ -56,7 +59,7 @@ def shown(item: Changes, table: LogTable, fence: Fence[Seen], database: Database
 
 
 def only(item: Changes, kept: Mask) -> Changes:
-    """These changes."""
+    """Return these changes."""
     if kept.all():
         return item
     old, new = kept[item.old], kept[item.new]

@@ -1,4 +1,4 @@
-"""PostgreSQL's side of mode=log: settings, rights, publication and slot. Looks at them, and makes what is missing."""
+"""Look at PostgreSQL's side of mode=log, which is settings, rights, publication and slot, and make what is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A replication slot. `retained_bytes`: how much of the server's log it holds back."""
+    """A replication slot that the server has. `retained_bytes`: how much of the server's log it holds back."""
 
     confirmed_lsn: int
     is_active: bool
@@ -32,7 +32,7 @@ class Slot:
 
 
 def look_at_slot(database: Database, name: str) -> Slot | None:
-    """The slot as it is, None when there is none."""
+    """Return the slot as it is, None when there is none."""
     statement = sa.text(
         "SELECT s.confirmed_flush_lsn::text, s.active, coalesce(to_jsonb(s) ->> 'wal_status', ''), "
         "pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, "
@@ -59,7 +59,7 @@ def end_of_log(database: Database) -> int:
 
 
 def require_whole(slot: Slot, name: str, database: Database) -> None:
-    """ConnectError when the slot cannot be read."""
+    """Raise ConnectError when the slot cannot be read."""
     require_own(slot, name, database)
     if slot.wal_status == "lost":
         raise ConnectError(
@@ -71,7 +71,7 @@ def require_whole(slot: Slot, name: str, database: Database) -> None:
 
 
 def require_own(slot: Slot, name: str, database: Database) -> None:
-    """ConnectError when the slot is for another program, or for another database."""
+    """Raise ConnectError when the slot is for another program, or for another database."""
     here = database.scalar(sa.text("SELECT current_database()"), "asking for the database's name")
     database.end_transaction()
     if slot.plugin != "pgoutput" or slot.database != here:
@@ -94,7 +94,7 @@ def drop_slot(database: Database, name: str) -> None:
 
 
 def may_replicate(database: Database) -> bool:
-    """Whether the user may read the server's log."""
+    """Tell if the user may read the server's log."""
     right = sa.text(
         "SELECT rolreplication OR rolsuper OR EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.rolname IN "
         "('rds_replication', 'rds_superuser', 'cloudsqlsuperuser') AND pg_has_role(current_user, r.oid, 'member')) "
@@ -104,12 +104,12 @@ def may_replicate(database: Database) -> bool:
 
 
 def has_publication(database: Database, name: str) -> bool:
-    """Whether there is a publication of this name."""
+    """Tell if there is a publication of this name."""
     return _publication(database, name) is not None
 
 
 def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Iterator[ConfigProblem]:
-    """What keeps the log from being read, each with its fix. Changes nothing."""
+    """Yield what keeps the log from being read, each with its fix. Changes nothing."""
     yield from _server_problems(database, config)
     found = _publication(database, config.publication_name)
     if found is None and config.publication_autocreate == "disabled":
@@ -174,7 +174,7 @@ def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Seq
 
 
 def require_published(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> list[TableName]:
-    """The tables that do not exist any more. ConnectError when one was taken out of the publication."""
+    """Return the tables that do not exist any more. ConnectError when one was taken out of the publication."""
     lacking = _lacking(database, config, tables) if _publication(database, config.publication_name) else []
     gone = [table for table in lacking if database.scalar(_exists(table), f"looking for table {table.full}") is None]
     database.end_transaction()

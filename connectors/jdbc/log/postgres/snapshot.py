@@ -1,4 +1,4 @@
-"""The first read of the tables, in one snapshot of PostgreSQL. Owned by the reading thread.
+"""Read the tables for the first time, in one snapshot of PostgreSQL. Owned by the reading thread.
 
 Rows come by COPY, each value as the same text that the log would hold, so that both ways give the same values.
 """
@@ -61,7 +61,7 @@ class SnapshotRows:
     marks: pa.Array | None = None
 
     def take(self, rows: Mask) -> SnapshotRows:
-        """These rows."""
+        """Return these rows."""
         marks = None if self.marks is None else self.marks.filter(pa.array(rows))
         return replace(self, cells=[cells.take(rows) for cells in self.cells], count=int(rows.sum()), marks=marks)
 
@@ -118,7 +118,8 @@ class TableSnapshot:
     def rows(
         self, table: LogTable, after: Sequence[str], limit: int, keys: KeyRange = EVERY_KEY
     ) -> Iterator[SnapshotRows]:
-        """The rows in the order of the key, behind a key. Where there is none, in the order of a digest of the row.
+        """Yield the rows in the order of the key, behind a key. Where there is none, in the order of a digest of the
+        row.
 
         `keys`: of the one column of the key.
         """
@@ -145,7 +146,7 @@ class TableSnapshot:
             yield from page.taken(is_last=True)
 
     def count(self, table: LogTable, after: Sequence[str], keys: KeyRange) -> int:
-        """How many rows `rows` gives, as the server counts them."""
+        """Return how many rows `rows` gives, as the server counts them."""
         assert self._connection is not None
         query = sql.SQL("SELECT count(*) FROM {}").format(_some_of(table, after, keys))
         with self._border.translated(f"counting table {table.name.full}"), as_stored(self._connection):
@@ -178,17 +179,17 @@ class _Page:
         self._size = 0
 
     def add(self, row: bytes) -> None:
-        """The next row."""
+        """Add the next row."""
         self._rows.append(row)
         self._size += len(row)
 
     @property
     def is_full(self) -> bool:
-        """Whether the rows are enough for a batch."""
+        """Return True if the rows are enough for a batch."""
         return len(self._rows) >= self._limit or self._size > BYTES_AT_MOST
 
     def taken(self, *, is_last: bool = False) -> Iterator[SnapshotRows]:
-        """The rows so far, but for those at the end that others with their digest may follow."""
+        """Yield the rows so far, but for those at the end that others with their digest may follow."""
         rows, kept = self._rows, 0
         if not self._keys and not is_last:
             kept = next((n for n, row in enumerate(reversed(rows)) if _digest(row) != _digest(rows[-1])), 0)
@@ -237,7 +238,7 @@ def _key_of(table: LogTable) -> sql.Composed:
 
 
 def _some_of(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Composed:
-    """The table as t, and the conditions of a range behind a key."""
+    """Return SQL of the table as t, and of the conditions of a range behind a key."""
     source = sql.SQL("{} AS t").format(sql.Identifier(*(part for part in table.name if part is not None)))
     key = _key_of(table)
     conditions = []
@@ -251,7 +252,7 @@ def _some_of(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Compo
 
 
 def _digest_of(table: LogTable) -> sql.Composed:
-    """Of the texts of a row as the log has them (`pg_segments`)."""
+    """Return SQL of a digest of the texts of a row as the log has them (`pg_segments`)."""
     texts = []
     for column, base in zip(table.relation.columns, table.bases, strict=True):
         form = sql.SQL("textin(bpcharout({}))") if base == BPCHAR else _TEXTS.get(base, sql.SQL("{}::text"))

@@ -26,7 +26,7 @@ _POSTGRES_EPOCH_S = 946_684_800
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A slot just made: where its log starts, and the name of the snapshot of exactly that place."""
+    """A slot that was just made: where its log starts, and the name of the snapshot of exactly that place."""
 
     lsn_text: str
     snapshot: str
@@ -36,7 +36,7 @@ class ReplicationStream:
     """Speaks the streaming replication protocol."""
 
     def __init__(self, arguments: Mapping[str, Any], border: Border, stopping: threading.Event) -> None:
-        """`arguments`: libpq's. `stopping` ends every wait, with RetriableError."""
+        """Connect later, with libpq's `arguments`; `stopping` ends every wait, with RetriableError."""
         self._arguments = arguments
         self._border = border
         self._stopping = stopping
@@ -86,7 +86,7 @@ class ReplicationStream:
                 raise psycopg.OperationalError("it is encrypted, and is begun again") from None
 
     def read(self, limit: int, wait_s: float, collect_s: float = 0.0) -> Messages:
-        """The log's messages that are there, at most `limit`; waits for a first one up to `wait_s`.
+        """Return the log's messages that are there, at most `limit`; wait for a first one up to `wait_s`.
 
         Once there is one, others get `collect_s` to come: the server sends them one by one.
         """

@@ -46,7 +46,7 @@ class LogTable:
     bases: tuple[int, ...]
 
     def rows(self, buffer: Buffer, cells: Sequence[Cells], placeholder: str) -> pa.StructArray:
-        """Whole rows. SchemaError for a value that the log does not hold and no placeholder stands for."""
+        """Return whole rows. SchemaError for a value that the log does not hold and no placeholder stands for."""
         if not cells:
             return pa.StructArray.from_arrays([], fields=[])
         return self.format.of_driver_arrays(
@@ -106,7 +106,7 @@ class LogTables:
         self._nullable: dict[int, set[str]] = {}
 
     def plan(self, relation: Relation) -> LogTable:
-        """A table as the log describes it; what the log leaves out (NOT NULL, the primary key) is as it is now."""
+        """Plan a table as the log describes it; what the log leaves out (NOT NULL, the primary key) is as it is now."""
         doing = f"reading the columns of table {relation.schema}.{relation.table}"
         found = {str(row[0]): bool(row[1]) for row in self.database.rows(_columns(relation.oid), doing)}
         unique = unique_columns(self.database, relation.oid)
@@ -128,7 +128,7 @@ class LogTables:
         return LogTable(name, relation, form, events, tuple(oid for oid, _ in found_bases))
 
     def widened(self, table: LogTable, columns: Sequence[str]) -> LogTable:
-        """The table with these columns nullable: rows from before they became NOT NULL hold NULL."""
+        """Return the table with these columns nullable: rows from before they became NOT NULL hold NULL."""
         self._nullable.setdefault(table.relation.oid, set()).update(columns)
         plans = [
             replace(p, schema=p.schema.as_optional(True)) if p.name in columns else p for p in table.format.columns
@@ -137,7 +137,7 @@ class LogTables:
         return replace(table, format=form, events=replace(table.events, row=form.schema))
 
     def describe(self, name: TableName) -> Relation:
-        """A table as the log would describe it now. ConnectError when it is not there."""
+        """Return a table as the log would describe it now. ConnectError when it is not there."""
         doing = f"reading the columns of table {name.full}"
         rows = self.database.rows(_relation(name), doing)
         self.database.end_transaction()
@@ -150,7 +150,7 @@ class LogTables:
 
 
 def unique_columns(database: Database, oid: int) -> list[tuple[str, ...]]:
-    """The columns of each index that names a row of the table, the primary key's first."""
+    """Return the columns of each index that names a row of the table, the primary key's first."""
     found = database.rows(_unique(oid), "reading the keys of a table")
     return [tuple(map(str, row[0])) for row in found]
 

@@ -33,7 +33,7 @@ _CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
 
 
 def driver_array(plan: ColumnPlan, values: pa.BinaryArray) -> pa.Array:
-    """A column. Misfit or ArrowException: a text that is no value of the type."""
+    """Return a column as Arrow. Misfit or ArrowException: a text that is no value of the type."""
     match plan.raw:
         case Raw.BYTES:
             return unhexed(values)
@@ -57,7 +57,7 @@ def driver_array(plan: ColumnPlan, values: pa.BinaryArray) -> pa.Array:
 
 
 def stand_in(plan: ColumnPlan, text: str) -> bytes | None:
-    """The text of a value that is not known: a placeholder where the type can hold one, else None."""
+    """Return the text of a value that is not known: a placeholder where the type can hold one, else None."""
     if plan.raw is Raw.TEXT:
         return text.encode()
     if plan.raw is Raw.BYTES:
@@ -66,7 +66,7 @@ def stand_in(plan: ColumnPlan, text: str) -> bytes | None:
 
 
 def zero(plan: ColumnPlan) -> bytes:
-    """The text of the type's zero."""
+    """Return the text of the type's zero."""
     return {
         Raw.TEXT: b"", Raw.BYTES: b"\\x", Raw.BOOLEAN: b"f", Raw.DATE: b"1970-01-01", Raw.TIME: b"00:00:00",
         Raw.WALL_CLOCK: b"1970-01-01 00:00:00", Raw.INSTANT: b"1970-01-01 00:00:00+00",
@@ -86,7 +86,7 @@ def _booleans(values: pa.BinaryArray) -> pa.Array:
 
 
 def unhexed(values: pa.BinaryArray) -> pa.BinaryArray:
-    r"""Bytes of bytea's hex form, `\x` in front."""
+    r"""Return the bytes of bytea's hex form, which has `\x` in front."""
     count = len(values)
     if values.offset:
         values = pa.concat_arrays([values, values.slice(0, 0)])

@@ -1,4 +1,4 @@
-"""Values of one column of many rows as places in one buffer: found by NumPy, gathered by Arrow. Pure.
+"""Keep values of one column of many rows as places in one buffer: found by NumPy, gathered by Arrow. Pure.
 
 Nothing is made per row: a step reads one field of all rows.
 """
@@ -33,11 +33,14 @@ class Cells:
     size: Places
 
     def take(self, rows: Any) -> Cells:
-        """These rows, a mask or ascending indices."""
+        """Return these rows, given as a mask or as ascending indices."""
         return Cells(self.kind[rows], self.start[rows], self.size[rows])
 
     def filled(self, rows: Mask, other: Cells) -> Cells:
-        """These rows from another column of the same buffer, whose places lie before this one's and after the last."""
+        """Return the column with these rows from another one of the same buffer.
+
+        The places of that one lie before this one's and after the last.
+        """
         kind, start, size = self.kind.copy(), self.start.copy(), self.size.copy()
         kind[rows], start[rows], size[rows] = other.kind, other.start, other.size
         return Cells(kind, start, size)
@@ -47,7 +50,7 @@ class Buffer:
     """Bytes with the numbers in them. Immutable."""
 
     def __init__(self, content: bytes) -> None:
-        """`content` without padding."""
+        """Take `content` without padding."""
         self._padded = content + PADDING
         self.bytes: Bytes = np.frombuffer(self._padded, np.uint8)
         self.arrow = pa.py_buffer(self._padded)
@@ -61,7 +64,9 @@ class Buffer:
         return view[at].astype(kind[1:])
 
     def tuples(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
-        """pgoutput's TupleData behind its column count: cells per column, and the places behind the rows."""
+        """Read pgoutput's TupleData behind its column count: return cells per column, and the places behind the
+        rows.
+        """
         if not len(at):
             return [Cells(np.empty(0, np.uint8), at, at)] * columns, at
         found = []
@@ -76,7 +81,9 @@ class Buffer:
         return found, at
 
     def copied(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
-        """Rows of COPY in binary form behind their column count."""
+        """Read rows of COPY in binary form behind their column count: return cells per column, and the places behind
+        the rows.
+        """
         found = []
         for _ in range(columns):
             size = self.numbers(">i4", at).astype(np.int64)
@@ -87,7 +94,7 @@ class Buffer:
         return found, at
 
     def values(self, columns: Sequence[Cells]) -> list[pa.BinaryArray]:
-        """The values of columns of the same rows as bytes; null where the kind is not text."""
+        """Return the values of columns of the same rows as bytes; null where the kind is not text."""
         rows = len(columns[0].start) if columns else 0
         if not rows:
             return [pa.array([], pa.binary()) for _ in columns]

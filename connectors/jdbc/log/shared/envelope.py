@@ -1,4 +1,4 @@
-"""Debezium's change event in columns: before, after, source, op and times, with keys and tombstones. Pure.
+"""Make Debezium's change event in columns: before, after, source, op and times, with keys and tombstones. Pure.
 
 Source of the form: the event schemas in Debezium 3's documentation of its PostgreSQL and MariaDB connectors.
 """
@@ -52,7 +52,7 @@ _OPERATIONS = pa.array(CODES)
 
 
 def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
-    """The schema of `source`: the common members and the database's own."""
+    """Return the schema of `source`: the common members and the database's own."""
     fields = tuple(s.Field(name, schema) for name, schema in {**_COMMON, **members}.items())
     return s.Schema(s.Type.STRUCT, name=f"io.debezium.connector.{connector}.Source", version=1, fields=fields)
 
@@ -72,7 +72,7 @@ class EventFormat:
 
     @cached_property
     def schema(self) -> s.Schema:
-        """The envelope's."""
+        """Return the schema of the envelope."""
         row = self.row.as_optional(True)
         members = {
             "before": row, "after": row, "source": self.source, "transaction": _TRANSACTION, "op": s.STRING,
@@ -83,34 +83,35 @@ class EventFormat:
 
     @cached_property
     def fields(self) -> list[pa.Field]:
-        """The envelope's members in Arrow."""
+        """Return the envelope's members in Arrow."""
         return list(arrow_schema(self.schema))
 
     @cached_property
     def source_fields(self) -> list[pa.Field]:
-        """The source block's."""
+        """Return the source block's members in Arrow."""
         return list(arrow_schema(self.source))
 
     @cached_property
     def value_schema(self) -> s.Schema:
-        """The record value's: an envelope, or null for a tombstone."""
+        """Return the schema of the record value: an envelope, or null for a tombstone."""
         return self.schema.as_optional(self.optional)
 
     @cached_property
     def key_schema(self) -> s.Schema:
-        """The record key's."""
+        """Return the schema of the record key."""
         fields = {f.name: f.schema for f in self.row.fields}
         return s.struct({name: fields[name] for name in self.key}, name=f"{self.topic}.Key")
 
     @cached_property
     def key_fields(self) -> list[pa.Field]:
-        """Its members in Arrow."""
+        """Return the members of the record key in Arrow."""
         return list(arrow_schema(self.key_schema))
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Changes of one table in order: `ops` per change, rows of `before` and `after` for the changes `old` and `new`.
+    """Changes of one table that are in order: `ops` per change, rows of `before` and `after` for the changes `old` and
+    `new`.
 
     `source`: the members of the source block by name, a value per change or one for all. `full_before`: whether updates
     show the row before them.
@@ -149,7 +150,7 @@ class EventRules:
 
     @cached_property
     def kept(self) -> npt.NDArray[np.bool_]:
-        """Whether events are sent, by operation; a tombstone goes with the delete before it."""
+        """Return, by operation, if events are sent; a tombstone goes with the delete before it."""
         return np.array([code not in self.skipped for code in (*CODES, *"....", "d")])
 
 
@@ -164,7 +165,7 @@ class _Events:
 
 
 def batch(form: EventFormat, rows: Rows, rules: EventRules) -> Batch | None:
-    """The records of changes, without a position; None when all are skipped."""
+    """Return the records of changes, without a position; None when all are skipped."""
     events = _events(form, rows, rules)
     size = len(events.change)
     if not size:
@@ -253,7 +254,7 @@ def _values(form: EventFormat, rows: Rows, events: _Events) -> pa.StructArray:
 
 
 def _repeated(value: object, kind: pa.DataType, size: int) -> pa.Array:
-    """One value so many times: the same few, again and again."""
+    """Return one value so many times: the same few, again and again."""
     if isinstance(value, int) and not isinstance(value, bool):
         return pa.repeat(pa.scalar(value, kind), size)
     return _constant(value, kind, 1 << max(size - 1, 1).bit_length()).slice(0, size)
@@ -306,7 +307,7 @@ def _keys(form: EventFormat, rows: Rows, events: _Events) -> Column | None:
 
 
 def truncation(form: EventFormat, source: Mapping[str, object], rules: EventRules) -> Batch:
-    """The one record that says a table was emptied; it has no key."""
+    """Return the one record that says a table was emptied; it has no key."""
     rows = Rows(
         np.array([TRUNCATE], np.uint8),
         np.empty(0, np.int64),

@@ -22,7 +22,7 @@ class Seen:
     lsn: int
 
     def hides(self, xid: Places, final_lsn: Places) -> Mask:
-        """The changes whose transactions the snapshot saw."""
+        """Return the changes whose transactions the snapshot saw."""
         _, xmax, running = self.snapshot.split(":")
         # The log has the lower half of a number.
         behind = (xid - int(xmax)).astype(np.int32)
@@ -42,20 +42,20 @@ def hidden(fence: Fence[Seen], xid: Places, final_lsn: Places) -> list[Mask]:
 
 
 def is_passed(fence: Fence[Seen], lsn: int) -> bool:
-    """Whether the log from here on is behind all of its snapshots."""
+    """Return True if the log from here on is behind all of its snapshots."""
     return all(seen.lsn <= lsn for seen in fence.seen)
 
 
 def ahead_of(fences: Fences, lsn: int) -> Fences:
-    """Those that can still hide changes of the log from here on."""
+    """Return the fences that can still hide changes of the log from here on."""
     return {table: fence for table, fence in fences.items() if not is_passed(fence, lsn)}
 
 
 def stored(fences: Fences) -> dict[str, object]:
-    """As JSON."""
+    """Return the fences as JSON."""
     return segments.as_json(fences, lambda seen: [seen.snapshot, seen.lsn])
 
 
 def restored(state: Mapping[str, object]) -> Fences:
-    """What `stored` made. TypeError, ValueError, IndexError: it did not."""
+    """Return the fences that `stored` made. TypeError, ValueError, IndexError: it did not."""
     return segments.of_json(state, lambda members: Seen(str(members[0]), int(str(members[1]))))

@@ -1,4 +1,4 @@
-"""Heartbeats: records at an interval, and batches without rows that only move the position. No I/O."""
+"""Make heartbeats: records at an interval, and batches without rows that only move the position. No I/O."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class Heartbeat:
         self._moved_to: object = None
 
     def due(self, place: object) -> Batch | None:
-        """A record when it is time for one; else a batch without rows when `place` has moved since the last one."""
+        """Return a record when it is time for one; else a batch without rows when `place` has moved since the last
+        one.
+        """
         now_s = time.monotonic()
         if self._interval_s and now_s >= self._beat_at_s:
             self._beat_at_s = now_s + self._interval_s
@@ -44,5 +46,5 @@ class Heartbeat:
         return self.nothing()
 
     def nothing(self) -> Batch:
-        """A batch without rows."""
+        """Return a batch without rows."""
         return Batch(self._topic, Column.from_rows([], _VALUE))

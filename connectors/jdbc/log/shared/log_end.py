@@ -1,4 +1,4 @@
-"""Whether the reader of a log has reached its end, which moves on meanwhile. Owned by the reading thread."""
+"""Tell if the reader of a log has reached its end, which moves on meanwhile. Owned by the reading thread."""
 
 from __future__ import annotations
 

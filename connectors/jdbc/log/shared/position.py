@@ -21,7 +21,7 @@ Offset = Mapping[str, Any]
 
 
 class Coordinate(NamedTuple):
-    """A change: the LSN of its transaction's commit, and its number in the transaction, from 1."""
+    """The place that a change has: the LSN of its transaction's commit, and its number in the transaction, from 1."""
 
     final_lsn: int = 0
     place: int = 0
@@ -68,7 +68,7 @@ class LogPosition:
     told: Told | None = None
 
     def offset(self) -> dict[str, object]:
-        """As it is stored."""
+        """Return the position as it is stored."""
         made: dict[str, object] = {"lsn": self.commit_lsn, "lsn_proc": self.commit_lsn, "lsn_commit": self.commit_lsn}
         if self.xid:
             made |= {"txId": self.xid, "ts_usec": self.commit_us}
@@ -88,7 +88,7 @@ class LogPosition:
         return made
 
     def fence_of(self, table: str) -> Fence[Seen]:
-        """What the first read has seen of a table's changes."""
+        """Return what the first read has seen of a table's changes."""
         return self.fences.get(table) or self.fences.get("") or Fence()
 
     def moved(self, commit_lsn: int) -> LogPosition:
@@ -103,12 +103,12 @@ def told_ahead_of(told: Told | None, commit_lsn: int) -> Told | None:
 
 
 def partition_of(prefix: str) -> dict[str, object]:
-    """The source partition, Debezium's."""
+    """Return the source partition, which is Debezium's."""
     return {"server": prefix}
 
 
 def read_offset(offset: Offset) -> LogPosition:
-    """The position of a stored offset, ours or Debezium's. ValueError says which member is wrong."""
+    """Return the position of a stored offset, ours or Debezium's. ValueError says which member is wrong."""
     found = (_lsn(offset, name) for name in ("lsn_commit", "lsn_proc", "lsn"))
     commit_lsn = next((lsn for lsn in found if lsn), 0)
     snapshot = None
@@ -160,11 +160,11 @@ def _lsn(offset: Offset, name: str) -> int:
 
 
 def lsn_of_text(text: str) -> int:
-    """The number of an LSN in PostgreSQL's form, as 16/B374D848."""
+    """Return the number of an LSN in PostgreSQL's form, as 16/B374D848."""
     high, _, low = text.partition("/")
     return int(high, 16) << 32 | int(low, 16)
 
 
 def text_of_lsn(lsn: int) -> str:
-    """PostgreSQL's form of an LSN."""
+    """Return PostgreSQL's form of an LSN."""
     return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

@@ -1,4 +1,6 @@
-"""What the readers of every log share: settings, a connection for questions, heartbeats, the place to go on from."""
+"""Hold what the readers of every log share: settings, a connection for questions, heartbeats, the place to go on
+from.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ COLLECT_S = 0.02
 
 
 class LogSession:
-    """One task's view of its server. Owned by the reading thread; `stopping` is set by another."""
+    """The view that one task has of its server. The reading thread owns it; another thread sets `stopping`."""
 
     def __init__(self, config: JdbcTaskConfig, tables: Sequence[TableName], stopping: threading.Event) -> None:
-        """Connects to nothing."""
+        """Keep the settings and tables, and connect to nothing."""
         self.config = config
         self.tables = tables
         self.stopping = stopping
@@ -37,7 +39,7 @@ class LogSession:
         self.left_aside: Mapping[str, str] = {}
         """Why tables are left aside while the others go on, by full name; read by the task thread."""
         self.caution: str | None = None
-        """What is not exact about the first read that goes on now; read by the task thread."""
+        """The text that says what is not exact about the first read that goes on now; the task thread reads it."""
         self.note: str | None = None
         """What a person should change on the server; read by the task thread."""
         self._listed = frozenset(tables)
@@ -86,7 +88,7 @@ class LogSession:
 
     @property
     def page_rows(self) -> int:
-        """How many rows of a first read come at once."""
+        """Return how many rows of a first read come at once."""
         return self.config.paced(self.config.max_batch_size)
 
     def pace(self, rows: int) -> None:
@@ -96,13 +98,13 @@ class LogSession:
             self.stopping.wait(max(0.0, self._paced_s - time.monotonic()))
 
     def chooses(self, table: TableName) -> bool:
-        """Whether the log's changes of a table are wanted: it was there at the start, or the filter selects it."""
+        """Tell if the log's changes of a table are wanted: it was there at the start, or the filter selects it."""
         is_chosen = table in self._listed or self._filter.selects(table)
         return is_chosen and table.full not in self.left_aside
 
 
 def resumed(offset: Mapping[str, Any] | None, read: Callable[[Mapping[str, Any]], P]) -> P | None:
-    """The place of a stored offset. ConnectError: it is none of mode=log."""
+    """Return the place of a stored offset. ConnectError: it is none of mode=log."""
     if offset is None:
         return None
     try:

@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 
 class KeyRange(NamedTuple):
-    """Whole-number keys from `begin` on and before `end`; None: no limit on that side."""
+    """A range of whole-number keys which are at least `begin` and less than `end`; None: no limit on that side."""
 
     begin: int | None = None
     end: int | None = None
@@ -31,7 +31,7 @@ EVERY_KEY = KeyRange()
 
 @dataclass(frozen=True, slots=True)
 class Segment(Generic[S]):
-    """Rows behind the segment before and up to a key (None: all others), read in one snapshot.
+    """The rows behind the segment before and up to a key (None: all others), which were read in one snapshot.
 
     `seen` None: the one behind which the log begins, so that no change of the log is in it.
     """
@@ -42,14 +42,14 @@ class Segment(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Fence(Generic[S]):
-    """One table's segments. `by`: the names of the columns that give its rows their order."""
+    """The segments that one table has. `by`: the names of the columns that give its rows their order."""
 
     by: tuple[str, ...] = ()
     segments: tuple[Segment[S], ...] = (Segment(),)
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Fence[S], Key | None]]) -> Fence[S]:
-        """The fence of a table that was read in parts of one order.
+        """Return the fence of a table that was read in parts of one order.
 
         parts: at least one, in that order, each with the last key it may have; None: it has all that are left.
         """
@@ -62,7 +62,7 @@ class Fence(Generic[S]):
         return cls(parts[0][0].by, tuple(kept))
 
     def goes_on(self, by: tuple[str, ...], last: Key, seen: S | None) -> Fence[S]:
-        """The fence when rows behind `last` (empty: all rows) are read in a snapshot from now on."""
+        """Return the fence when rows behind `last` (empty: all rows) are read in a snapshot from now on."""
         if not last:
             return Fence(by, (Segment(seen),))
         if by != self.by:
@@ -71,13 +71,16 @@ class Fence(Generic[S]):
         return Fence(by, (*before, replace(open_, upto=last), Segment(seen)))
 
     def goes_on_within(self, by: tuple[str, ...], last: Key, seen: S, table: str) -> Fence[S]:
-        """As `goes_on`, for rows that cannot be read again. ConnectError: the table has another order than before."""
+        """Return the fence as `goes_on` does, for rows that cannot be read again.
+
+        ConnectError: the table has another order than before.
+        """
         if last and by != self.by:
             raise other_order(table)
         return self.goes_on(by, last, seen)
 
     def begun_again(self, by: tuple[str, ...]) -> Fence[S]:
-        """The fence when all rows are read again, as the table has another order than before.
+        """Return the fence when all rows are read again, as the table has another order than before.
 
         All changes since the first snapshot come again: rows that were read before may be gone since.
         """
@@ -85,17 +88,17 @@ class Fence(Generic[S]):
 
     @property
     def bounds(self) -> tuple[Key, ...]:
-        """The last key of each segment but the last one."""
+        """Return the last key of each segment but the last one."""
         return tuple(segment.upto for segment in self.segments if segment.upto is not None)
 
     @property
     def seen(self) -> tuple[S, ...]:
-        """The snapshots of its segments that hold changes of the log."""
+        """Return the snapshots of its segments that hold changes of the log."""
         return tuple(segment.seen for segment in self.segments if segment.seen is not None)
 
 
 def other_order(table: str) -> ConnectError:
-    """Why a bulk read cannot go on."""
+    """Return the error that says why a bulk read cannot go on."""
     return ConnectError(
         f"The key of table {table} was changed while its rows were read, so that nothing tells which changes of the "
         "log they hold.",
@@ -117,7 +120,7 @@ def as_json(fences: Mapping[str, Fence[S]], snapshot: Callable[[S], object]) -> 
 
 
 def of_json(state: Mapping[str, object], snapshot: Callable[[Sequence[object]], S]) -> dict[str, Fence[S]]:
-    """What `as_json` made. TypeError, ValueError, IndexError: it did not."""
+    """Return the fences that `as_json` made. TypeError, ValueError, IndexError: it did not."""
     found, tables = state.get("snapshots"), state.get("tables")
     if not isinstance(found, list) or not isinstance(tables, dict):
         raise TypeError("fences: must have snapshots and tables")

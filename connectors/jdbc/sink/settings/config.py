@@ -1,4 +1,4 @@
-"""The settings of the JDBC sink: Confluent's keys, Aiven's where they differ. No driver, no I/O.
+"""Declare the settings of the JDBC sink: Confluent's keys, Aiven's where they differ. No driver, no I/O.
 
 Source: JdbcSinkConfig of confluentinc/kafka-connect-jdbc 10.9 and of Aiven's jdbc-connector-for-apache-kafka 6.
 """
@@ -152,7 +152,7 @@ class JdbcSinkConfig(ConnectionKeys):
     )
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """What is wrong between keys."""
+        """Yield what is wrong between keys."""
         return config_rules.problems(self)
 
     def notes(self) -> Iterable[ConfigProblem]:
@@ -166,25 +166,25 @@ class JdbcSinkConfig(ConnectionKeys):
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """pk.fields, with pk.mode=kafka never empty."""
+        """Return pk.fields, with pk.mode=kafka never empty."""
         return self.pk_fields or (KAFKA_COLUMNS if self.pk_mode == "kafka" else ())
 
     @property
     def is_keyed(self) -> bool:
-        """Whether a record that is written again finds its row."""
+        """Return True if a record that is written again finds its row."""
         return self.insert_mode in {"upsert", "update"}
 
     @property
     def keeps_case(self) -> bool:
-        """Whether names are as they are given."""
+        """Return True if names are as they are given."""
         return self.quote_identifiers.upper() == "ALWAYS" and self.sql_quote_identifiers
 
     @property
     def zone(self) -> ZoneInfo:
-        """db.timezone."""
+        """Return the zone of db.timezone."""
         return zone(self.db_timezone)
 
     @property
     def date_zone(self) -> ZoneInfo:
-        """The zone in which a date's midnight is read."""
+        """Return the zone in which a date's midnight is read."""
         return self.zone if self.date_timezone.upper() == "DB_TIMEZONE" else zone("UTC")

@@ -22,7 +22,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
 
 
 def problems(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
-    """Every broken rule, each on the key to change."""
+    """Yield every broken rule, each on the key to change."""
     found = list(connection_problems(config))
     yield from found
     if not found and dialect_of(config.connection_url).sink is None:

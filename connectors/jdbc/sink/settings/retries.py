@@ -13,7 +13,7 @@ WITHOUT_END: Final = -1
 
 
 class Retries:
-    """Counts tries of one batch after the other. Owned by the task thread."""
+    """A counter that counts the tries of one batch after the other. The task thread owns it."""
 
     def __init__(self, most: int, backoff_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
         """`most`: how often a batch is tried again, WITHOUT_END or so many times. `backoff_s`: between two tries."""
