@@ -16,7 +16,7 @@ class TrialFile:
     merges = False
 
     def __init__(self, file: str | None, name: str) -> None:
-        """ConfigError: the sink writes to standard output, where nothing can be read back."""
+        """Name the file. ConfigError: the sink writes to standard output, where nothing can be read back."""
         if not file:
             raise ConfigError("Standard output cannot be read back.", key="file", fix="Name a file.")
         self._path = Path(f"{file}.{name}")

@@ -10,7 +10,9 @@ from connect.api.optional.address import Addressed
 
 
 def addressed(url: str, tables: Sequence[str]) -> Addressed | None:
-    """The settings of a URL, whose credentials come from the environment; None where it is another kind of URL."""
+    """Return the settings of a URL, whose credentials come from the environment; None where it is another kind of
+    URL.
+    """
     del tables
     parts = urlsplit(url)
     if parts.scheme.lower() != "bigquery":

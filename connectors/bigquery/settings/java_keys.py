@@ -47,7 +47,7 @@ OLD_NAMES: Final[Mapping[str, str]] = MappingProxyType({
 
 
 def with_new_names(properties: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The settings, and what those of version 1 stand for, where that is not given itself."""
+    """Return the settings, and what those of version 1 stand for, where that is not given itself."""
     found: dict[str, str | None] = {}
     updates = properties.get("autoUpdateSchemas")
     if updates is not None:
@@ -80,7 +80,7 @@ KNOWN: Final = frozenset({*WITHOUT_EFFECT, *OLD_NAMES, *_ONLY})
 
 
 def problems_of(properties: Mapping[str, str]) -> Iterator[ConfigProblem]:
-    """A problem for each key with a value that is not supported."""
+    """Yield a problem for each key with a value that is not supported."""
     for name, (supported, why) in _ONLY.items():
         given = properties.get(name, supported).strip()
         if given.lower() not in {supported.lower(), ""}:

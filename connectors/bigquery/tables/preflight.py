@@ -38,7 +38,7 @@ def check(config: BigQuerySinkConfig, warehouse: Warehouse) -> None:
 
 
 def missing_roles(config: BigQuerySinkConfig, warehouse: Warehouse, account: str) -> Iterator[Finding]:
-    """The roles that the account lacks, each with what gives it. `account` is the address of the account."""
+    """Yield the roles that the account lacks, each with what gives it. `account` is the address of the account."""
     tries = (
         (warehouse.look, _DATA_EDITOR.format(project=config.project, dataset=config.dataset, account=account)),
         (partial(warehouse.scanned_bytes, "SELECT 1"), _JOB_USER.format(project=config.project, account=account)),
@@ -111,7 +111,9 @@ def _if_missing(
 
 
 def _column(config: BigQuerySinkConfig, path: Path) -> str:
-    """The column of a field that is one of the value's own; empty for all else, whose columns the sink adds itself."""
+    """Return the column of a field that is one of the value's own; empty for all else, whose columns the sink adds
+    itself.
+    """
     if path.root is not Root.VALUE or len(path.names) != 1:
         return ""
     return config.field_names.column(path.names[0], str(path))

@@ -91,7 +91,7 @@ class Needed:
 
 
 def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> Columns:
-    """The table's columns once it takes these records; the same object when nothing has to change.
+    """Return the table's columns once it takes these records; the same object when nothing has to change.
 
     SchemaError names all that may not be changed.
     """

@@ -35,7 +35,7 @@ def open_client(config: BigQuerySinkConfig) -> Any:
 
 
 def account_of(config: BigQuerySinkConfig) -> str:
-    """The address of the account that asks, or a word for it where its credentials do not tell."""
+    """Return the address of the account that asks, or a word for it where its credentials do not tell."""
     return getattr(_credentials(config), "service_account_email", "") or "ACCOUNT"
 
 

@@ -71,7 +71,7 @@ class Jobs:
         *,
         first_attempt: int = 0,
     ) -> Any:
-        """The job once it has ended: submitted now under `job_id`, the dataset's mark and a number, or found.
+        """Return the job once it has ended: submitted now under `job_id`, the dataset's mark and a number, or found.
 
         Where a job of that id is there already, it is waited for, and `counts` says whether it was the same work; if
         not, the next number is tried. labels: the job's, which tell it from others of its id.

@@ -134,7 +134,9 @@ class StorageWriter:
         self._client.transport.close()
 
     def _answers(self, table: str, requests: Iterator[Any]) -> Iterator[Any]:
-        """An answer per request, sent over one connection; the client's own retries would send what is left of them."""
+        """Yield an answer per request, sent over one connection; the client's own retries would send what is left of
+        them.
+        """
         with _translated(table):
             yield from self._client.append_rows(requests, retry=None, timeout=self._timeout_s)
 

@@ -30,7 +30,7 @@ class ChunkLoads:
         self._suffix = staging_suffix
 
     def land(self, chunk: BulkChunk, batch: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
-        """How many rows of the chunk the table has, and which ones it does not take.
+        """Return how many rows of the chunk the table has, and which ones it does not take.
 
         created_ms: when the table was made. RefusedJobError: it takes the rows one by one, but not together.
         """

@@ -154,8 +154,9 @@ class CommittedStreams:
         return _Owned(stream, held)
 
     def _held(self, place: _Place, first_offset: int) -> list[tuple[int, int]]:
-        """The offsets from `first_offset` on that the table holds, in runs; not those of the topic before it was made
-        anew."""
+        """Return the offsets from `first_offset` on that the table holds, in runs; not those of the topic before it
+        was made anew.
+        """
         target, partition, topic_id = place
         topic, number, offset, known_id = map(backticks, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID))
         # Rows from before ids were kept have none.

@@ -74,7 +74,9 @@ class Targets:
         self._ready_for_deletes(lane.target, lane.columns, lane.dedup)
 
     def check_unchanged(self, lane: Lane, error: ConnectError) -> None:
-        """ConnectError names what somebody else changed on the lane's table, where that may be why it refused rows."""
+        """Raise ConnectError if somebody else changed the lane's table, and name the change that may be why it
+        refused rows.
+        """
         table = self._warehouse.table(lane.target)
         now = by_name(table.columns) if table is not None else {}
         changed = [c.name for c in lane.columns if (found := now.get(c.name.lower())) is None or found.type != c.type]

@@ -32,7 +32,7 @@ _INTEGERS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "coun
 
 
 def bind_of(cql: CqlType, field: str, logical: str | None = None) -> Bind:
-    """What makes a column's values of a row's. `logical`: the name of the row's own schema.
+    """Return what makes a column's values of a row's. `logical`: the name of the row's own schema.
 
     What it returns raises SchemaError, naming the field, for a value that has no lossless form.
     """

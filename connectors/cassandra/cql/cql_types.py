@@ -44,12 +44,12 @@ class CqlType:
 
     @property
     def is_multicell(self) -> bool:
-        """Each of its elements is a cell of its own, with its own writetime."""
+        """Return True if each of its elements is a cell of its own, with its own writetime."""
         return not self.frozen and self.name in {"list", "set", "map", "udt"}
 
     @property
     def fixed_size(self) -> int | None:
-        """The size in bytes of every value; None where each value tells its length."""
+        """Return the size in bytes of every value; None where each value tells its length."""
         if self.name == "vector":
             size = self.parameters[0].fixed_size
             return None if size is None else size * self.dimension
@@ -73,7 +73,8 @@ def parse_type(text: str, user_types: UserTypes) -> CqlType:
 
 
 def user_types_of(keyspace: str, definitions: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]) -> UserTypes:
-    """The types of a keyspace by name, from the names and type texts of their fields, whichever holds which others.
+    """Return the types of a keyspace by name, from the names and type texts of their fields, whichever holds which
+    others.
 
     SchemaError: a field is of a type that is not known.
     """

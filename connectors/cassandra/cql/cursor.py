@@ -63,6 +63,6 @@ class Cursor:
 
 
 def signed(value: int, bits: int) -> int:
-    """The low `bits` of a value as two's complement: deltas wrap around as Java's integers do."""
+    """Return the low `bits` of a value as two's complement: deltas wrap around as Java's integers do."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

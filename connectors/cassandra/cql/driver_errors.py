@@ -32,7 +32,10 @@ _TOO_MANY_TOMBSTONES: Final = 1
 
 
 def grant_of(message: str) -> str:
-    """The GRANT that would allow what the server refused, from its message; empty where that names no right. Pure."""
+    """Return the GRANT that would allow what the server refused, from its message; empty where that names no right.
+
+    Pure.
+    """
     found = _REFUSED.search(message)
     if found is None:
         return ""

@@ -21,7 +21,7 @@ class OwnedPart:
 
 
 def owned_parts(after: int, upto: int, ring: Iterable[int], owners_of: Callable[[int], Nodes]) -> Sequence[OwnedPart]:
-    """A range in parts that some node has whole, as few as there can be from its begin on.
+    """Return a range in parts that some node has whole, as few as there can be from its begin on.
 
     `ring`: the tokens at which the nodes' ranges end, in order. `owners_of`: the nodes that have a token.
     """

@@ -115,7 +115,7 @@ def _fixed(form: str, target: pa.DataType) -> Callable[[Cells], pa.Array | None]
 
 
 def _numbers(cells: Cells, stored: np.dtype[Any]) -> np.ndarray[Any, Any] | None:
-    """The numbers of a column of fixed size, zero for null; None where a value has another size."""
+    """Return the numbers of a column of fixed size, zero for null; None where a value has another size."""
     valid = cells.sizes >= 0
     if not ((cells.sizes == stored.itemsize) | ~valid).all():
         return None

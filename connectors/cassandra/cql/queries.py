@@ -1,4 +1,4 @@
-"""What reads small answers from a cluster."""
+"""Declare the interface by which small answers of a cluster are read."""
 
 from __future__ import annotations
 

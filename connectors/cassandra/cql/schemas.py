@@ -40,7 +40,9 @@ _SIMPLE: Final[Mapping[str, s.Schema]] = {
 
 
 def connect_schema(cql: CqlType) -> s.Schema:
-    """The schema of a type's values, optional: any value may be null, in collections too (of tuples and types)."""
+    """Return the schema of a type's values, optional: any value may be null, in collections too (of tuples and
+    types).
+    """
     parameters = [connect_schema(parameter) for parameter in cql.parameters]
     match cql.name:
         case "list" | "set" | "vector":
@@ -60,5 +62,5 @@ def columns_schema(columns: Sequence[TableColumn], name: str) -> s.Schema:
 
 
 def key_schema(table: Table) -> s.Schema:
-    """The key of a row; its clustering columns are null where a partition has nothing but static values."""
+    """Return the key of a row; its clustering columns are null where a partition has nothing but static values."""
     return columns_schema(table.primary_key, f"{table.title}.Key")

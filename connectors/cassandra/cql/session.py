@@ -90,7 +90,7 @@ class Database:
     """
 
     def __init__(self, config: ContactKeys, *, only_contact_points: bool = False) -> None:
-        """With `only_contact_points` no other node of the cluster is asked."""
+        """Connect later; with `only_contact_points` no other node of the cluster is asked."""
         self._config = config
         self._only_contact_points = only_contact_points
         self._session: Session | None = None

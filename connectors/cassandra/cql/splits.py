@@ -71,7 +71,9 @@ def cut(table: Table, count: int) -> list[Split]:
 
 
 def count_in(stored: Iterable[SourcePosition]) -> int | None:
-    """The number of ranges that most tables with stored offsets were cut into; None where no offset is stored."""
+    """Return the number of ranges that most tables with stored offsets were cut into; None where no offset is
+    stored.
+    """
     found = Counter(_count_of(position.partition) for position in stored if position.offset is not None)
     del found[None]
     return found.most_common(1)[0][0] if found else None
@@ -111,7 +113,7 @@ def progress_of(split: Split, stored: Mapping[str, object] | None) -> Progress:
 
 
 def stored_key(table: Table, values: Sequence[bytes]) -> bytes:
-    """A partition key in the form by whose bytes partitions of one token are ordered."""
+    """Return a partition key in the form by whose bytes partitions of one token are ordered."""
     if len(table.partition_key) == 1:
         return values[0]
     return b"".join(len(value).to_bytes(2, "big") + value + b"\x00" for value in values)

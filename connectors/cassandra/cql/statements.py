@@ -28,14 +28,17 @@ class Query:
 
 
 def range_query(split: Split, after: int, more: str = "") -> Query:
-    """The rows of a split whose tokens are above one. `more`: what is selected behind the columns."""
+    """Return the query for the rows of a split whose tokens are above one.
+
+    `more`: what is selected behind the columns.
+    """
     token = _token(split.table)
     text = f"{_select(split.table, more)} WHERE {token} > ? AND {token} <= ?"
     return Query(text, [as_long(after), as_long(split.upto)])
 
 
 def count_query(split: Split) -> Query:
-    """The query for the tokens of the rows of a split: as many rows as `range_query` gives, and little else."""
+    """Return the query for the tokens of the rows of a split: as many rows as `range_query` gives, and little else."""
     token = _token(split.table)
     # Partitions that have static values alone are left out where none of these is asked for.
     static = f", {quoted(split.table.static[0].name)}" if split.table.static else ""
@@ -61,7 +64,7 @@ def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[
 
 
 def keys_of_token(table: Table, token: int) -> Query:
-    """The query for the partition keys of a token, of which there is nearly always one."""
+    """Return the query for the partition keys of a token, of which there is nearly always one."""
     keys = ", ".join(quoted(column.name) for column in table.partition_key)
     text = f"SELECT DISTINCT {_token(table)}, {keys} FROM {_name(table)} WHERE {_token(table)} = ?"  # noqa: S608
     return Query(text, [as_long(token)])
@@ -73,7 +76,9 @@ def partition_query(table: Table, key: Sequence[bytes], more: str = "") -> Query
 
 
 def row_text(table: Table, names: Sequence[str], more: str = "") -> str:
-    """The row of a primary key, or of a partition key a partition's rows, by the columns that are known of it."""
+    """Return the query for the row of a primary key, or for the rows of a partition key, by the columns that are
+    known.
+    """
     return f"{_select(table, more)} WHERE {' AND '.join(f'{quoted(name)} = ?' for name in names)}"
 
 

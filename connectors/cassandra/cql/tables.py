@@ -59,5 +59,5 @@ class Table:
 
     @cached_property
     def value_types(self) -> Mapping[str, CqlType]:
-        """The types of all columns that have cells, those that were dropped included."""
+        """Return the types of all columns that have cells, those that were dropped included."""
         return {**self.dropped, **{column.name: column.type for column in (*self.static, *self.regular)}}

@@ -29,7 +29,10 @@ class UnknownFieldError(SchemaError):
 
 
 def decoder(cql: CqlType) -> Decode:
-    """The function that makes Python values of a type's bytes. It raises ValueError where they are not of this type."""
+    """Return the function that makes Python values of a type's bytes.
+
+    It raises ValueError where they are not of this type.
+    """
     match cql.name:
         case "list" | "set":
             return _sequence(decoder(cql.parameters[0]))

@@ -178,7 +178,7 @@ class _State:
         return True
 
     def cleared_us(self, name: str) -> int:
-        """The time before which all elements of a collection are gone."""
+        """Return the time before which all elements of a collection are gone."""
         return _mark_us(self._cells("cleared"), name)
 
     def save(self) -> None:

@@ -30,7 +30,7 @@ def check_converters(topic: str, keys: Sequence[Any], values: Sequence[Any]) -> 
 
 
 def _form(read: object) -> str | None:
-    """What the bytes became, where they did not become an event or its key."""
+    """Return what the bytes became, where they did not become an event or its key."""
     if isinstance(read, Mapping):
         return "an envelope of schema and payload (schemas.enable=true wrote it)" if set(read) == _ENVELOPE else None
     return None if read is None else f"of type {type(read).__name__} and no struct"

@@ -58,7 +58,7 @@ class Copies:
         return [self._held.pop(event_id).event for event_id in ids]
 
     def oldest_offset(self) -> int | None:
-        """The offset from which a restart has to read to see all held events again; None where none is held."""
+        """Return the offset from which a restart has to read to see all held events again; None where none is held."""
         # The first copy's offset, in the order of reading.
         return next((held.event.offset for held in self._held.values()), None)
 

@@ -65,7 +65,7 @@ class EventMemory:
         self._looked_at = found[-1][0] if len(found) == LOOKED_AT_MOST else b""
 
     def take_changes(self) -> StateEntries:
-        """The entries that have changed since the last call."""
+        """Return the entries that have changed since the last call."""
         rows = [] if self._rows is None else self._rows.take_changes()
         return StateEntries(*self._state, [*self.seen.take_changes(), *rows])
 

@@ -21,7 +21,7 @@ UNCONFIRMED: Final = Header("cassandra.unconfirmed", True, s.BOOLEAN)
 
 
 def source_partition(place: TopicPartition) -> dict[str, object]:
-    """The source partition whose offset is the position in an input partition."""
+    """Return the source partition whose offset is the position in an input partition."""
     return {"protocol": PROTOCOL, "topic": place.topic, "partition": place.partition}
 
 
@@ -49,11 +49,11 @@ class PartitionEvents:
 
     @property
     def held(self) -> int:
-        """The number of events that wait for copies."""
+        """Return the number of events that wait for copies."""
         return len(self._copies)
 
     def take(self, batch: Batch, now_s: float) -> tuple[list[Batch], dict[int, Exception]]:
-        """The batches to send on, the last one with the position, and the rows of the batch that are no events.
+        """Return the batches to send on, the last one with the position, and the rows of the batch that are no events.
 
         ConfigError: the first batch was written by other converters than it was read by.
         """
@@ -80,7 +80,7 @@ class PartitionEvents:
         return self._made(list(chosen.values())), bad
 
     def overdue(self, now_s: float) -> list[Batch]:
-        """The events that waited too long for copies, marked as unconfirmed."""
+        """Return the events that waited too long for copies, marked as unconfirmed."""
         late = self._copies.overdue(now_s)
         self._counts["unconfirmed_events_total"] += len(late)
         return [

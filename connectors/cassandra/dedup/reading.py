@@ -21,7 +21,7 @@ class EventMark(NamedTuple):
 
 
 def marks_of(batch: Batch) -> list[EventMark | SchemaError | None]:
-    """The mark of each row: None for a tombstone, an error for what is no event of an agent."""
+    """Return the mark of each row: None for a tombstone, an error for what is no event of an agent."""
     return [_mark(*row) for row in zip(*_columns(batch), strict=True)]
 
 

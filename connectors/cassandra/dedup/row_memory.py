@@ -27,7 +27,7 @@ class RowMemory:
         self._changed: dict[bytes, bytes | None] = {}
 
     def get(self, key: bytes) -> bytes | None:
-        """The bytes of a key; None where there are none."""
+        """Return the bytes of a key; None where there are none."""
         found = self._database.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
         return None if found is None else bytes(found[0])
 
@@ -54,7 +54,7 @@ class RowMemory:
         return [(bytes(found), bytes(value)) for found, value in self._database.execute(query, (key, most))]
 
     def take_changes(self) -> list[StateEntry]:
-        """The entries that were put or deleted since the last call."""
+        """Return the entries that were put or deleted since the last call."""
         changed, self._changed = self._changed, {}
         return [StateEntry(key, value) for key, value in changed.items()]
 

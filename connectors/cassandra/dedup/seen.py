@@ -65,7 +65,7 @@ class SeenIds:
         self._changed.add(number)
 
     def take_changes(self) -> list[StateEntry]:
-        """The entries that have changed since the last call."""
+        """Return the entries that have changed since the last call."""
         changed = [
             StateEntry(self._key(number), number.to_bytes(_NUMBER_BYTES, "big") + b"".join(ids))
             for number, ids in self._slots

@@ -56,7 +56,7 @@ class CassandraDedupTask:
         self._find(Deadline.after(_OPEN_S))
 
     def poll(self, deadline: Deadline) -> Batch | None:
-        """The next events to send on: those that are new among the next records of a partition."""
+        """Return the next events to send on: those that are new among the next records of a partition."""
         assert self._topics is not None
         while not self._ready:
             if self._clock() >= self._next_look_s:
@@ -134,7 +134,7 @@ class CassandraDedupTask:
         return part
 
     def _forget_before_s(self) -> float:
-        """What was deleted, or expired, before this time is not remembered any more."""
+        """Return the time before which what was deleted, or expired, is not remembered any more."""
         return self._now_s() - self._config.deletes_retention_ms / 1000
 
     def _state_name(self) -> str:

@@ -59,7 +59,7 @@ class CassandraCdcAgent:
         return [dict(self._config.originals)]
 
     def task(self, config: Mapping[str, str]) -> CassandraCdcTask:
-        """The task, which is not connected yet."""
+        """Return the task, which is not connected yet."""
         return CassandraCdcTask(CassandraAgentConfig.parse(config))
 
 
@@ -118,7 +118,9 @@ class CassandraCdcTask:
         self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
 
     def poll(self, deadline: Deadline) -> Sequence[Batch]:
-        """The changes among the next mutations, a batch per table: a unit, as there is one position behind them."""
+        """Return the changes among the next mutations, a batch per table: a unit, as there is one position behind
+        them.
+        """
         while not deadline.expired:
             unit = self._read()
             if unit:
@@ -147,11 +149,14 @@ class CassandraCdcTask:
         return {"protocol": PROTOCOL, "node": self._node.id}
 
     def _history(self, keyspace: str) -> Mapping[str, object]:
-        """The source partition of what is known of a keyspace's tables."""
+        """Return the source partition of what is known of a keyspace's tables."""
         return {**self._partition, "keyspace": keyspace}
 
     def _read(self) -> Sequence[Batch] | None:
-        """The batches of some mutations; None where there is nothing new. RetriableError: the node does not answer."""
+        """Return the batches of some mutations; None where there is nothing new.
+
+        RetriableError: the node does not answer.
+        """
         assert self._watched is not None
         if self._taken is None:
             self._taken = self._segments.frames(self._config.max_batch_size, BATCH_BYTES)
@@ -183,7 +188,7 @@ class CassandraCdcTask:
             self._notes.append(SourcePosition(self._history(keyspace), entry))
 
     def _unit(self, made: Sequence[Batch]) -> Sequence[Batch]:
-        """The batches, with batches without rows for all that is to be stored with them."""
+        """Return the batches, with batches without rows for all that is to be stored with them."""
         notes, self._notes = self._notes, []
         return (*made, *(replace(self._nothing(), position=note) for note in notes))
 
@@ -195,7 +200,10 @@ class CassandraCdcTask:
         self._context.explain(self._segments.waits)
 
     def _nothing(self) -> Batch:
-        """An empty batch that carries a position. Its topic is one that exists anyway, so that none is made for it."""
+        """Return an empty batch that carries a position.
+
+        Its topic is one that exists anyway, so that none is made for it.
+        """
         assert self._watched is not None
         topics = [table.topic for table in self._watched.tables.values()]
         return Batch(topics[0] if topics else f"{self._config.topic_prefix}progress", Column.from_rows([], s.STRING))

@@ -33,7 +33,7 @@ def check(config: CassandraSinkConfig) -> Sequence[str]:
 
 
 def missing_rights(config: CassandraSinkConfig) -> Iterator[MissingRightError]:
-    """An error for each table of the topics that the user may not write. Nothing is written."""
+    """Yield an error for each table of the topics that the user may not write. Nothing is written."""
     with closing(Database(config)) as database:
         yield from _refused(config, database, read_schemas(database).of_keyspace(config.keyspace))
 

@@ -167,7 +167,9 @@ class CassandraSourceConfig(ContactKeys):
 
     @property
     def written_since_us(self) -> int | None:
-        """Rows without a newer writetime are left out; None where all rows count."""
+        """Return the moment since which a row must have been written, in microseconds since 1970; None where all
+        rows count.
+        """
         return moment_ms(self.written_since) * 1000 if self.written_since else None
 
     def time_column_of(self, table: Table) -> TableColumn | None:

@@ -79,7 +79,7 @@ class CassandraSourceConnector:
                 yield Finding(Aspect.REACH, error.message, error.grant, Weight.FAILS)
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
-        """What Cassandra's schema calls the columns' types, and what of their values the rows keep."""
+        """Yield what Cassandra's schema calls the columns' types, and what of their values the rows keep."""
         return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> CassandraSourceTask:

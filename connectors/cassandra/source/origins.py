@@ -21,7 +21,7 @@ _SAYS_LESS: Final = frozenset({"decimal", "varint", "uuid", "timeuuid", "inet", 
 
 
 def origin_columns(config: CassandraSourceConfig, deadline: Deadline) -> Iterator[OriginColumn]:
-    """The columns of all tables that the configuration reads. ConnectError: the schema cannot be read."""
+    """Yield the columns of all tables that the configuration reads. ConnectError: the schema cannot be read."""
     with closing(Database(config)) as database:
         for table in chosen_tables(read_schemas(database), config):
             if deadline.expired:
@@ -35,7 +35,7 @@ def origin_columns(config: CassandraSourceConfig, deadline: Deadline) -> Iterato
 
 
 def says_less(kind: CqlType) -> bool:
-    """The Connect type of a value, or of one inside of it, does not tell which CQL type it was. Pure."""
+    """Return True if the Connect type of a value, or of one inside of it, does not tell which CQL type it was. Pure."""
     return kind.name in _SAYS_LESS or any(map(says_less, kind.parameters))
 
 

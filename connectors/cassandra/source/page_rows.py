@@ -16,7 +16,7 @@ from connectors.cassandra.source.written_since import WrittenSince
 
 
 def page_rows(tables: Sequence[Table], config: CassandraSourceConfig, database: Queries) -> dict[Table, PageRows]:
-    """What makes batches of pages, by table. ConfigError: a named column is missing. RetriableError: no node."""
+    """Return what makes batches of pages, by table. ConfigError: a named column is missing. RetriableError: no node."""
     since_us = config.written_since_us
     if config.output == "rows" and since_us is None and not config.write_times:
         return {table: TableRows(table, config) for table in tables}

@@ -14,7 +14,10 @@ from connectors.cassandra.cql.tables import Table
 
 
 def missing_read_rights(database: Queries, tables: Sequence[Table], deadline: Deadline) -> Iterator[MissingRightError]:
-    """An error for each table that the user may not read, as far as the deadline allows to ask. No row is read."""
+    """Yield an error for each table that the user may not read, as far as the deadline allows to ask.
+
+    No row is read.
+    """
     for table in tables:
         if deadline.expired:
             return

@@ -66,7 +66,7 @@ class TableRows:
         self._time_place = None if self._time is None else places[self._time.name]
 
     def batch(self, split: Split, page: Page, sweep: Sweep, *, is_last: bool) -> Batch:
-        """The rows that count, and how far the split is behind them; a page that tells no place has no position.
+        """Return the rows that count, and how far the split is behind them; a page that tells no place has no position.
 
         SchemaError names a column whose value has no form.
         """

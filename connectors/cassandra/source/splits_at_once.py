@@ -62,7 +62,8 @@ class SplitsAtOnce:
         self._readings = [reading for reading in self._readings if reading.table is not table]
 
     def ready(self, deadline: Deadline) -> Reading | None:
-        """The split whose turn it is: its page has come or failed, or is still to be asked for. None: none in time.
+        """Return the split whose turn it is: its page has come or failed, or is still to be asked for. None: none in
+        time.
 
         Who had a turn waits for the others that are ready.
         """
@@ -78,5 +79,5 @@ class SplitsAtOnce:
             self._bell.wait(min(_LOOK_S, deadline.remaining_s))
 
     def late_table(self, late_s: float) -> Table | None:
-        """A table whose page has been waited for so long; None where there is none."""
+        """Return a table whose page has been waited for so long; None where there is none."""
         return next((reading.table for reading in self._readings if reading.reader.late_s > late_s), None)

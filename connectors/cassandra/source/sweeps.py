@@ -88,7 +88,7 @@ class Windows:
         return Sweep(0, self._window(self._initial_ms, now_ms))
 
     def next(self, done: Sweep, now_ms: int) -> Sweep | None:
-        """The rows that have come since."""
+        """Return the sweep of the rows that have come since."""
         assert done.window is not None
         return Sweep(done.number + 1, self._window(done.window.upto_ms, now_ms))
 
@@ -97,7 +97,7 @@ class Windows:
 
 
 def sweep_of(stored: Mapping[str, object] | None) -> Sweep | None:
-    """The sweep of a stored offset; None where it has none. ConnectError: its members are no window."""
+    """Return the sweep of a stored offset; None where it has none. ConnectError: its members are no window."""
     if stored is None:
         return None
     number, after_ms, upto_ms = (stored.get(name) for name in ("sweep", "after_ms", "upto_ms"))

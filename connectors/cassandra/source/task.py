@@ -106,7 +106,7 @@ class CassandraSourceTask:
         return None
 
     def _batch(self, reading: Reading) -> Batch | None:
-        """A split's next page; None where it was only asked for, tells no place, or the split is given up."""
+        """Return a split's next page; None where it was only asked for, tells no place, or the split is given up."""
         reader = reading.reader
         try:
             page = reader.next(Deadline.after(0.0))

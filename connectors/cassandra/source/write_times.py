@@ -113,7 +113,7 @@ class ToldTimes:
 
 
 def told_times(row: Mapping[str, Any], columns: Collection[str]) -> ToldTimes | None:
-    """What a row tells of its writes; None: nothing, by its fields. `columns`: names that are the table's own.
+    """Return what a row tells of its writes; None: nothing, by its fields. `columns`: names that are the table's own.
 
     SchemaError: a time is no whole number.
     """

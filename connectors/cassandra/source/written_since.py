@@ -29,7 +29,10 @@ class WrittenSince:
     """
 
     def __init__(self, table: Table, since_us: int, *, element_times: bool) -> None:
-        """With `element_times` the server tells those of collections' elements, as Cassandra 5.0 does."""
+        """Keep rows written since `since_us`, microseconds since 1970.
+
+        `element_times`: the server tells the times of collections' elements, as Cassandra 5.0 does.
+        """
         others = [c for c in table.columns if c not in table.primary_key]
         self._since_us = since_us
         self._timed = [c for c in others if element_times or not c.type.is_multicell]

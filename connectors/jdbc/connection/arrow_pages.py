@@ -49,7 +49,7 @@ class ArrowPages:
         self._left = 0
 
     def next(self) -> Page:
-        """The next rows; a chunk's end ends a page, too."""
+        """Return the next rows; a chunk's end ends a page, too."""
         self._fill()
         size = min(self._left, self._rules.rows)
         columns = [c.slice(self._start, size) for c in self._columns]

@@ -46,12 +46,12 @@ class Database:
 
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
-        """Columns that statements turn into text, because the reader has no lossless form of them."""
+        """Return columns that statements turn into text, because the reader has no lossless form of them."""
         return self._reader.wanted_as_text
 
     @property
     def connection(self) -> sa.Connection:
-        """The open connection; connects when there is none. RetriableError: not now."""
+        """Return the open connection; connects when there is none. RetriableError: not now."""
         return self._opened().connection
 
     def _opened(self) -> Link:

@@ -41,7 +41,10 @@ def as_stored(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def checked(chunks: Iterator[Columns], form: RowFormat, bad: BadCells | None) -> Iterator[Columns]:
-    """A reader's chunks with text where it came as bytes. `bad`: as `RowFormat.guarded`'s, of the chunk given last."""
+    """Yield a reader's chunks with text where it came as bytes.
+
+    `bad`: as `RowFormat.guarded`'s, of the chunk given last.
+    """
     for columns in chunks:
         if bad is not None:
             bad.clear()

@@ -19,7 +19,7 @@ _LISTED_TYPES = {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "FOREIGN TABLE", "V
 
 
 def unlisted_types(database: Database, config: JdbcSourceConfig) -> list[str]:
-    """Values of table.types that nothing can be listed for, although the database may have such tables."""
+    """Return values of table.types that nothing can be listed for, although the database may have such tables."""
     catalog = database.dialect.catalog
     known = _LISTED_TYPES | catalog.further_types
     if known & {kind.upper() for kind in config.table_types}:

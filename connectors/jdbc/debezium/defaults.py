@@ -38,7 +38,7 @@ _TEXTS: Final = frozenset({"text", "varchar", "bpchar"})
 
 
 def default_of(expression: str | None, kind: Kind, name: str, category: str) -> object:
-    """The value in Python's form; None: the schema has none. `name`, `category`: of the column's type."""
+    """Return the value in Python's form; None: the schema has none. `name`, `category`: of the column's type."""
     if expression is None or expression.startswith("NULL") or (category != "e" and name not in _ZERO):
         return None
     text = _text(expression, name)

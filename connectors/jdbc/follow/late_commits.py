@@ -40,7 +40,7 @@ class Guard(Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Rows are there that may be read soon."""
+        """Return True if rows are there that may be read soon."""
 
 
 class Marks(Protocol):
@@ -53,7 +53,7 @@ class Marks(Protocol):
         """Return the later of two places."""
 
     def forget(self) -> None:
-        """What was delivered was of another server."""
+        """Forget what was delivered, as it was of another server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class TimestampMarks:
         return max(one, other, key=lambda o: (offsets.instant_us_of(o) or -(2**63), offsets.id_of(o) or -(2**63)))
 
     def forget(self) -> None:
-        """Nothing is remembered."""
+        """Do nothing: nothing is remembered."""
 
 
 class IdMarks:
@@ -105,7 +105,7 @@ class IdMarks:
         return max(one, other, key=lambda o: -(2**63) if o is None else offsets.id_of(o) or 0)
 
     def forget(self) -> None:
-        """No id was delivered yet."""
+        """Forget the ids: none was delivered yet."""
         self._pending = self._head = None
 
 
@@ -248,5 +248,5 @@ class HeldIds:
 
     @property
     def is_waiting(self) -> bool:
-        """Rows are there that may be read soon."""
+        """Return True if rows are there that may be read soon."""
         return self._pending is not None

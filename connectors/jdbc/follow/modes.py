@@ -51,7 +51,7 @@ class Mode(Protocol):
         """Move the place behind this page, and give the offset to store with it."""
 
     def finished(self) -> Offset | None:
-        """The pass ended without further rows; the offset to store when that means something by itself."""
+        """Return the offset to store when a pass ended without further rows, if that means something by itself."""
 
 
 class Bulk:
@@ -71,7 +71,7 @@ class Bulk:
         return [Edge.at(literal(value)) for value in self._last or ()]
 
     def delivered(self, page: Page) -> Offset | None:
-        """How far the pass came, or that it is finished."""
+        """Return the offset that says how far the pass came, or that it is finished."""
         self._rows += len(page)
         if page.following is None:
             return self._end()
@@ -81,7 +81,7 @@ class Bulk:
         return offsets.bulk_progress(self._last, self._rows)
 
     def finished(self) -> Offset | None:
-        """A resumed pass whose remaining rows are gone is finished, too."""
+        """Return the offset of a finished pass, as a resumed pass whose remaining rows are gone is finished, too."""
         return self._end() if self._last is not None else None
 
     @property
@@ -196,7 +196,7 @@ class Timestamp:
         return [form.edge(instant), *(Edge.at(literal(value)) for value in key)]
 
     def delivered(self, page: Page) -> Offset | None:
-        """The last timestamp that no row to come can share."""
+        """Return the last timestamp that no row to come can share."""
         instants = self._times.of(page)
         last = int(instants[-1].as_py())
         if page.following is None or self._times.one(page.following) > last:
@@ -211,7 +211,7 @@ class Timestamp:
         return offsets.timestamp_with_tie(self._finished_us, last, key)
 
     def finished(self) -> Offset | None:
-        """A tie whose other rows are gone is finished."""
+        """Return the offset of a finished timestamp, as a tie whose other rows are gone is finished."""
         if self._tie is None:
             return None
         self._finished_us, self._tie = self._tie[0], None
@@ -264,7 +264,7 @@ def key_of(page: Page, key: Ordering) -> tuple[object, ...]:
 
 
 def whole_id(value: Any) -> int:
-    """An id as a driver gives it; SchemaError for what an offset cannot hold."""
+    """Return an id as a driver gives it; SchemaError for what an offset cannot hold."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         # Readers that fetch Arrow give decimals as text.
         value = Decimal(value)

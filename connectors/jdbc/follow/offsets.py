@@ -145,7 +145,7 @@ def safe_server_of(offset: Offset | None) -> str | None:
 
 
 def mark_of(offset: Offset | None) -> Offset | None:
-    """An offset without our own part of a safe pass; None when nothing is left."""
+    """Return an offset without our own part of a safe pass; None when nothing is left."""
     mark = {name: value for name, value in (offset or {}).items() if name != SAFE_PASS}
     return mark or None
 

@@ -70,10 +70,11 @@ def integer_key(assembly: Assembly, config: JdbcSourceConfig) -> Ordering | None
 
 
 def before_mark(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
-    """The rows that following leaves to a bulk read: all before the mark, or from where the configuration begins.
+    """Return the rows that following leaves to a bulk read: all before the mark, or from where the configuration
+    begins.
 
-    Where it says nothing of a beginning, the rows that following would take for older than any are among them:
-    negative ids, and times before 1970.
+    Where it says nothing of a beginning, the rows that following would take for older than any are among them: negative
+    ids, and times before 1970.
     """
     given = config.originals
     if config.mode == "incrementing":
@@ -98,7 +99,7 @@ def before_mark(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> l
 
 
 def beyond_reach(assembly: Assembly, config: JdbcSourceConfig) -> tuple[sa.ColumnElement[bool], str]:
-    """The rows that neither a bulk read nor following ever reads, and why: by NULL, or before the beginning."""
+    """Return the rows that neither a bulk read nor following ever reads, and why: by NULL, or before the beginning."""
     given = config.originals
     conditions: list[sa.ColumnElement[bool]] = []
     why = []

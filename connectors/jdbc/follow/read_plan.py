@@ -261,7 +261,7 @@ class Assembly:
         return tuple(self._column(name, "key.fields").name for name in self._config.key_fields)
 
     def _names_row(self) -> tuple[str, ...]:
-        """Columns of the row that tell a person which one it is: its key, else what it is followed by."""
+        """Return columns of the row that tell a person which one it is: its key, else what it is followed by."""
         present = [c.name for c in self.shape.columns]
         names = self.shape.key or (*timestamp_names(self.table, self._config), self._config.incrementing_column or "")
         return tuple(name for name in names if name in present)

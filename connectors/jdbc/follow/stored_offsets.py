@@ -29,7 +29,7 @@ class StoredOffsets:
         self._told: set[str] = set()
 
     def __call__(self, partition: Mapping[str, object]) -> Offset | None:
-        """The offset of a partition; None: there is none."""
+        """Return the offset of a partition; None: there is none."""
         found = self._stored(partition)
         if found is None:
             return None

@@ -19,14 +19,14 @@ from connect.lib.native_build import load
 
 @cache
 def module() -> ModuleType | None:
-    """The compiled module; None where it is switched off or was not built."""
+    """Return the compiled module; None where it is switched off or was not built."""
     sources = Path(__file__).parent / "src"
     return load("connectors.jdbc.native._rows", sources, of="the JDBC source", otherwise="rows are read")
 
 
 @cache
 def libpq_module() -> ModuleType | None:
-    """The same, bound to the libpq that psycopg brings along; None where it brings none."""
+    """Return the same module, bound to the libpq that psycopg brings along; None where it brings none."""
     native = module()
     if native is None:
         return None

@@ -55,7 +55,9 @@ _FORMS: Final = {
 
 
 def driver_problems(url: DatabaseUrl, allowed: Sequence[str]) -> Iterator[str]:
-    """Why a worker that allows these drivers beside those known here does not take a URL; no text holds its values."""
+    """Yield why a worker that allows these drivers beside those known here does not take a URL; no text holds its
+    values.
+    """
     name = url.drivername
     if name not in allowed:
         yield from _refused(name, url)
@@ -116,7 +118,10 @@ def sockets_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
 
 
 def file_of(url: DatabaseUrl) -> str:
-    """The path of a database that is a file; empty: it is none, or in memory. ValueError: it has an unknown form."""
+    """Return the path of a database that is a file; empty: it is none, or in memory.
+
+    ValueError: it has an unknown form.
+    """
     name, dialect = url.database or "", _dialect(url)
     if not dialect.url.is_file:
         return ""

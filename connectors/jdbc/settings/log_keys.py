@@ -103,7 +103,7 @@ class LogKeys(ConnectorConfig):
 
 
 def log_problems(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
-    """What must hold between settings when mode=log."""
+    """Yield what is wrong between settings when mode=log."""
     if not config.topic_prefix:
         yield ConfigProblem("topic.prefix", "mode=log needs topic.prefix: it names topics, offsets and schemas.")
     if family(config.connection_url) and dialect_of(config.connection_url).log is None:

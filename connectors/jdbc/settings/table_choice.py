@@ -25,12 +25,12 @@ class TableName(NamedTuple):
 
     @property
     def full(self) -> str:
-        """The fully qualified name without quotes, as it stands in source partitions."""
+        """Return the fully qualified name without quotes, as it stands in source partitions."""
         return self.name if self.schema is None else f"{self.schema}.{self.name}"
 
     @property
     def quoted(self) -> str:
-        """The fully qualified name in double quotes."""
+        """Return the fully qualified name in double quotes."""
         return ".".join('"' + part.replace('"', '""') + '"' for part in self if part is not None)
 
     def is_named(self, text: str) -> bool:
@@ -68,7 +68,7 @@ class TableFilter:
 
     @classmethod
     def of(cls, config: JdbcSourceConfig) -> TableFilter:
-        """The filters a configuration names."""
+        """Return the filters a configuration names."""
         given = (config.table_whitelist, config.table_blacklist, config.table_include, config.table_exclude)
         # A comma at the end of a list names nothing.
         return cls(*(tuple(filter(None, names)) for names in given))
@@ -93,7 +93,7 @@ class TableFilter:
 
 
 def no_table(config: JdbcSourceConfig) -> ConnectError:
-    """The error of a task that has no table to read, with the names or patterns that none matches."""
+    """Return the error of a task that has no table to read, with the names or patterns that none matches."""
     unmatched = TableFilter.of(config).unmatched(())
     key, names = next(iter(unmatched.items()), ("table.whitelist", ["the table filter"]))
     named = f"{', '.join(names)} of {key}" if unmatched else names[0]
@@ -114,7 +114,8 @@ def select_tables(present: Iterable[TableName], chosen: TableFilter) -> list[Tab
 
 
 def once_each(chosen: Sequence[TableName], parents: Mapping[TableName, TableName], *, by_root: bool) -> list[TableName]:
-    """The tables without those whose rows come with another: partitions when `by_root`, else what has partitions.
+    """Return the tables without those whose rows come with another: partitions when `by_root`, else what has
+    partitions.
 
     `parents`: the table that each partition belongs to.
     """
@@ -137,7 +138,7 @@ def topic_of(table: TableName, config: JdbcSourceConfig) -> str:
 
 
 def same_topic(tables: Iterable[TableName], config: JdbcSourceConfig) -> dict[str, list[TableName]]:
-    """The topics that several of the tables would share, with these tables."""
+    """Return the topics that several of the tables would share, with these tables."""
     sharing: dict[str, list[TableName]] = {}
     for table in tables:
         sharing.setdefault(topic_of(table, config), []).append(table)
@@ -223,6 +224,6 @@ def mapped_columns(table: TableName, entries: Sequence[str]) -> tuple[str, ...]:
 
 
 def like(pattern: str, names: Iterable[str]) -> list[str]:
-    """The names a JDBC metadata pattern matches: % any text, _ any character."""
+    """Return the names a JDBC metadata pattern matches: % any text, _ any character."""
     regex = "".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in pattern)
     return [n for n in names if re.fullmatch(regex, n)]

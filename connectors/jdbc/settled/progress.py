@@ -37,7 +37,7 @@ class Progress:
             self._given[name].append(_Given(position))
 
     def read(self, name: str, up_to_s: float | None) -> None:
-        """All that was there at this time was given; None: nothing is known."""
+        """Note that all that was there at this time (epoch seconds) was given; None: nothing is known."""
         if up_to_s is None:
             return
         if self._given[name]:
@@ -61,7 +61,7 @@ class Progress:
 
     @property
     def caught_up_s(self) -> float:
-        """The time up to which everything is stored, of the table that is furthest behind."""
+        """Return the time up to which everything is stored, of the table that is furthest behind."""
         known = [self._begun_s if at_s is None else at_s for at_s in self._known_s.values()]
         return min(known, default=self._begun_s)
 

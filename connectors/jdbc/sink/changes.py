@@ -20,7 +20,7 @@ class Changes(NamedTuple):
 
 
 def changes_of(keys: pa.Table, tombstones: pa.Array, *, is_keyed: bool) -> Changes:
-    """What rows of these keys do; `is_keyed`: a row that is written replaces the one of its key."""
+    """Return what rows of these keys do; `is_keyed`: a row that is written replaces the one of its key."""
     numbers = pa.array(range(len(tombstones)), pa.int64())
     deletes = numbers.filter(tombstones)
     if not (is_keyed or len(deletes)):

@@ -54,7 +54,7 @@ class TargetDatabase:
 
     @property
     def connection(self) -> sa.Connection:
-        """The open connection; connects when there is none. RetriableError: not now. ConnectError: refused."""
+        """Return the open connection; connects when there is none. RetriableError: not now. ConnectError: refused."""
         if self._connection is None or self._connection.invalidated or self._connection.closed:
             self.close()
             with self._border.translated("connecting", _CONNECT_FIX):
@@ -63,7 +63,7 @@ class TargetDatabase:
 
     @contextmanager
     def transaction(self, doing: str) -> Iterator[sa.Connection]:
-        """A transaction that is committed at the end of the block, and rolled back by an error in it.
+        """Yield a transaction that is committed at the end of the block, and rolled back by an error in it.
 
         RetriableError: nobody knows whether it was committed, or a table has changed. RefusedAtCommitError: a
         constraint that is looked at late is broken. ConnectError: as a right is missing.
@@ -115,7 +115,7 @@ class TargetDatabase:
 
     @contextmanager
     def catalog(self, doing: str) -> Iterator[sa.Inspector]:
-        """The catalog, read anew, in the transaction that is open where there is one."""
+        """Yield the catalog, read anew, in the transaction that is open where there is one."""
         if self._connection is not None and self._connection.in_transaction():
             yield sa.inspect(self._connection)
             return

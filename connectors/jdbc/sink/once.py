@@ -63,6 +63,9 @@ class OnceWriter:
             self._reads.pop(partition, None)
 
     def _base(self, partition: TopicPartition, next_offset: int) -> int:
-        """All before it is written: a batch of a later read comes once all batches of the earlier one are."""
+        """Return the offset before which all is written.
+
+        A batch of a later read comes once all batches of the earlier one are.
+        """
         base, end = self._reads.get(partition, (0, next_offset))
         return end if next_offset > end else base

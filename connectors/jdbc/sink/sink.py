@@ -49,11 +49,14 @@ class JdbcSinkConnector:
 
     @property
     def chunks_in_order(self) -> bool:
-        """A key's row is as its last record says; rows that are only added are there in any order."""
+        """Return True if chunks have to be written in order, as a key's row is as its last record says.
+
+        Rows that are only added are there in any order.
+        """
         return self._config.is_keyed or self._config.delete_enabled
 
     def bulk_writer(self, ctx: BulkSinkContext) -> JdbcBulkWriter:
-        """Writes chunks of a backfill."""
+        """Return a writer of chunks of a backfill."""
         return JdbcBulkWriter(self._config, ctx)
 
 

@@ -50,7 +50,7 @@ class Admitted:
 
 
 def dialect_of(config: JdbcSinkConfig, database: TargetDatabase) -> SqlDialect:
-    """How this kind of database is written."""
+    """Return the dialect that writes this kind of database."""
     return database.writing.sql(Zones(config.zone, config.date_zone))
 
 

@@ -35,7 +35,8 @@ _LOOK_S = 0.25
 
 
 def safe(config: JdbcSourceConfig) -> JdbcSourceConfig:
-    """The configuration with which a bulk read looks for its mark: never one that open transactions can fall behind.
+    """Return the configuration with which a bulk read looks for its mark: never one that open transactions can fall
+    behind.
 
     ConnectError: the configuration follows nothing, so that there is no place to go on from.
     """
@@ -54,11 +55,14 @@ class BulkPlanning:
     """A planner that plans the bulk read of one configuration's tables. One thread uses it, once."""
 
     def __init__(self, config: JdbcSourceConfig) -> None:
-        """ConnectError: this configuration cannot be read in bulk."""
+        """Take a configuration. ConnectError: it cannot be read in bulk."""
         self._config = safe(config)
 
     def plan(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Splits of all tables that the connector selects. ConnectError: none is selected, or one cannot be read."""
+        """Plan splits of all tables that the connector selects.
+
+        ConnectError: none is selected, or one cannot be read.
+        """
         database = Database(self._config, waits=True)
         try:
             tables = choose_tables(database, self._config, list_tables(database, self._config))
@@ -172,7 +176,7 @@ class JdbcBulkReader:
         self._reject = lambda rows: reject(rows.batch, rows.reasons)
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """Pages of the split, each with where reading goes on behind it; the last may have no rows."""
+        """Yield pages of the split, each with where reading goes on behind it; the last may have no rows."""
         wanted = TableSplit.of(split)
         reader = self._reader(wanted, after)
         try:

@@ -16,7 +16,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 
 
 def count_all(config: JdbcSourceConfig, splits: Sequence[Split]) -> list[RowCount]:
-    """The rows before the mark of each table that these splits of one plan are of. Connects."""
+    """Return the rows before the mark of each table that these splits of one plan are of. Connects."""
     by_table: dict[str, list[tuple[TableSplit, str]]] = {}
     for split in splits:
         wanted = TableSplit.of(split)

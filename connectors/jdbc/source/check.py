@@ -27,7 +27,10 @@ _LIKELY = 3
 
 
 def check(config: JdbcSourceConfig, deadline: Deadline) -> Sequence[str]:
-    """ConfigError with every problem found; what is left aside while the rest goes on, when there is none."""
+    """Return what is left aside while the rest goes on, when there is no problem.
+
+    ConfigError has every problem found.
+    """
     notes: list[str] = []
     database = Database(config, connect_timeout_s=CONNECT_S)
     try:
@@ -128,7 +131,7 @@ def unmatched(
 def _logged(
     aside: Mapping[TableName, str], chosen: Sequence[TableName], notes: list[str]
 ) -> tuple[list[TableName], list[ConfigProblem]]:
-    """The tables that the log tells of; the others are left aside, and problems where none remains."""
+    """Return the tables that the log tells of; the others are left aside, and problems where none remains."""
     texts = [f"Table {table.full} cannot be followed by the log. {why}" for table, why in aside.items()]
     if aside and len(aside) == len(chosen):
         return [], [ConfigProblem("table.whitelist", text) for text in texts]

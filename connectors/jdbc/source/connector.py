@@ -78,7 +78,10 @@ class JdbcSourceConnector:
 
     @property
     def task_configs_interval_s(self) -> float | None:
-        """How often new and dropped tables are looked for; a query has no tables, and the log names its own."""
+        """Return how often, in seconds, new and dropped tables are looked for; None for a query, and for a log.
+
+        A query has no tables, and the log names its own.
+        """
         is_fixed = self._config.query_text or self._config.mode == "log"
         return None if is_fixed else self._config.table_poll_interval_ms / 1000
 
@@ -100,7 +103,7 @@ class JdbcSourceConnector:
         return self._log_bulk.begin(plan, deadline)
 
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
-        """The marks, with mode=log the log's beginning and the snapshots in which the ranges were read."""
+        """Return the marks, with mode=log the log's beginning and the snapshots in which the ranges were read."""
         return begun if self._config.mode != "log" else self._log_bulk.behind(begun, read)
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
@@ -154,7 +157,7 @@ class JdbcSourceConnector:
         return findings(self._config, deadline)
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
-        """What the catalog calls the columns' types, and what of their values the rows keep."""
+        """Yield what the catalog calls the columns' types, and what of their values the rows keep."""
         return origin_columns(self._config, deadline)
 
     def task(self, config: Mapping[str, str]) -> JdbcSourceTask | JdbcLogTask:

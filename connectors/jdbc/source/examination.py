@@ -96,7 +96,7 @@ def _of_timestamps(
 
 
 def _count(database: Database, relation: sa.FromClause, condition: sa.ColumnElement[bool]) -> str:
-    """How many rows there are of a kind, in words; empty: none."""
+    """Return how many rows there are of a kind, in words; empty: none."""
     some = sa.select(sa.literal(1).label("one")).select_from(relation).where(condition).limit(_ROWS_SEEN).subquery()
     count = int(database.scalar(sa.select(sa.func.count()).select_from(some), "counting rows") or 0)
     database.end_transaction()

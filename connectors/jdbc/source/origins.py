@@ -26,7 +26,10 @@ _DOCUMENTS: Final = frozenset({"json", "jsonb", "xml", "hstore", "ltree", "tsvec
 
 
 def origin_columns(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[OriginColumn]:
-    """The columns of all tables, or of the query, that the configuration reads. ConnectError: they cannot be read."""
+    """Yield the columns of all tables, or of the query, that the configuration reads.
+
+    ConnectError: they cannot be read.
+    """
     database = Database(config)
     try:
         if config.query_text:
@@ -57,7 +60,7 @@ def _of(
 
 
 def kept_of(column: ColumnPlan, kind: str, config: JdbcSourceConfig) -> tuple[Kept, str]:
-    """What of a column's values the rows keep, and what is lost. `kind`: its type in the database. Pure."""
+    """Return what of a column's values the rows keep, and what is lost. `kind`: its type in the database. Pure."""
     schema = column.schema.as_optional(False)
     if loses_microseconds(column):
         if config.microsecond_handling == "truncate":

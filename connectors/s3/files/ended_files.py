@@ -38,17 +38,17 @@ class EndedFile:
 
     @property
     def extent(self) -> Extent:
-        """What its object will say about itself."""
+        """Return what its object will say about itself."""
         start_ms = None if self.timestamps_ms[0] == NO_TIME else self.timestamps_ms[0]
         first, last = self.offsets[0], self.offsets[-1]
         return Extent(self.partition, first, last, self.end_offset, len(self.offsets), start_ms, self.topic_id)
 
     def rows_before(self, offset: int) -> int:
-        """How many rows have lower offsets."""
+        """Return how many rows have lower offsets."""
         return bisect_left(self.offsets, offset)
 
     def behind(self, offset: int) -> EndedFile | None:
-        """The rows at `offset` and behind it; None when there are none."""
+        """Return the rows at `offset` and behind it; None when there are none."""
         gone = self.rows_before(offset)
         if gone == 0:
             return self
@@ -58,7 +58,7 @@ class EndedFile:
         return replace(self, offsets=self.offsets[gone:], timestamps_ms=times, body=rest, agreed_end=None)
 
     def until(self, offset: int) -> EndedFile:
-        """The rows before `offset`, of which there are some, in a file that ends there."""
+        """Return the rows before `offset`, of which there are some, in a file that ends there."""
         count = self.rows_before(offset)
         body = self.body if count == len(self.offsets) else self.body.first(count)
         own = replace(self, offsets=self.offsets[:count], timestamps_ms=self.timestamps_ms[:count], body=body)
@@ -97,7 +97,7 @@ class EndedFiles:
         self._files.setdefault(file.place, deque()).append(file)
 
     def ready(self, busy: Container[Place]) -> Iterator[EndedFile]:
-        """The files whose objects may be created now: the first of each place that is not busy.
+        """Yield the files whose objects may be created now: the first of each place that is not busy.
 
         A place has at most one, because where the next one starts depends on what becomes of it.
         """
@@ -107,7 +107,7 @@ class EndedFiles:
                 yield head
 
     def least_offset(self) -> int | None:
-        """The first row that is in no object yet; None: there is none."""
+        """Return the first row that is in no object yet; None: there is none."""
         heads = (self._head(place) for place in list(self._files))
         return min((head.offsets[0] for head in heads if head is not None), default=None)
 
@@ -125,13 +125,13 @@ class EndedFiles:
             files.insert(1, rest)
 
     def lacking(self) -> set[Place]:
-        """The places whose first file must hold rows that are in no ended file yet."""
+        """Return the places whose first file must hold rows that are in no ended file yet."""
         heads = {place: self._head(place) for place in self._agreed if place in self._files}
         self._agreed = {place for place, head in heads.items() if head is not None and head.lacks_rows}
         return self._agreed
 
     def _head(self, place: Place) -> EndedFile | None:
-        """The first file of a place that has rows which objects do not reach; None: there is none."""
+        """Return the first file of a place that has rows which objects do not reach; None: there is none."""
         files = self._files[place]
         while files:
             rest = files[0].behind(self._reaches.of(place))

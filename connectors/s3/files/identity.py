@@ -9,7 +9,7 @@ from connectors.s3.paths.layout import Extent
 
 
 def same_log(where: str, ours: Extent, metadata: Mapping[str, str]) -> Extent:
-    """What an object holds. ConnectError where it is somebody else's, or of another topic of the same name."""
+    """Return what an object holds. ConnectError where it is somebody else's, or of another topic of the same name."""
     found = Extent.of(metadata)
     if found is None or found.partition != ours.partition:
         raise foreign(where)
@@ -25,7 +25,7 @@ def same_log(where: str, ours: Extent, metadata: Mapping[str, str]) -> Extent:
 
 
 def foreign(where: str) -> ConnectError:
-    """The error for an object that is none of this sink's."""
+    """Return the error for an object that is none of this sink's."""
     return ConnectError(
         f"{where} is there already and was not written by this sink for these records: "
         "its metadata kconnect-* is missing or names others.",

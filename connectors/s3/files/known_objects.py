@@ -1,4 +1,4 @@
-"""How far the objects of each place of a topic partition reach, as far as that was asked or seen. No I/O, no clock."""
+"""Remember how far the objects of each place of a topic partition reach, as far as asked or seen. No I/O, no clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KnownReaches:
         self._highest_ever = 0
 
     def unknown(self, parts: Sequence[Admitted]) -> set[Place]:
-        """The places of these rows of which nothing was learnt."""
+        """Return the places of these rows of which nothing was learnt."""
         return {
             Place(part.topic, name)
             for part in parts
@@ -41,7 +41,7 @@ class KnownReaches:
         self._paths.setdefault(place.topic, set()).add(place.path)
 
     def of(self, place: Place) -> int:
-        """How far the objects of a place reach; 0: nothing says that there are any."""
+        """Return how far the objects of a place reach; 0: nothing says that there are any."""
         return self._reach.get(place, 0)
 
     def farthest(self) -> int:
@@ -65,7 +65,7 @@ class KnownReaches:
         return any(rows is None or len(rows) for rows in found)
 
     def forget(self, is_kept: Callable[[Place], bool], position: int) -> None:
-        """Where too many are known, forget the places that are not kept and reach no further than was read."""
+        """Forget the places that are not kept and reach no further than was read, if too many are known."""
         if len(self._reach) <= _PLACES_MAX:
             return
         self._reach = {p: end for p, end in self._reach.items() if is_kept(p) or end > position}

@@ -55,7 +55,7 @@ class OpenFiles:
         return len(self.by_place)
 
     def at(self, place: Place, first_offset: int, at_ms: int) -> OpenFile:
-        """The file for rows from this offset on; a new one where the place has none.
+        """Return the file for rows from this offset on; a new one where the place has none.
 
         What an object holds already is cut off a file by its offset, so rows of one file must ascend.
         ConnectError: they do not.
@@ -79,13 +79,13 @@ class OpenFiles:
         return file
 
     def may_hold(self, place: Place, before_offset: int) -> bool:
-        """Rows of a place before this offset may be in an open file, or in one that is not encoded."""
+        """Return True if rows of a place before this offset may be in an open file, or in one that is not encoded."""
         file = self.by_place.get(place)
         is_open = file is not None and file.first_offset < before_offset
         return is_open or any(file.place == place for file in self.ended)
 
     def take_begun(self) -> list[OpenFile]:
-        """The files that are new since the last call; some may have ended."""
+        """Return the files that are new since the last call; some may have ended."""
         begun, self._begun = self._begun, []
         return begun
 
@@ -100,5 +100,5 @@ class OpenFiles:
         self.end(self.by_place.values())
 
     def least_offset(self) -> int | None:
-        """The first offset of all files, those included that have ended; None without any."""
+        """Return the first offset of all files, those included that have ended; None without any."""
         return min((file.first_offset for file in (*self.by_place.values(), *self.ended)), default=None)

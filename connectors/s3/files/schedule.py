@@ -21,7 +21,7 @@ class Schedule:
     each_flush: bool = False
 
     def due_ms(self, opened_ms: int) -> int | None:
-        """The first multiple of the interval, counted from local midnight, after files were opened."""
+        """Return the first multiple of the interval, counted from local midnight, after files were opened."""
         if self.interval_ms is None:
             return None
         local = datetime.fromtimestamp(opened_ms / 1000, UTC).astimezone(zoneinfo.ZoneInfo(self.timezone))

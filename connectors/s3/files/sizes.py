@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def row_sizes(rows: pa.RecordBatch | pa.Array) -> pa.Int64Array:
-    """The bytes of each row: fixed widths, lengths of text and bytes, and the elements of lists and maps."""
+    """Return the bytes of each row: fixed widths, lengths of text and bytes, and the elements of lists and maps."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -33,7 +33,10 @@ _DEAD_SHARE: Final = 3
 
 
 def stable_order(numbers: NDArray[Any]) -> Ints:
-    """The places of the numbers, ascending, equal ones in their order. numpy sorts small types in linear time."""
+    """Return the places of the numbers, ascending, equal ones in their order.
+
+    numpy sorts small types in linear time.
+    """
     least = int(numbers.min())
     if int(numbers.max()) - least <= _SMALL_MAX:
         numbers = (numbers - least).astype(np.uint16)
@@ -115,7 +118,7 @@ class _Run:
         self._is_ending = self._spans.keys() <= numbers
 
     def take_out(self, number: int) -> Rows:
-        """The rows of a file, which are no more of this run."""
+        """Return the rows of a file, which are no more of this run."""
         start, stop = self._spans.pop(number)
         found = self.rows.part(start, stop)
         self._gone += stop - start

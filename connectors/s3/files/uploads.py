@@ -38,7 +38,7 @@ class _Upload:
 
     @property
     def is_last(self) -> bool:
-        """The object that says that all are there."""
+        """Return True if the object is the one that says that all are there."""
         return self.number == len(self.objects) - 1
 
 
@@ -114,7 +114,7 @@ class Uploads:
         return self._layout.key(file.place, file.partition, file.extent.start_offset, stored.extension)
 
     def _settle(self, files: Mapping[TopicPartition, PartitionFiles], upload: _Upload) -> _Upload | None:
-        """What comes next for the file; None: it is an object, or has to end elsewhere."""
+        """Return what comes next for the file; None: it is an object, or has to end elsewhere."""
         result = upload.started.result()
         if isinstance(result, ConnectError):
             raise result

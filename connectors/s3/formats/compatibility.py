@@ -29,7 +29,7 @@ class Compatibility(Protocol):
         """One file holds rows of different schemas, in a schema that is made of all of them."""
 
     def target(self, given: Schema | None, current: Schema | None) -> Schema | None:
-        """The schema in which rows of a schema are written behind rows that were written in the current one.
+        """Return the schema in which rows of a schema are written behind rows that were written in the current one.
 
         SchemaError: they cannot be.
         """
@@ -58,7 +58,7 @@ class ByVersion:
     widens: bool = False
 
     def target(self, given: Schema | None, current: Schema | None) -> Schema | None:
-        """The current schema, or the rows' own where that starts a file."""
+        """Return the current schema, or the rows' own where that starts a file."""
         if current is None or given == current:
             return given
         if given is None:

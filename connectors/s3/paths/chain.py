@@ -32,15 +32,15 @@ class Chain:
 
     @property
     def has_clear_stem(self) -> bool:
-        """The start offset in a key cannot be mistaken for a part of the stem."""
+        """Return True if the start offset in a key cannot be mistaken for a part of the stem."""
         return self.stem[-1] not in _DIGITS
 
     def key(self, start_offset: int) -> str:
-        """The key of the object that starts there."""
+        """Return the key of the object that starts there."""
         return self._before(start_offset) + self.extension
 
     def start_offset(self, key: str) -> int | None:
-        """Where the object of a key starts; None for a key that is not of this chain."""
+        """Return where the object of a key starts; None for a key that is not of this chain."""
         if not (key.startswith(self.stem) and key.endswith(self.extension)):
             return None
         digits = key[len(self.stem) : len(key) - len(self.extension)]
@@ -48,7 +48,8 @@ class Chain:
         return int(digits) if is_number and key == self.key(int(digits)) else None
 
     async def last_start(self, list_keys: ListKeys, offset: int) -> int | None:
-        """Where the last object starts, looked for around an offset: one request where there are few, else some more.
+        """Return where the last object starts, looked for around an offset: one request where there are few, else some
+        more.
 
         None: there is none, or none that begins before `offset` or within a thousand million behind it.
         """
@@ -85,7 +86,7 @@ class Chain:
                 first, last = found + 1, middle - 1
 
     async def _starts(self, list_keys: ListKeys, first: int, last: int) -> AsyncIterator[int]:
-        """The start offsets from first to last, which have one width."""
+        """Yield the start offsets from first to last, which have one width."""
         end = self._before(last)
         async for key in list_keys(self.stem, self._before(first)):
             if key[: len(end)] > end:
@@ -102,7 +103,9 @@ class Chain:
 
 
 def last_starts(chains: Collection[Chain], keys: Iterable[str]) -> dict[Chain, int]:
-    """Where the last object of each chain starts, of all keys that there are; chains without objects are left out."""
+    """Return where the last object of each chain starts, of all keys that there are; chains without objects are left
+    out.
+    """
     by_ends = {(chain.stem, chain.extension): chain for chain in chains}
     extensions = {chain.extension for chain in chains}
     found: dict[Chain, int] = {}

@@ -27,7 +27,7 @@ GCS_STORAGE: Final = "connect.s3.GcsStorage"
 AZURE_STORAGE: Final = "connect.s3.AzureBlobStorage"
 HDFS_STORAGE: Final = "connect.s3.HdfsStorage"
 STORAGES: Final = (S3_STORAGE, LOCAL_STORAGE, GCS_STORAGE, AZURE_STORAGE, HDFS_STORAGE)
-"""All but the first one are ours."""
+"""The storage classes that can be named; all but the first one are ours."""
 FOLDER_STORAGES: Final = frozenset({LOCAL_STORAGE, HDFS_STORAGE})
 """These are the storage classes that keep folders without files."""
 CREDENTIALS: Final = {

@@ -198,7 +198,7 @@ class S3SinkConfig(IcebergConfig):
 
     @property
     def has_wall_clock_rotation(self) -> bool:
-        """Where files end can depend on when records arrive."""
+        """Return True if where files end can depend on when records arrive."""
         reads_clock = self.timestamp_extractor == "Wallclock" and self.rotate_interval_ms > 0
         return reads_clock or self.rotate_schedule_ms > 0 or self.rotate_idle_ms > 0
 
@@ -241,10 +241,10 @@ class S3SinkConfig(IcebergConfig):
             yield ConfigProblem(weakness.key, f"{weakness.message} Or accept duplicates: leave exactly.once out.")
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Where a record can be written twice, and where the last ones of a topic are not written."""
+        """Yield where a record can be written twice, and where the last ones of a topic are not written."""
         yield from self.weaknesses() if self.exactly_once is None else ()
         yield from waiting_records(self)
 
     def weaknesses(self) -> Iterator[ConfigProblem]:
-        """The settings under which a restart can write a record twice, with what to set instead."""
+        """Return the settings under which a restart can write a record twice, with what to set instead."""
         return weaknesses(self)

@@ -30,7 +30,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType({
 
 
 def any_package(value: object) -> object:
-    """A class by the name that it has here, whatever its package is."""
+    """Return a class by the name that it has here, whatever its package is."""
     return known_class(value) if isinstance(value, str) else value
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def weaknesses(config: S3SinkConfig) -> Iterator[ConfigProblem]:
-    """The settings under which a restart can write a record twice, with what to set instead."""
+    """Yield the settings under which a restart can write a record twice, with what to set instead."""
     if config.is_time_partitioned and config.timestamp_extractor == "Wallclock":
         yield ConfigProblem(
             "timestamp.extractor",

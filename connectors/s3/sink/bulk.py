@@ -74,7 +74,7 @@ class S3BulkWriter:
         return WrittenChunk(sum(one.rows for one in there), sum(file.ended.body.data.size for file in files))
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
-        """What the objects of these chunks say that they hold, as the bucket has them now."""
+        """Return what the objects of these chunks say that they hold, as the bucket has them now."""
         rows = {chunk.id: 0 for chunk in chunks}
         jobs = {chunk.job for chunk in chunks}
         keys = [
@@ -141,7 +141,7 @@ class S3BulkWriter:
         return Upload(file.key, body, file.told.metadata(), self._intake.format.content_type, tags)
 
     def _compared(self, file: _File, metadata: Mapping[str, str]) -> BulkObject:
-        """What an object holds that was there before. ConnectError: it does not fit to the rest of the chunk."""
+        """Return what an object holds that was there before. ConnectError: it does not fit to the rest of the chunk."""
         found, where = BulkObject.of(metadata), f"s3://{self._bucket.name}/{file.key}"
         if found is None or (found.job, found.chunk) != (file.told.job, file.told.chunk):
             raise ConnectError(
@@ -162,7 +162,7 @@ class S3BulkWriter:
 
 
 def _buffered(intake: Intake, batches: Iterable[Batch], ctx: BulkSinkContext) -> Mapping[Place, list[EndedFile]]:
-    """All rows as encoded files by their place, in order; a place has several where the schema changes."""
+    """Return all rows as encoded files by their place, in order; a place has several where the schema changes."""
     partitions: dict[TopicPartition, PartitionFiles] = {}
     for batch in batches:
         assert batch.consumed is not None

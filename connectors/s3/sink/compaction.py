@@ -105,7 +105,7 @@ class ObjectCompaction:
         return CompactedFiles(group.where, len(parts), after, rows, group.size_bytes) if is_changed else None
 
     def _objects(self) -> list[_Object]:
-        """Those of chains, sorted by chain and offset, a joined one before those that it holds."""
+        """Return the objects of chains, sorted by chain and offset, a joined one before those that it holds."""
         now_s = time.time()
         found = []
         for listed in self._bucket.objects(self._config.topics_dir, _soon()):
@@ -204,7 +204,7 @@ def _without_late(chain: Sequence[_Object]) -> Sequence[_Object]:
 
 
 def _leftovers(chain: Sequence[_Object]) -> Iterator[Sequence[_Object]]:
-    """Each joined object with those that it holds and that are there still."""
+    """Yield each joined object with those that it holds and that are there still."""
     found: list[_Object] = []
     for one in chain:
         holder = found[0].end if found else None

@@ -16,7 +16,7 @@ from connectors.s3.stores.store import Bucket
 
 
 def missing_rights(plan: Plan, deadline: Deadline) -> Iterator[Finding]:
-    """What the account may not do, tried on an object of its own, with the policy that lets it."""
+    """Yield what the account may not do, tried on an object of its own, with the policy that lets it."""
     bucket = Bucket(plan.bucket)
     try:
         bucket.check(plan.probe_prefix, deadline)

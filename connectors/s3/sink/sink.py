@@ -47,7 +47,7 @@ class S3SinkConnector:
         check_bucket(ConfluentPlan(self._config), deadline)
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """The rights that lack, with the policy that gives them."""
+        """Return the rights that lack, with the policy that gives them."""
         return missing_rights(ConfluentPlan(self._config), deadline)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -59,7 +59,7 @@ class S3SinkConnector:
         return S3SinkTask(ConfluentPlan(S3SinkConfig.parse(config)))
 
     def bulk_writer(self, ctx: BulkSinkContext) -> S3BulkWriter:
-        """A writer of a backfill's chunks."""
+        """Return a writer of a backfill's chunks."""
         return S3BulkWriter(self._config, ctx)
 
     def compaction_groups(self, wish: Compaction) -> Iterator[FileGroup]:

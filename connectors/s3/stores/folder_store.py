@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 P = TypeVar("P")
 """The type by which the store refers to a file: a path of this machine, or a text."""
 UNFINISHED: Final = ".kconnect-unfinished-"
-"""What the name of a file begins with that is not whole yet; no listing has it."""
+"""The name of a file begins with this until the file is whole; no listing has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _FAULTS: Final = frozenset({"IllegalArgumentException", "InvalidPathException", 
 """These are faults of the request, so that it fails again as it is."""
 _FOLDER: Final = "DIRECTORY"
 _BASE64: Final = "0s"
-"""What base64 begins with in the text of an extended attribute (XAttrCodec)."""
+"""The text of an extended attribute begins with this if it is base64 (XAttrCodec)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class MutationDecoder:
         """The list of columns that each table's last mutation had: mostly the next one has the same."""
 
     def decode(self, body: bytes) -> Decoded:
-        """The updates of a mutation, all of one partition key.
+        """Return the updates of a mutation, all of one partition key.
 
         UnknownColumnError: read the schema again. TruncatedError, ConnectError: these bytes are no mutation.
         """
@@ -140,7 +140,7 @@ class MutationDecoder:
         cursor.at = len(cursor.data)
 
     def _known_update(self, cursor: Cursor, table_id: bytes, known: _Known, *, is_last: bool) -> PartitionUpdate | None:
-        """The update; None: of a table that is gone."""
+        """Return the update; None: of a table that is gone."""
         if known.table is not None:
             return self._update(cursor, table_id, known)
         begin = cursor.at
@@ -304,7 +304,7 @@ def _columns(cursor: Cursor, layout: Layout) -> list[_Column]:
 
 
 def _subset(cursor: Cursor, columns: list[_Column]) -> list[_Column]:
-    """The columns that a row has (Columns.Serializer.deserializeSubset)."""
+    """Return the columns that a row has (Columns.Serializer.deserializeSubset)."""
     encoded = cursor.vint()
     if not encoded:
         return columns
@@ -319,7 +319,7 @@ def _subset(cursor: Cursor, columns: list[_Column]) -> list[_Column]:
 
 
 def _clustering(cursor: Cursor, sizes: Sizes) -> Clustering:
-    """Values of clustering columns of these sizes (ClusteringPrefix.Serializer.deserializeValuesWithoutSize)."""
+    """Return values of clustering columns of these sizes (ClusteringPrefix.Serializer.deserializeValuesWithoutSize)."""
     values: list[bytes | None] = []
     header = 0
     for i, fixed in enumerate(sizes):

@@ -90,7 +90,8 @@ class Watched:
         return self._is_schema(_first_table(body))
 
     def updates(self, body: bytes, version: int, place: str = "") -> list[PartitionUpdate]:
-        """The updates of tables that are watched in a mutation. The schema is read again where it has something new.
+        """Return the updates of tables that are watched in a mutation. The schema is read again where it has something
+        new.
 
         `place` tells where the mutation is, for people. ConnectError, ValueError: even then it cannot be read.
         """

@@ -80,7 +80,8 @@ class CdcFolder:
         return size
 
     def segments(self) -> list[SegmentFiles]:
-        """The segments that may be read: those with an index file, and those that should have one if they have changes.
+        """Return the segments that may be read: those with an index file, and those that should have one if they have
+        changes.
 
         ConnectError: the folder is missing, or cannot be read.
         """

@@ -14,14 +14,14 @@ from connect.api.errors import RetriableError
 log = logging.getLogger(__name__)
 
 _WITHOUT_LOCKS: Final = {errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
-"""What a filesystem says that has no locks."""
+"""A filesystem that has no locks answers with one of these errors."""
 
 
 class FolderLock:
     """The lock of a folder, which is held from its making until `release`."""
 
     def __init__(self, folder: Path) -> None:
-        """RetriableError: another process has it. OSError: there is no such folder."""
+        """Take the lock. RetriableError: another process has it. OSError: there is no such folder."""
         self._descriptor: int | None = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,7 +24,7 @@ class Progress:
 
 
 def parse_index(text: str) -> Progress | None:
-    """What an index file says; None: it is being written, or broken."""
+    """Return what an index file says; None: it is being written, or broken."""
     lines = text.split("\n")
     if not lines[0].isdigit():
         return None

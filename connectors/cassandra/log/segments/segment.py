@@ -127,7 +127,7 @@ def joined(parts: Sequence[Frames]) -> Frames:
 
 
 def parse_header(data: Readable) -> Header | None:
-    """The header; None while it is not written yet.
+    """Return the header; None while it is not written yet.
 
     UnsupportedSegmentError: a version or compression not read here. CorruptSegmentError: its checksum is wrong.
     """
@@ -152,7 +152,8 @@ def parse_header(data: Readable) -> Header | None:
 
 
 def read_section(data: Readable, header: Header, at: int, start: int) -> Section | None:
-    """The section whose marker is at byte `at` and logical position `start`; None where nothing more is written yet.
+    """Return the section whose marker is at byte `at` and logical position `start`; None where nothing more is written
+    yet.
 
     CorruptSegmentError: the marker's checksum is wrong, or the section does not fit the file. On the newest segment
     that may be a write that is not finished: read it again later.

@@ -119,7 +119,7 @@ class Segments:
             )  # fmt: skip
 
     def place(self) -> Place | None:
-        """The place behind the mutation that was given last; None where there is none to go on from.
+        """Return the place behind the mutation that was given last; None where there is none to go on from.
 
         That is so before the first segment, and in one without an index file that has no changes: it is the node's.
         """

@@ -56,7 +56,7 @@ class MySqlArrow:
 
     @property
     def is_reading(self) -> bool:
-        """Rows of a statement are still to come: the connection can do nothing else."""
+        """Return True if rows of a statement are still to come: the connection can do nothing else."""
         return self._packets is not None and not self._packets.done
 
     def pages(self, driver: Any, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:

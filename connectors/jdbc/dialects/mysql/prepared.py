@@ -123,7 +123,8 @@ def _wire(field: Field, raw: Raw | None) -> str | None:
 
 
 def as_text_rows(buffer: bytearray, starts: Places, wires: str, dates: Sequence[bool]) -> tuple[bytearray, Places]:
-    """Rows in the text protocol's form, one value after the other: for the few that hold what needs a closer look.
+    """Return rows in the text protocol's form, one value after the other: for the few that hold what needs a closer
+    look.
 
     `dates`: whether a column is of dates without a time.
     """

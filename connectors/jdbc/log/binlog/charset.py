@@ -21,7 +21,9 @@ _CODECS: Final = {
 
 
 def charset_of(database: Database, collation: int | str) -> str:
-    """The character set of a collation by its number, "binary" when the server does not know it; a name is one."""
+    """Return the character set of a collation by its number, "binary" when the server does not know it; a name is
+    one.
+    """
     if isinstance(collation, str):
         return collation
     names = ["collations", *(["collation_character_set_applicability"] if database.is_mariadb else [])]
@@ -35,7 +37,10 @@ def charset_of(database: Database, collation: int | str) -> str:
 
 
 def decoding(database: Database, charset: str, column: str) -> Callable[[bytes], str] | None:
-    """How text is decoded; None where its bytes are UTF-8. SchemaError: a character set that is not known here."""
+    """Return how text is decoded; None where its bytes are UTF-8.
+
+    SchemaError: a character set that is not known here.
+    """
     if charset in _AS_IS:
         return None
     if charset in _CODECS:

@@ -49,7 +49,7 @@ def _decode(decode: Decode, _plan: ColumnPlan, fields: Fields) -> pa.Array:
 
 
 def decoder(kind: int, meta: bytes, column: LoggedColumn, plan: ColumnPlan, read: Read) -> Decode:
-    """How a column is decoded. `read`: what `binlog_values` says of one value."""
+    """Return how a column is decoded. `read`: what `binlog_values` says of one value."""
     return _fast(kind, meta, column, plan) or (lambda fields: text_column(plan, _texts(fields, read)))
 
 
@@ -109,7 +109,7 @@ def _padded_form(column: LoggedColumn, raw: Raw) -> Decode | None:
 
 
 def _texts(fields: Fields, read: Read) -> Fields:
-    """The fields as a query's text would have them."""
+    """Return the fields as a query's text would have them."""
     view = memoryview(fields.buffer)
     found = [
         None if size < 0 else read(bytes(view[at : at + size]))
@@ -249,7 +249,7 @@ def _decoded(fields: Fields, decode: Callable[[bytes], str]) -> pa.Array:
 
 
 def _padded_bytes(fields: Fields, size: int) -> npt.NDArray[np.uint8]:
-    """Values with the zero bytes at their ends that the log leaves out."""
+    """Return values with the zero bytes at their ends that the log leaves out."""
     place = np.arange(size)
     at = np.minimum(fields.at[:, None] + place, len(fields.buffer) - 1)
     found: npt.NDArray[np.uint8] = np.where(place < fields.size[:, None], np.frombuffer(fields.buffer, np.uint8)[at], 0)

@@ -58,7 +58,7 @@ class GtidSet:
         }
 
     def encoded(self) -> bytes:
-        """As a server reads it: ends are exclusive."""
+        """Encode the set as a server reads it: ends are exclusive."""
         made = struct.pack("<Q", len(self._ranges))
         for server, (firsts, lasts) in sorted(self._ranges.items()):
             made += UUID(server).bytes + struct.pack("<Q", len(firsts))
@@ -67,14 +67,14 @@ class GtidSet:
 
 
 def gtid_parts(text: str) -> dict[str, str]:
-    """A set's text by server; empty when it names transactions in another way (MariaDB's, or with tags)."""
+    """Return a set's text by server; empty when it names transactions in another way (MariaDB's, or with tags)."""
     parts = ["".join(part.split()) for part in text.split(",") if part.strip()]
     found = [_PART.fullmatch(part) for part in parts]
     return {match["server"].lower(): match[0].lower() for match in found if match is not None} if all(found) else {}
 
 
 def previous_gtids(body: bytes) -> GtidSet | None:
-    """The set in a Previous_gtids_event; None when it is empty or has tags."""
+    """Return the set in a Previous_gtids_event; None when it is empty or has tags."""
     (count,) = struct.unpack_from("<Q", body)
     made, at = GtidSet({}), 8
     if not count or count >> 56:

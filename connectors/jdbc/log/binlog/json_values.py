@@ -54,7 +54,7 @@ class _Document:
         self._decimal = decimal
 
     def text(self, kind: int, at: int) -> str:
-        """The value of a kind that lies at this place."""
+        """Return the value of a kind that lies at this place."""
         if kind <= _LARGE_ARRAY:
             return self._container(at, is_object=kind <= _LARGE_OBJECT, width=4 if kind & 1 else 2)
         if kind in _NUMBERS:
@@ -91,7 +91,7 @@ class _Document:
         return f"{{{', '.join(parts)}}}" if is_object else f"[{', '.join(parts)}]"
 
     def _sized(self, at: int) -> bytes:
-        """Bytes behind their size, of which each byte but the last has its highest bit set."""
+        """Return bytes behind their size, of which each byte but the last has its highest bit set."""
         size = shift = 0
         while True:
             octet = self._stored[at]

@@ -51,7 +51,7 @@ class Metadata:
 
 
 def read_metadata(content: bytes, kinds: Sequence[int], metas: Sequence[bytes]) -> Metadata:
-    """What stands behind the columns' kinds in a table map."""
+    """Read what stands behind the columns' kinds in a table map."""
     bits = (len(kinds) + 7) // 8
     nulls = int.from_bytes(content[:bits], "little")
     nullable = tuple(bool(nulls >> i & 1) for i in range(len(kinds)))
@@ -91,7 +91,7 @@ def _told(fields: Mapping[int, bytes], kinds: Sequence[int], metas: Sequence[byt
 
 
 def column_type(kind: int, meta: bytes, number: int, told: Told) -> TypeEngine[Any]:
-    """The type of a column that the catalog may have no longer. SchemaError: one that is not known here."""
+    """Return the type of a column that the catalog may have no longer. SchemaError: one that is not known here."""
     if kind in _INTEGERS:
         return _INTEGERS[kind](unsigned=number in told.unsigned)
     made = _TYPES.get(kind)

@@ -142,7 +142,7 @@ class RowsOfEvent:
 
 
 def rotated(event: Event) -> tuple[str, int]:
-    """The file that goes on, and where in it."""
+    """Return the file that goes on, and where in it."""
     return event.body[8:].decode(), struct.unpack_from("<Q", event.body)[0]
 
 
@@ -158,7 +158,7 @@ def gtid(event: Event) -> Gtid:
 
 
 def query(event: Event) -> str:
-    """The statement's text, where it is UTF-8."""
+    """Return the statement's text, where it is UTF-8."""
     return query_bytes(event).decode("utf-8", "replace")
 
 
@@ -170,13 +170,13 @@ def query_bytes(event: Event) -> bytes:
 
 
 def query_schema(event: Event) -> str:
-    """The database that the statement was run in."""
+    """Return the database that the statement was run in."""
     size, _, status = struct.unpack_from("<BHH", event.body, 8)
     return event.body[13 + status : 13 + status + size].decode("utf-8", "replace")
 
 
 def query_session(event: Event) -> QuerySession:
-    """What a statement was run with.
+    """Return what a statement was run with.
 
     Source: MySQL's source documentation of Query_event ("status variables"); MariaDB writes the same ones.
     """

@@ -87,7 +87,9 @@ class RowLayout:
         return Images(self._fields(buffer, found), totals[1:] - totals[:-1])
 
     def _side_by_side(self, buffer: bytearray, starts: Places, ends: Places) -> Images:
-        """The first rows of all events, then the second ones, and so on: a step reads one field of all events."""
+        """Return the first rows of all events, then the second ones, and so on: a step reads one field of all
+        events.
+        """
         at, events = starts.copy(), np.flatnonzero(starts < ends)
         rounds: list[tuple[Places, list[Places], list[Places]]] = []
         try:

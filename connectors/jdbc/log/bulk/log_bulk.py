@@ -80,7 +80,8 @@ class LoggedServer(Protocol):
         """Begin a snapshot of now, in which others may read until `close`. ConfigError: as above."""
 
     def read(self, table: TableName, keys: KeyRange, after: Offset | None, shared: Shared | None) -> Rows:
-        """Rows of a table in a snapshot of now, or a shared one, behind those that an offset of an earlier reading had.
+        """Yield rows of a table in a snapshot of now, or a shared one, behind those that an offset of an earlier
+        reading had.
 
         The last batch may have no rows. Each has an offset with the snapshots up to there, its table's fence.
         ConnectError: the shared snapshot is gone.
@@ -126,7 +127,10 @@ class LogBulk:
         self._config = config
 
     def plan(self, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        """Splits of all tables that the connector selects; every key is in one. ConfigError: mode=log cannot work."""
+        """Plan splits of all tables that the connector selects; every key is in one.
+
+        ConfigError: mode=log cannot work.
+        """
         notes = check(self._config, deadline)
         with closing(server_of(self._config)) as server:
             tables = choose_tables(server.database, self._config, list_tables(server.database, self._config))
@@ -214,7 +218,7 @@ def _span(
 
 
 def split_size(size: SplitSize, tables: Sequence[TableSize]) -> SplitSize:
-    """Splits of at least this size are so few that their snapshots fit in an offset."""
+    """Return the size from which on splits are so few that their snapshots fit in an offset."""
     rows, size_bytes = sum(table.rows for table in tables), sum(table.size_bytes for table in tables)
     return SplitSize(max(size.rows, rows // SPLITS_AT_MOST + 1), max(size.size_bytes, size_bytes // SPLITS_AT_MOST + 1))
 
@@ -249,7 +253,7 @@ class LogBulkReader:
         self._reject = reject
 
     def read(self, split: Split, after: Offset | None) -> Iterator[Batch]:
-        """Pages of the split; the last may have no rows. SchemaError: a row that no record can hold."""
+        """Yield pages of the split; the last may have no rows. SchemaError: a row that no record can hold."""
         wanted, shared = TableSplit.of(split), cast("Shared | None", split.bounds.get(_SNAPSHOT))
         with closing(self._server.read(wanted.table, KeyRange(wanted.begin, wanted.end), after, shared)) as pages:
             for page in pages:

@@ -52,7 +52,7 @@ class MySqlBulk:
         )
 
     def keyed(self, table: TableName) -> Keyed:
-        """The column that orders rows, where that is one whole number."""
+        """Return the column that orders rows, where that is one whole number."""
         planned = self._planned(table)
         columns = planned.order.columns
         if not columns:
@@ -66,7 +66,7 @@ class MySqlBulk:
         return Keyed(planned.format.columns, columns[0].name if is_whole else None)
 
     def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
-        """The place in the log as it is now, and the tables' columns there, where the log does not tell them."""
+        """Return the place in the log as it is now, and the tables' columns there, where the log does not tell them."""
         del deadline
         prefix = self._config.topic_prefix
         if metadata_of(self.database) == "FULL":
@@ -119,7 +119,7 @@ class MySqlBulk:
         yield replace(Heartbeat(self._config).nothing(), position=events.source_position(here))
 
     def position(self, offset: Mapping[str, Any]) -> BinlogPosition:
-        """As the connector reads it."""
+        """Return the position of an offset as the connector reads it."""
         return read_binlog_offset(offset)
 
     def last_key(self, offset: Mapping[str, Any]) -> Key:

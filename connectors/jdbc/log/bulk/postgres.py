@@ -56,7 +56,7 @@ class PostgresBulk:
         )
 
     def keyed(self, table: TableName) -> Keyed:
-        """The column by which the log names rows, where that is one whole number."""
+        """Return the column by which the log names rows, where that is one whole number."""
         planned = self._tables.plan(self._tables.describe(table))
         whole = [plan.name for plan in planned.format.columns if plan.raw is Raw.INTEGER]
         key = planned.events.key
@@ -96,7 +96,7 @@ class PostgresBulk:
         )
 
     def hold(self) -> Shared:
-        """The snapshot's name, and an LSN behind all that is visible in it."""
+        """Return the snapshot's name, and an LSN behind all that is visible in it."""
         seen, _ = self._snapshot.begin(None)
         return [self._snapshot.export(), seen.lsn]
 
@@ -133,7 +133,7 @@ class PostgresBulk:
             self._snapshot.close()
 
     def position(self, offset: Mapping[str, Any]) -> LogPosition:
-        """As the connector reads it."""
+        """Return the position of an offset as the connector reads it."""
         return read_offset(offset)
 
     def last_key(self, offset: Mapping[str, Any]) -> Key:

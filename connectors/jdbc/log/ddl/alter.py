@@ -36,7 +36,7 @@ def actions(found: Sequence[Token], *, is_mariadb: bool) -> Iterator[Action]:
 
 
 def _without_partitions(found: Sequence[Token]) -> Sequence[Token]:
-    """What stands before PARTITION BY, which ends a statement."""
+    """Return what stands before PARTITION BY, which ends a statement."""
     depth = 0
     for place, pair in enumerate(pairwise(found)):
         depth += (pair[0] == Token(Kind.MARK, "(")) - (pair[0] == Token(Kind.MARK, ")"))

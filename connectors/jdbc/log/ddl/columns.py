@@ -50,7 +50,7 @@ class PastColumn(NamedTuple):
     members: tuple[str, ...] = ()
 
     def in_charset(self, charset: str) -> PastColumn:
-        """The column with another character set, where it has one; in `binary` text is bytes."""
+        """Return the column with another character set, where it has one; in `binary` text is bytes."""
         if self.charset in {None, BINARY}:
             return self
         if charset == BINARY and self.kind == TEXT:
@@ -87,13 +87,13 @@ def charset_named(name: str) -> str:
 
 
 def charset_of_collation(name: str) -> str | None:
-    """The character set that a collation is of; None: it is for several."""
+    """Return the character set that a collation is of; None: it is for several."""
     lowered = name.lower()
     return None if lowered.startswith("uca1400_") else charset_named(lowered.partition("_")[0])
 
 
 def definition(found: Sequence[Token], *, is_mariadb: bool) -> Definition:
-    """The column that is defined so. NotUnderstoodError: a type or attribute that is not known here."""
+    """Return the column that is defined so. NotUnderstoodError: a type or attribute that is not known here."""
     reader = Reader(found)
     name = reader.name()
     column = _typed(name, reader, is_mariadb=is_mariadb)

@@ -63,8 +63,9 @@ _NOTHING: Final = Effects({})
 
 
 def effects(statement: Statement, known: Known) -> Effects:
-    """What a statement does to tables, also such as are not known. It never raises: what is not understood leaves its
-    tables untold.
+    """Return what a statement does to tables, also such as are not known.
+
+    It never raises: what is not understood leaves its tables untold.
     """
     reading = _Reading(statement, known)
     try:
@@ -134,7 +135,7 @@ class _Reading:
             return self.untold(error)
 
     def untold(self, error: NotUnderstoodError) -> Untold:
-        """What becomes of its tables when it is not understood."""
+        """Return what becomes of its tables when it is not understood."""
         text = " ".join(self._statement.text.split())
         return Untold(f"this statement is not understood here ({error}): {text[:300]}")
 

@@ -79,7 +79,7 @@ def tokens(statement: Statement) -> list[Token]:
 
 
 def likely_tokens(statement: Statement) -> list[Token]:
-    """The tokens of a statement that `tokens` does not understand, good enough for the names at its head."""
+    """Return the tokens of a statement that `tokens` does not understand, good enough for the names at its head."""
     return list(_tokens(statement, is_exact=False))
 
 
@@ -128,7 +128,9 @@ class Reader:
         return self._tokens[self._at :]
 
     def word(self, *wanted: str, ahead: int = 0) -> str:
-        """The next word in lower case, or the one so many tokens ahead; empty when it is none of `wanted`, if any."""
+        """Return the next word in lower case, or the one so many tokens ahead; empty when it is none of `wanted`, if
+        any.
+        """
         place = self._at + ahead
         if place >= len(self._tokens) or self._tokens[place].kind is not Kind.WORD:
             return ""
@@ -178,7 +180,7 @@ _OPEN, _CLOSE = Token(Kind.MARK, "("), Token(Kind.MARK, ")")
 
 
 def parts(found: Sequence[Token]) -> list[Sequence[Token]]:
-    """What stands between the commas, but not those within parentheses."""
+    """Return what stands between the commas, but not those within parentheses."""
     made: list[list[Token]] = [[]]
     depth = 0
     for token in found:

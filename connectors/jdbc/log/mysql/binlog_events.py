@@ -296,7 +296,7 @@ class BinlogEvents:
         return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
 
     def bad_rows(self, table: BinlogTable, rows: Sequence[BadRow]) -> BadRows:
-        """Rows of a table that no record can hold."""
+        """Return rows of a table that no record can hold."""
         name, position = table.format.schema.name, self.source_position(self.position)
         return BadRows.of(rows, table.events.topic, name, table.events.key, position)
 

@@ -25,7 +25,7 @@ _CHARSETS = "SELECT schema_name, default_character_set_name FROM information_sch
 
 
 def catalog_table(database: Database, name: TableName) -> PastTable | None:
-    """A table as it is now; None: it is not there."""
+    """Return a table as it is now; None: it is not there."""
     doing = f"reading the columns of table {name.full}"
 
     def rows(statement: str) -> list[tuple[object, ...]]:
@@ -51,13 +51,13 @@ def catalog_table(database: Database, name: TableName) -> PastTable | None:
 
 
 def schema_charsets(database: Database) -> dict[str, str | None]:
-    """The character set that new tables of each database have."""
+    """Return the character set that new tables of each database have."""
     found = database.rows(sa.text(_CHARSETS), "reading the character sets of databases")
     database.end_transaction()
     return {str(schema): charset_named(str(charset)) for schema, charset in found}
 
 
 def members_of(text: str) -> tuple[str, ...]:
-    """The members of enum('a','it''s','a\\b'), as SHOW CREATE TABLE escapes them."""
+    """Return the members of enum('a','it''s','a\\b'), as SHOW CREATE TABLE escapes them."""
     quoted = re.findall(r"'((?:[^'\\]|''|\\.)*)'", text, re.DOTALL)
     return tuple(re.sub(r"''|\\(.)", lambda found: _ESCAPED.get(found[1], found[1] or "'"), part) for part in quoted)

@@ -80,8 +80,8 @@ class MySqlLog:
         self.end = LogEnd(self._ask_for_end)
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
-        """Batches in order, bad rows before the batch that is behind them; None where there is nothing now, so that the
-        caller can look after other things.
+        """Yield batches in order, bad rows before the batch that is behind them; None where there is nothing now, so
+        that the caller can look after other things.
         """
         while True:
             try:

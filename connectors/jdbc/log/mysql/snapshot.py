@@ -163,7 +163,7 @@ def _by_key(pages: Pages, table: BinlogTable) -> Iterator[SnapshotPage]:
 
 
 def _by_digest(pages: Pages, place: int, after: Key) -> Iterator[SnapshotPage]:
-    """Pages that end with the last row of a digest, as rows of one digest cannot be told apart when they go on.
+    """Yield pages that end with the last row of a digest, as rows of one digest cannot be told apart when they go on.
 
     Where a whole page has one digest, it ends within it: these rows come again if the read is broken off behind it.
     """

@@ -254,7 +254,7 @@ def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
 
 
 def _with_old_values(item: Changes) -> list[Cells]:
-    """Values that an update left as they were, from the row before it."""
+    """Return values that an update left as they were, from the row before it."""
     made = []
     at_old = np.full(len(item.kind), -1, np.int64)
     at_old[item.old] = np.arange(len(item.old))

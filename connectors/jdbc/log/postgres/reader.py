@@ -77,8 +77,8 @@ class PostgresLog:
         self.end = LogEnd(lambda: pg_slot.end_of_log(self._database))
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
-        """Batches in order, bad rows before the batch that is behind them; None where there is nothing now, so that the
-        caller can look after other things.
+        """Yield batches in order, bad rows before the batch that is behind them; None where there is nothing now, so
+        that the caller can look after other things.
         """
         config = self._config
         self._session.look_at_tables()
@@ -214,7 +214,7 @@ class PostgresLog:
             yield None
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """All before these is in Kafka, with its offset; for the task thread."""
+        """Hear, on the task thread, that all before these positions is in Kafka, with its offset."""
         lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
         self._stored_lsn = max([self._stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
 

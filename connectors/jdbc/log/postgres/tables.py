@@ -57,7 +57,9 @@ class LogTable:
         )
 
     def old_rows(self, buffer: Buffer, cells: Sequence[Cells]) -> pa.StructArray:
-        """Rows of which the log may hold the identity alone: others are null, or as in Debezium the type's zero."""
+        """Return rows of which the log may hold the identity alone: others are null, or as in Debezium the type's
+        zero.
+        """
         arrays = []
         for plan, found in zip(self.format.columns, buffer.values(cells), strict=True):
             values = found
@@ -67,7 +69,7 @@ class LogTable:
         return self.format.of_driver_arrays(arrays)
 
     def null_columns(self, cells: Sequence[Cells], kind: int) -> list[str]:
-        """Columns called NOT NULL in which a row is null."""
+        """Return columns called NOT NULL in which a row is null."""
         pairs = zip(self.format.columns, cells, strict=True)
         return [p.name for p, c in pairs if not p.schema.optional and (c.kind == kind).any()]
 

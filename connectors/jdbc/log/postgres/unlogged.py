@@ -19,7 +19,7 @@ _TABLES = sa.text(
 
 
 def without_log(database: Database, tables: Sequence[TableName]) -> Mapping[TableName, str]:
-    """Those of the tables that cannot be followed by the log: why, and what to do."""
+    """Return the tables that cannot be followed by the log, and why, and what to do."""
     rows = database.rows(_TABLES, "looking for tables without a log")
     database.end_transaction()
     found = {TableName(str(row[0]), str(row[1])): bool(row[2]) for row in rows}

@@ -17,7 +17,7 @@ FIX = (
 
 
 def without_right(database: Database, tables: Sequence[TableName], config: JdbcSourceConfig) -> Mapping[TableName, str]:
-    """Those of the tables that cannot be read: why, and what to do. RetriableError: the server cannot say now."""
+    """Return the tables that cannot be read, and why, and what to do. RetriableError: the server cannot say now."""
     found = {}
     for table in tables:
         try:

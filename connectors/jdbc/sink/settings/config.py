@@ -156,7 +156,7 @@ class JdbcSinkConfig(ConnectionKeys):
         return config_rules.problems(self)
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """Where a restart can write a row twice, and keys that change nothing."""
+        """Yield where a restart can write a row twice, and keys that change nothing."""
         return config_rules.notes(self)
 
     @classmethod

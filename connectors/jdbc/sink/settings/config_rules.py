@@ -59,7 +59,7 @@ def _key_rules(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
 
 
 def notes(config: JdbcSinkConfig) -> Iterator[ConfigProblem]:
-    """Where a restart can write a row twice, and keys that change nothing."""
+    """Yield where a restart can write a row twice, and keys that change nothing."""
     if not config.is_keyed and not config.exactly_once:
         yield ConfigProblem(
             "insert.mode",
