@@ -64,7 +64,7 @@ def arrow_type(schema: s.Schema, path: str = "") -> pa.DataType:
 
 
 def arrow_schema(schema: s.Schema) -> pa.Schema:
-    """The Arrow schema of a struct's fields, in order; every other type is one column named `value`."""
+    """Return the Arrow schema of a struct's fields, in order; every other type is one column named `value`."""
     import pyarrow as pa
 
     fields = schema.fields if schema.type is s.Type.STRUCT else (s.Field("value", schema),)
@@ -74,7 +74,7 @@ def arrow_schema(schema: s.Schema) -> pa.Schema:
 def connect_schema(
     arrow: pa.DataType, *, optional: bool = True, path: str = "", times: TimePrecision = TimePrecision.CONNECT
 ) -> s.Schema:
-    """The Connect schema that holds every value of an Arrow type.
+    """Return the Connect schema that holds every value of an Arrow type.
 
     Unsigned integers widen (uint64 becomes Decimal(0)). `times`: what dates and times become, in structs too.
     SchemaError where a value would lose something: with Connect's own times those finer than milliseconds, in any case

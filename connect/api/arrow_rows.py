@@ -61,7 +61,9 @@ def struct_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[
 
 @lru_cache(maxsize=256)
 def _maker(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
-    """A function from values to the dict of these names: made as source, it takes half the time of dict(zip(...))."""
+    """Return a function from values to the dict of these names: made as source, it takes half the time of
+    dict(zip(...)).
+    """
     given = [f"a{i}" for i in range(len(names))]
     members = ", ".join(f"{name!r}: {value}" for name, value in zip(names, given, strict=True))
     made: Callable[..., dict[str, Any]] = eval(f"lambda {', '.join(given)}: {{{members}}}", {})  # noqa: S307 - of reprs
@@ -69,7 +71,9 @@ def _maker(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
 
 
 def _in_one_call(array: pa.Array) -> list[Any] | None:
-    """Values that NumPy gives as Python's own, exactly, without an Arrow scalar for each; None for any other type."""
+    """Return values that NumPy gives as Python's own, exactly, without an Arrow scalar for each; None for any other
+    type.
+    """
     import pyarrow as pa
     import pyarrow.types as t
 

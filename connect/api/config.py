@@ -154,7 +154,7 @@ class KeyDefinition:
     harmless: str = ""
 
     def shown(self, text: str | None) -> str | None:
-        """A value of this setting as a person may see it."""
+        """Return a value of this setting as a person may see it."""
         if text is None or self.type is not ConfigType.PASSWORD:
             return masked_setting(text) if text and self.has_credentials else text
         return HIDDEN
@@ -219,7 +219,7 @@ class Config(BaseModel):
                 yield problem
 
     def _refused_urls(self) -> Iterator[ConfigProblem]:
-        """What leaves HTTP, of the keys that name a URL and say of no other protocol."""
+        """Yield what leaves HTTP, of the keys that name a URL and say of no other protocol."""
         for field, definition in zip(_fields(type(self)), self.definitions(), strict=True):
             if not definition.from_worker and speaks_http_alone(definition.reaches, definition.bounds):
                 value = getattr(self, field)
@@ -234,8 +234,8 @@ class Config(BaseModel):
 
     @classmethod
     def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
-        """The properties to parse: keys declared `from_worker`, and the paths that may be named, are the worker's,
-        whatever a connector says.
+        """Return the properties to parse: keys declared `from_worker`, and the paths that may be named, are the
+        worker's, whatever a connector says.
         """
         leave = leave_keys(cls)
         given = {name: text for name, text in properties.items() if name not in leave}
@@ -246,8 +246,8 @@ class Config(BaseModel):
         return ()
 
     def notes(self) -> Iterable[ConfigProblem]:
-        """What their user should know of settings that are right: what they weaken or leave undone, and the key that
-        helps. Shown by validation, the log and the status; the default knows nothing."""
+        """Yield what their user should know of settings that are right: what they weaken or leave undone, and the key
+        that helps. Shown by validation, the log and the status; the default knows nothing."""
         return ()
 
     def named_files(self) -> Iterable[tuple[str, str]]:
@@ -263,7 +263,7 @@ class Config(BaseModel):
 
     @property
     def allowed(self) -> AllowedPaths:
-        """The files that the worker lets these settings name. What opens one asks again, as links may have changed."""
+        """Return the files that the worker lets these settings name; links may change, so what opens one asks again."""
         return self._allowed
 
     def changed(self, changes: Mapping[str, str]) -> Self:
@@ -286,7 +286,7 @@ class Config(BaseModel):
 
     @classmethod
     def validate_keys(cls, properties: Mapping[str, str | None]) -> tuple[KeyValue, ...]:
-        """Every setting with its value and its errors; nothing is raised."""
+        """Return every setting with its value and its errors; nothing is raised."""
         errors: dict[str, list[str]] = {}
         try:
             cls.parse(properties)
@@ -304,7 +304,7 @@ class Config(BaseModel):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Keys this declaration does not know, each with the nearest known one."""
+        """Yield keys this declaration does not know, each with the nearest known one."""
         known = [d.name for d in cls.definitions()]
         for name in properties:
             if name not in known:
@@ -316,19 +316,19 @@ class ConnectorConfig(Config):
 
     @property
     def named_topics(self) -> tuple[str, ...]:
-        """A sink's topics that `topics` names one by one; none where `topics.regex` chooses them."""
+        """Return a sink's topics that `topics` names one by one; none where `topics.regex` chooses them."""
         named = parse_list(self.originals.get("topics", ""))
         assert isinstance(named, tuple)
         return named
 
 
 def _marks(info: FieldInfo) -> tuple[object, ...]:
-    """What the type is annotated with, inside `X | None` too."""
+    """Return what the type is annotated with, inside `X | None` too."""
     return (*info.metadata, *(m for part in get_args(info.annotation) for m in getattr(part, "__metadata__", ())))
 
 
 def leave_keys(cls: type[Config]) -> frozenset[str]:
-    """The keys whose values a declaration takes from the worker's own file alone."""
+    """Return the keys whose values a declaration takes from the worker's own file alone."""
     own = {d.name for d in cls.definitions() if not d.from_worker}
     return frozenset({ALLOWED_PATHS, *(d.name for d in cls.definitions() if d.from_worker)} - own)
 

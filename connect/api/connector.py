@@ -30,7 +30,7 @@ class TaskContext(Protocol):
         """
 
     def explain(self, reason: str | None) -> None:
-        """Part of the task's work waits, for this reason; None: all of it goes on.
+        """Say that part of the task's work waits, for this reason; None: all of it goes on.
 
         `reason` is one line for people: which part (tables, topics), why, and what to do. It is shown in the task's
         status and in `/connectors/NAME/why`, of 500 characters at most, while nothing holds up the whole task.
@@ -67,10 +67,12 @@ class SourceContext(TaskContext, Protocol):
         """
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """The offset last stored for this source partition, None when there is none. Integers come back as int."""
+        """Return the offset last stored for this source partition, None when there is none. Integers come back
+        as int.
+        """
 
     def topics(self) -> SourceTopics:
-        """Kafka's topics, for a source that reads them."""
+        """Return Kafka's topics, for a source that reads them."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Give up rows that no record can hold; they are dead-lettered or fail the task as `errors.tolerance` says.
@@ -81,7 +83,7 @@ class SourceContext(TaskContext, Protocol):
         """
 
     def caught_up(self, at_s: float) -> None:
-        """All that this task has to read and the source held at this time (epoch seconds) is stored: see
+        """Say that all that this task has to read and the source held at this time (epoch seconds) is stored: see
         `SourceTask.stored`.
 
         The metric `source_lag_s` is the age of the time told last: it grows until a later one is told. A task that
@@ -106,7 +108,7 @@ class SinkContext(TaskContext, Protocol):
         """
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
-        """What tells a topic from others of its name, before it was made anew or in another cluster.
+        """Return what tells a topic from others of its name, before it was made anew or in another cluster.
 
         None: the brokers give none (before Kafka 2.8). RetriableError: no broker answers.
         """
@@ -120,7 +122,7 @@ class SinkContext(TaskContext, Protocol):
         """
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """How values of a schema are written into Avro files, its own nullability left out.
+        """Return how values of a schema are written into Avro files, its own nullability left out.
 
         `properties`: Confluent's keys of that mapping, as `enhanced.avro.schema.support` and `connect.meta.data`.
         SchemaError: the schema has no form in Avro.
@@ -134,7 +136,7 @@ class SourceTask(Protocol):
         """Connect, and resume at `ctx.stored_offset(...)`. RetriableError: tried again with backoff."""
 
     def poll(self, deadline: Deadline) -> Batch | Sequence[Batch] | None:
-        """The next batch, with its `position`; None when there is nothing yet. Returns by the deadline.
+        """Return the next batch, with its `position`; None when there is nothing yet. Returns by the deadline.
 
         Several batches are one unit, such as what one reading gave for several topics: no position of theirs is stored
         before all of their rows are in Kafka, and an exactly-once source writes them in one transaction.
@@ -142,7 +144,9 @@ class SourceTask(Protocol):
         """
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """These positions and all rows before them are durable in Kafka and the offset store: prune upstream now."""
+        """Take note that these positions and all rows before them are durable in Kafka and the offset store: prune
+        upstream now.
+        """
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`; must not raise for what is already gone."""
@@ -155,7 +159,9 @@ class SinkTask(Protocol):
         """Connect. RetriableError: tried again with backoff."""
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """These partitions are now this task's; batches of them follow, from the last committed offset on."""
+        """Take note that these partitions are now this task's; batches of them follow, from the last committed offset
+        on.
+        """
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Take a batch; it may be buffered, and may have no rows. RetriableError: nothing was taken, the same
@@ -173,7 +179,9 @@ class SinkTask(Protocol):
         """
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """These partitions are no longer this task's: drop what is buffered for them, write nothing more."""
+        """Take note that these partitions are no longer this task's: drop what is buffered for them, write nothing
+        more.
+        """
 
     def close(self) -> None:
         """Release everything. Called once, also after a failed `open`."""
@@ -228,7 +236,9 @@ class ResumingConnector(Protocol):
     """A source whose tasks follow from what is stored of it. Optional."""
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
-        """All positions that are stored, in any order; called before `task_configs`. They may be of older settings."""
+        """Take all positions that are stored, in any order; called before `task_configs`. They may be of older
+        settings.
+        """
 
 
 @runtime_checkable
@@ -239,7 +249,8 @@ class CleanupConnector(Protocol):
     """
 
     def clean_up(self, deadline: Deadline) -> str | None:
-        """The connector was deleted and its tasks have ended: take away what nobody else uses. Returns by the deadline.
+        """Take away what nobody else uses, as the connector was deleted and its tasks have ended. Returns by the
+        deadline.
 
         What is gone already is no error, as the connector may be asked twice. Returns what it leaves there on purpose,
         with the command that takes it away; None: nothing. RetriableError: asked again for a while; of any error the

@@ -22,7 +22,9 @@ _NUMBER: Final = frozenset({int, float})
 
 
 def inferred_loss(values: Sequence[Any], kind: pa.DataType, path: str = "") -> Loss | None:
-    """The first value that is of another kind in the type that was inferred for all of them; None: all are kept."""
+    """Return the first value that is of another kind in the type that was inferred for all of them; None: all
+    are kept.
+    """
     import pyarrow.types as t
 
     if not _takes_others(kind):
@@ -52,7 +54,7 @@ def _leaves(kind: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def _kept_by(kind: pa.DataType) -> frozenset[type]:
-    """The Python types of which such a type keeps every value; none where Arrow takes no others into it."""
+    """Return the Python types of which such a type keeps every value; none where Arrow takes no others into it."""
     import pyarrow.types as t
 
     kept: Sequence[tuple[Callable[[pa.DataType], bool], frozenset[type]]] = (

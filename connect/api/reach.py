@@ -58,5 +58,5 @@ def other_scheme(url: str) -> str | None:
 
 
 def declared(*reaches: Reach, bounds: str = "", harmless: str = "") -> dict[str, Any]:
-    """The same declaration for a field of a pydantic model that is no `Config`: its `json_schema_extra`."""
+    """Return the same declaration for a field of a pydantic model that is no `Config`: its `json_schema_extra`."""
     return {"reach": [*reaches], "bounds": bounds, "harmless": harmless}

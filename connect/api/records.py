@@ -86,7 +86,8 @@ class Column:
     def from_arrow(
         cls, array: pa.Array, schema: Schema | None = None, *, times: TimePrecision = TimePrecision.CONNECT
     ) -> Column:
-        """A column over an Arrow array of `arrow_type(schema)`; the schema is derived from the array when left out.
+        """Return a column over an Arrow array of `arrow_type(schema)`; the schema is derived from the array when left
+        out.
 
         `times`: what dates and times become in a schema that is derived.
         """
@@ -99,7 +100,7 @@ class Column:
 
     @classmethod
     def whole(cls, array: pa.Array) -> Column:
-        """A schemaless column over an Arrow array that tells every row exactly, see `is_whole`."""
+        """Return a schemaless column over an Arrow array that tells every row exactly, see `is_whole`."""
         column = cls(None, len(array), arrow=lambda: array, is_whole=True)
         column._arrow = array
         return column
@@ -121,7 +122,7 @@ class Column:
 
     @property
     def is_arrow(self) -> bool:
-        """The Arrow form is there, or can be made without going through rows."""
+        """Return True if the Arrow form is there, or can be made without going through rows."""
         return self._arrow is not None or self._make_arrow is not None
 
     def arrow(self) -> pa.Array:
@@ -137,14 +138,14 @@ class Column:
         return self._rows
 
     def json_texts(self) -> pa.BinaryArray | None:
-        """The values as the JSON that they were read from, one line each, null for a null row.
+        """Return the values as the JSON that they were read from, one line each, null for a null row.
 
         None where they did not come as JSON or were changed since: then `arrow` or `rows` is the way.
         """
         return None if self._make_json is None else self._make_json()
 
     def take(self, indices: Sequence[int]) -> Column:
-        """The rows at these indices, in that order; the form held now is kept."""
+        """Return the rows at these indices, in that order; the form held now is kept."""
         if self._rows is None and self.is_arrow:
             import pyarrow as pa
 
@@ -167,7 +168,9 @@ class Column:
         rows: Callable[[Sequence[Any]], Sequence[Any]],
         texts: Callable[[pa.BinaryArray], pa.BinaryArray],
     ) -> Column:
-        """Some rows in the forms that the whole can be had in: a field that a schemaless row lacks is no null there."""
+        """Return some rows in the forms that the whole can be had in: a field that a schemaless row lacks is no null
+        there.
+        """
 
         def json() -> pa.BinaryArray | None:
             found = self.json_texts()
@@ -251,7 +254,7 @@ class Batch:
         return len(self.values)
 
     def arrow(self) -> pa.RecordBatch:
-        """The values as a record batch: a struct's fields are its columns, any other type is one column `value`.
+        """Return the values as a record batch: a struct's fields are its columns, any other type is one column `value`.
 
         A tombstone among structs becomes a row of nulls; ask `values.arrow().is_null()` where that matters.
         """
@@ -307,7 +310,7 @@ class Batch:
         )
 
     def without(self, rows: Collection[int]) -> Batch:
-        """All rows but these; the same batch when there are none."""
+        """Return all rows but these; the same batch when there are none."""
         gone = frozenset(rows)
         return self.take([i for i in range(len(self)) if i not in gone]) if gone else self
 

@@ -85,7 +85,7 @@ class Schema:
         return {f.name: i for i, f in enumerate(self.fields)}
 
     def field(self, name: str) -> Schema | None:
-        """The schema of a struct's field, or None when there is no such field."""
+        """Return the schema of a struct's field, or None when there is no such field."""
         index = self.field_index.get(name)
         return None if index is None else self.fields[index].schema
 
@@ -121,7 +121,7 @@ def map_of(keys: Schema, items: Schema, *, optional: bool = False) -> Schema:
 
 
 def decimal(scale: int, *, precision: int | None = None, optional: bool = False) -> Schema:
-    """Connect's Decimal: unscaled big-endian bytes; the scale is part of the type."""
+    """Return Connect's Decimal: unscaled big-endian bytes; the scale is part of the type."""
     parameters = {"scale": str(scale)}
     if precision is not None:
         parameters[PRECISION_PARAMETER] = str(precision)
@@ -129,7 +129,8 @@ def decimal(scale: int, *, precision: int | None = None, optional: bool = False)
 
 
 def recursive(type_name: str, *, optional: bool = False) -> Schema:
-    """Where a type holds itself: the value inside, as JSON without a schema (Decimals in base64), however deep it goes.
+    """Return the schema of a text that stands where a type holds itself: the value inside, as JSON without a schema
+    (Decimals in base64), however deep it goes.
 
     No table and no file of columns has a place for a type that holds itself; a text fits everywhere, and JSON that is
     written of it has the value in its place. `type_name`: the type in the format it comes from.

@@ -36,7 +36,7 @@ TIME_TYPES: Final[Mapping[str, s.Schema]] = MappingProxyType(
 
 
 def time_type(name: str | None) -> s.Schema | None:
-    """The type of this full name; None when it is none of `TIME_TYPES`."""
+    """Return the type of this full name; None when it is none of `TIME_TYPES`."""
     return TIME_TYPES.get(name.removeprefix(NAMESPACE)) if name is not None and name.startswith(NAMESPACE) else None
 
 
@@ -74,7 +74,9 @@ def time_schema(mode: TimePrecision, digits: int) -> s.Schema:
 
 
 def timestamp_schema(mode: TimePrecision, digits: int, *, zoned: bool) -> s.Schema:
-    """The schema of timestamps that keep so many digits of a second; `zoned`: they are instants, not wall clocks."""
+    """Return the schema of timestamps that keep so many digits of a second; `zoned`: they are instants, not wall
+    clocks.
+    """
     if mode is TimePrecision.CONNECT:
         return s.TIMESTAMP_SCHEMA
     return TIME_TYPES["ZonedTimestamp" if zoned else _sized(mode, digits, "Timestamp")]
@@ -112,7 +114,7 @@ def schema_of_times(arrow: pa.DataType, mode: TimePrecision) -> s.Schema | None:
 
 
 def encoded_times(array: pa.Array, schema: s.Schema, *, digits: int | None = None) -> pa.Array:
-    """Arrow's dates, times of day or timestamps as the numbers or texts of one of `TIME_TYPES`.
+    """Return Arrow's dates, times of day or timestamps as the numbers or texts of one of `TIME_TYPES`.
 
     `digits` of a second that a text shows; None: as many as the value has. SchemaError where a value would lose
     something, or has no place in the type.

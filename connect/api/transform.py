@@ -18,7 +18,9 @@ class Transform(Protocol):
     """
 
     def apply(self, batch: Batch) -> Sequence[Batch]:
-        """The changed rows; several batches when topics or schemas come to differ, none when every row was dropped."""
+        """Return the changed rows; several batches when topics or schemas come to differ, none when every row was
+        dropped.
+        """
 
 
 class Predicate(Protocol):

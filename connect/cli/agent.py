@@ -65,7 +65,7 @@ def agent(  # noqa: PLR0917 - click calls it by name
 
 
 def read_agent_file(path: Path, overrides: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """The settings of an agent's file, its name among them, with overrides on top.
+    """Return the settings of an agent's file, its name among them, with overrides on top.
 
     ConfigError: the file cannot be read, or lacks the name or the settings.
     """

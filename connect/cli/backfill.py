@@ -35,7 +35,7 @@ def backfill() -> None:
 
 
 def _command(*after: Callable[[Any], Any]) -> Callable[[Callable[..., None]], Any]:
-    """A command with the arguments that every command here has, then those of `after`."""
+    """Return a command with the arguments that every command here has, then those of `after`."""
 
     def decorate(function: Callable[..., None]) -> Any:
         file = click.Path(dir_okay=False, path_type=Path)
@@ -295,7 +295,8 @@ def _driver(
     runs_by: str | None = None,
     engine: str | None = None,
 ) -> Driver:
-    """The driver of a job that is named, or in a file. `cluster` is where a connector that is missing is created.
+    """Return the driver of a job that is named, or in a file. `cluster` is where a connector that is missing is
+    created.
 
     `runs_by`: the command that runs its lanes, by the `engine` that was given; None: none are run.
     """
@@ -312,7 +313,7 @@ def _driver(
 
 
 def _looking_on(job: str, worker: Path, jobs_topic: str | None) -> Driver:
-    """The driver of a job of which the state in Kafka is all that is asked for: it has no connectors."""
+    """Return the driver of a job of which the state in Kafka is all that is asked for: it has no connectors."""
     from connect.backfill.driver import Driver
     from connect.cli.shared.worker_settings import read_worker_settings
 
@@ -324,7 +325,7 @@ def _looking_on(job: str, worker: Path, jobs_topic: str | None) -> Driver:
 def _spec(
     job: str, config: WorkerConfig, jobs_topic: str | None, runs_by: str | None, engine: str | None
 ) -> tuple[BackfillSpec, Path | None]:
-    """The spec of a job, and the folder of its file; None: it is known by its name."""
+    """Return the spec of a job, and the folder of its file; None: it is known by its name."""
     from connect.backfill.job.job_store import known_spec
     from connect.backfill.job.spec_file import parse_engine, read_spec
     from connect.backfill.job.stored_spec import runnable, without_choices

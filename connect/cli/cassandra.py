@@ -118,7 +118,7 @@ def _delete_missing(driver: Driver) -> None:
 
 
 def connector_config(file: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """The configuration in a connector's file, with overrides on top.
+    """Return the configuration in a connector's file, with overrides on top.
 
     ConfigError: the file holds no configuration, or neither names a keyspace.
     """

@@ -235,7 +235,7 @@ def _value(value: str | None) -> str:
 
 
 def _cause(state: Mapping[str, Any]) -> str:
-    """The first line of a trace, which is all that a Java worker says."""
+    """Return the first line of a trace, which is all that a Java worker says."""
     return str(state.get("trace") or "").partition("\n")[0]
 
 

@@ -44,7 +44,7 @@ def dlq() -> None:
 def _command(
     *after: Callable[[Any], Any], filters: bool, name: str | None = None
 ) -> Callable[[Callable[..., None]], Any]:
-    """A command with the arguments that every command here has, then those of `after`."""
+    """Return a command with the arguments that every command here has, then those of `after`."""
 
     def decorate(function: Callable[..., None]) -> Any:
         worker = click.option(
@@ -235,7 +235,7 @@ def _selection(filters: dict[str, str | None], places: tuple[str, ...] = ()) -> 
 
 
 def _open(file: Path, dlq_topic: str) -> LetterTopic:
-    """The dead-letter topic, once a broker has answered. RetriableError: none does within `REACH_S`."""
+    """Return the dead-letter topic, once a broker has answered. RetriableError: none does within `REACH_S`."""
     from connect.dlq.letters import LetterTopic
 
     topic = LetterTopic(read_worker_settings(file).originals, dlq_topic)

@@ -49,7 +49,7 @@ def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> 
 
 
 def scraped(client: ConnectClient) -> Scrape:
-    """The figures of all workers that run tasks; those of a worker that tells none are left out."""
+    """Return the figures of all workers that run tasks; those of a worker that tells none are left out."""
     from connect.api.errors import ConnectError
     from connect.client.rest import RefusedError
     from connect.client.task_lines import Scrape, figures_of, workers_of

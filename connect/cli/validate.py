@@ -43,7 +43,9 @@ def validate(client: ConnectClient, files: Sequence[Path]) -> None:
 
 
 def _asked(client: ConnectClient, config: Mapping[str, str]) -> Json:
-    """The cluster's answer, also where it lacks the class: then it sends no list of keys but one of all classes."""
+    """Return the cluster's answer, also where it lacks the class: then it sends no list of keys but one of all
+    classes.
+    """
     from connect.client.rest import RefusedError
 
     try:

@@ -61,7 +61,7 @@ class BulkReader(Protocol):
     """Reads splits one after the other. Owned by one thread."""
 
     def read(self, split: Split, after: Mapping[str, object] | None) -> Iterator[Batch]:
-        """The rows of a split, in an order that is the same each time.
+        """Yield the rows of a split, in an order that is the same each time.
 
         after: the offset of the last batch that was kept of an earlier reading; None: from the split's beginning. A
         batch's `position.offset` goes there when reading goes on behind it; None: it cannot, so that the batch is kept
@@ -93,7 +93,9 @@ class StampingReader(BulkReader, Protocol):
 
     @property
     def stamps_rows(self) -> bool:
-        """True if rows tell when they were read, so that their values cannot be compared with those of later ones."""
+        """Return True if rows tell when they were read, so that their values cannot be compared with those of later
+        ones.
+        """
 
 
 @runtime_checkable
@@ -114,7 +116,8 @@ class RejectingReader(BulkReader, Protocol):
     """A reader that can leave out rows that no record can hold. Optional."""
 
     def reject_by(self, reject: Callable[[Batch, Mapping[int, Exception]], None]) -> None:
-        """From now on `read` leaves such rows out and tells of them; without this call the first one is a SchemaError.
+        """Let `read` leave such rows out from now on and tell of them; without this call the first one is a
+        SchemaError.
 
         `reject` is called before `read` gives the batch whose position is behind the rows. Its batch has the rows as
         they can be held, as text for example; the mapping has reasons by indices in it.
@@ -126,7 +129,7 @@ class KeyedReader(BulkReader, Protocol):
     """A reader that finds rows by their keys too: by it one sees what a topic has and the source no more. Optional."""
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
-        """The rows that the source has now of some keys, as `read` gives them, without positions.
+        """Yield the rows that the source has now of some keys, as `read` gives them, without positions.
 
         topic: that of their records; keys: as `Batch.keys` holds them, in their Python form. SchemaError: they are no
         keys of the topic's rows. RetriableError: the source is away.
@@ -145,7 +148,7 @@ class BulkSource(Protocol):
         """
 
     def bulk_reader(self) -> BulkReader:
-        """A reader of splits of any plan of this configuration. It connects with the first call."""
+        """Return a reader of splits of any plan of this configuration. It connects with the first call."""
 
 
 class RowCount(NamedTuple):
@@ -220,7 +223,8 @@ class FencedSource(BulkSource, Protocol):
         """
 
     def following_behind(self, begun: Sequence[SourcePosition], read: Sequence[ReadSplit]) -> Sequence[SourcePosition]:
-        """The positions that the connector's tasks go on from: `begun`, and what tells which changes the splits hold.
+        """Return the positions that the connector's tasks go on from: `begun`, and what tells which changes the splits
+        hold.
 
         Called for every plan. read: all splits of the job, those that were cut again as they are now. ConnectError:
         nothing can tell.
@@ -231,8 +235,8 @@ class HeldSnapshot(Protocol):
     """A moment of a source at which any process reads its splits, until it is closed. Owned by one thread."""
 
     def placed(self, split: Split) -> Split:
-        """The split, to be read at this moment: a reader raises ConnectError once that is gone. Its pieces, where it is
-        cut again, are of no moment.
+        """Return the split, to be read at this moment: a reader raises ConnectError once that is gone. Its pieces,
+        where it is cut again, are of no moment.
         """
 
     def close(self) -> None:
@@ -244,7 +248,7 @@ class SnapshotSource(FencedSource, Protocol):
     """A fenced source whose splits may all be read at one moment, by any number of processes. Optional."""
 
     def in_one_snapshot(self, plan: BulkPlan) -> BulkPlan:
-        """A fenced plan with what it says of reading all splits at one moment, and warns of.
+        """Return a fenced plan with what it says of reading all splits at one moment, and warns of.
 
         ConfigError: this source cannot, with the reason.
         """
@@ -323,7 +327,7 @@ class BulkSink(Protocol):
     """A sink connector that takes rows in bulk. Optional."""
 
     def bulk_writer(self, ctx: BulkSinkContext) -> BulkWriter:
-        """A writer of chunks of any job. It connects with the first call.
+        """Return a writer of chunks of any job. It connects with the first call.
 
         ConfigError: a setting makes it impossible to write a chunk twice and have its rows once.
         """

@@ -50,7 +50,7 @@ class ExaminingConnector(Protocol):
     """A connector that knows more about its user's data than its tasks have to. Optional."""
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """What there is to say, found by reading alone, each statement bounded as the configuration bounds it.
+        """Yield what there is to say, found by reading alone, each statement bounded as the configuration bounds it.
 
         Called in a process of its own, also where `check` fails. An error ends it: what was found before counts.
         """

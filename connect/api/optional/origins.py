@@ -46,7 +46,9 @@ class DescribesOrigins(Protocol):
     """A source connector that knows the catalog of its database. Optional."""
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
-        """The columns of all that the configuration reads, by reading the catalog alone. ConnectError: it cannot."""
+        """Yield the columns of all that the configuration reads, by reading the catalog alone. ConnectError: it
+        cannot.
+        """
 
 
 @runtime_checkable
@@ -54,4 +56,6 @@ class DescribesColumns(Protocol):
     """A trial's target that knows the types of its columns. Optional."""
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
-        """The type of each column by its path, as the target's own catalog writes it, of what was written so far."""
+        """Return the type of each column by its path, as the target's own catalog writes it, of what was written so
+        far.
+        """

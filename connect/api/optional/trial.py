@@ -19,15 +19,15 @@ class TrialTarget(Protocol):
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The connector's keys with other values than in its configuration: with these it writes here alone."""
+        """Return the connector's keys with other values than in its configuration: with these it writes here alone."""
 
     @property
     def is_once(self) -> bool:
-        """The configuration promises that each record is here once, whatever is killed meanwhile."""
+        """Return True if the configuration promises that each record is here once, whatever is killed meanwhile."""
 
     @property
     def merges(self) -> bool:
-        """Several records may be one row, as of the same key: fewer rows than records are no loss."""
+        """Return True if several records may be one row, as of the same key: fewer rows than records are no loss."""
 
     def make(self, deadline: Deadline) -> None:
         """Make what the sink expects to find, such as a dataset.
@@ -36,8 +36,8 @@ class TrialTarget(Protocol):
         """
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Every row that is here, as bytes that are equal for equal rows. What only tells when a row was written, or by
-        whom, is left out. ConnectError: rows of this configuration cannot be told apart.
+        """Yield every row that is here, as bytes that are equal for equal rows. What only tells when a row was written,
+        or by whom, is left out. ConnectError: rows of this configuration cannot be told apart.
         """
 
     def remove(self, deadline: Deadline) -> None:
@@ -50,7 +50,7 @@ class KeepsAtSource(Protocol):
 
     @property
     def kept_at_source(self) -> str | None:
-        """What this configuration makes or moves on there, such as `replication slot x`; None: it only reads."""
+        """Return what this configuration makes or moves on there, such as `replication slot x`; None: it only reads."""
 
 
 @runtime_checkable

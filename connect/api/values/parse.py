@@ -44,7 +44,7 @@ class _NotParsedError(Exception):
 
 
 def parse_string(text: str) -> Typed:
-    """The typed value of a text (`Values.parseString`): what is nothing else is a string."""
+    """Return the typed value of a text (`Values.parseString`): what is nothing else is a string."""
     if not text:
         return Typed(text, s.STRING)
     found = _parse(Tokens(text), embedded=False)
@@ -250,7 +250,7 @@ def _to_float32(decimal: Decimal) -> float:
 
 
 def _temporal(token: str) -> Typed | None:
-    """A date, time or timestamp of Java's lenient `SimpleDateFormat`; the length decides which.
+    """Return a date, time or timestamp of Java's lenient `SimpleDateFormat`; the length decides which.
 
     None also for what has no Python form (the time 25:00:00.000Z): it stays a text.
     """

@@ -19,7 +19,7 @@ BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 
 
 def float_text(value: float, schema: Schema | None) -> str:
-    """The text of a float of this schema; without one it is a double."""
+    """Return the text of a float of this schema; without one it is a double."""
     narrow = schema is not None and schema.type is Type.FLOAT32
     return float32_text(value) if narrow else float64_text(value)
 

@@ -36,7 +36,7 @@ class Tokens:
         return token
 
     def next_of(self, count: int) -> str | None:
-        """The text of the next `count` tokens; None when there are fewer."""
+        """Return the text of the next `count` tokens; None when there are fewer."""
         start = self.mark()
         for _ in range(count):
             if not self.has_next():

@@ -23,7 +23,7 @@ CLUSTER_OPTIONS = (
 def cluster_command(
     group: click.Group, *after: Callable[[Any], Any], name: str | None = None
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """A command whose function gets the cluster's client first; errors are one line and exit code 1."""
+    """Return a command whose function gets the cluster's client first; errors are one line and exit code 1."""
 
     def decorate(function: Callable[..., None]) -> click.Command:
         @functools.wraps(function)
@@ -54,7 +54,7 @@ def print_json(value: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Rows in columns; a cell's text is shown as it is, cut nowhere on a pipe."""
+    """Print rows in columns; a cell's text is shown as it is, cut nowhere on a pipe."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def parse_overrides(options: Iterable[str]) -> dict[str, str]:
-    """The settings that `--set` options give, by key; of a key that is given twice the last value counts.
+    """Return the settings that `--set` options give, by key; of a key that is given twice the last value counts.
 
     ConfigError: an option has no `=` or no key.
     """

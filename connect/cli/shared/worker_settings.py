@@ -18,7 +18,7 @@ def read_worker_settings(file: Path) -> WorkerConfig:
 
 
 def with_every_file(worker: WorkerConfig) -> WorkerConfig:
-    """The settings for connectors of files that a person names by a command: they reach what that person may."""
+    """Return the settings for connectors of files that a person names by a command: they reach what that person may."""
     from connect.api.allowed_paths import EVERYWHERE
 
     return worker.changed(EVERYWHERE)
