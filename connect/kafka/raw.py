@@ -70,12 +70,14 @@ class RawBatch:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all keys and values of these rows (not of the buffers they are slices of); headers left out."""
+        """Return the number of bytes of all keys and values of these rows (not of the buffers they are slices of);
+        headers left out.
+        """
         keys = 0 if self.keys is None else _size_bytes(self.keys)
         return keys + _size_bytes(self.values)
 
     def take(self, indices: Sequence[int]) -> RawBatch:
-        """The rows at these indices, in that order; `next_offset` stays that of the whole batch."""
+        """Return the rows at these indices, in that order; `next_offset` stays that of the whole batch."""
         import pyarrow as pa
 
         picked = pa.array(indices, pa.int64())
@@ -89,7 +91,7 @@ class RawBatch:
         )
 
     def slice(self, start: int, stop: int) -> RawBatch:
-        """Rows start..stop-1 without a copy of Arrow data; `next_offset` stays that of the whole batch."""
+        """Return rows start..stop-1 without a copy of Arrow data; `next_offset` stays that of the whole batch."""
         length = max(0, min(stop, len(self)) - start)
         return replace(
             self,
@@ -108,7 +110,9 @@ def _size_bytes(array: pa.BinaryArray) -> int:
 
 
 def sent_time(timestamp_ms: int | None) -> int:
-    """A timestamp for librdkafka, which cannot write the very first millisecond of 1970: the next one is nearest."""
+    """Return a timestamp for librdkafka, which cannot write the very first millisecond of 1970: the next one is
+    nearest.
+    """
     return TIME_OF_SENDING if timestamp_ms is None else timestamp_ms or 1
 
 

@@ -28,7 +28,7 @@ def committed_offsets(
     partitions: Collection[TopicPartition],
     deadline: Deadline,
 ) -> dict[TopicPartition, int]:
-    """The group's next offsets; partitions without one are left out. `settings` are an admin client's.
+    """Return the group's next offsets; partitions without one are left out. `settings` are an admin client's.
 
     Asked by a consumer that never joins: librdkafka's admin call for it crashes the process when the group's
     coordinator is another broker than it thought (librdkafka issue 5040).

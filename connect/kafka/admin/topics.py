@@ -96,12 +96,12 @@ class TopicAdmin:
         return True
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of every topic there is."""
+        """Return the number of partitions of every topic there is."""
         found = self._admin.metadata(deadline, "listing topics").topics
         return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
 
     def describe(self, names: Collection[str], deadline: Deadline) -> dict[str, TopicDescription]:
-        """The topics that exist among these; missing ones are left out."""
+        """Return the topics that exist among these; missing ones are left out."""
         found: dict[str, TopicDescription] = {}
         topics = self._admin.metadata(deadline, "describing topics").topics
         for name in names:
@@ -113,7 +113,7 @@ class TopicAdmin:
         return found
 
     def topic_id(self, name: str, deadline: Deadline) -> str | None:
-        """The id that a topic was made with; None from brokers that give none. ConnectError for a missing topic."""
+        """Return the id a topic was made with; None from brokers that give none. ConnectError for a missing topic."""
 
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.describe_topics(TopicCollection([name]), request_timeout=timeout_s)[name]
@@ -122,11 +122,11 @@ class TopicAdmin:
         return None if text == _NO_TOPIC_ID else text
 
     def partition_counts(self, names: Collection[str], deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of the topics that exist among these."""
+        """Return the number of partitions of the topics that exist among these."""
         return {name: topic.partitions for name, topic in self.describe(names, deadline).items()}
 
     def configs(self, name: str, deadline: Deadline, *, is_there: bool = True) -> dict[str, str | None]:
-        """A topic's configs, broker defaults included. One that does not exist: RetriableError, or none if not
+        """Return a topic's configs, broker defaults included. One that does not exist: RetriableError, or none if not
         `is_there`.
         """
         resource = ConfigResource(ResourceType.TOPIC, name)
@@ -193,25 +193,25 @@ class TopicAdmin:
     def end_offsets(
         self, partitions: Collection[TopicPartition], deadline: Deadline, *, committed_only: bool = False
     ) -> dict[TopicPartition, int]:
-        """The end of each partition; `committed_only`: the last stable offset, behind which no transaction is open."""
+        """Return partitions' ends; `committed_only`: the last stable offset, behind which no transaction is open."""
         return self._offsets(partitions, _LATEST, deadline, committed_only)
 
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], deadline: Deadline
     ) -> dict[TopicPartition, int]:
-        """The first offset of each partition that is still there."""
+        """Return the first offset of each partition that is still there."""
         return self._offsets(partitions, _EARLIEST, deadline, committed_only=False)
 
     def offsets_at(
         self, partitions: Collection[TopicPartition], at_ms: int, deadline: Deadline
     ) -> dict[TopicPartition, int]:
-        """The first offset of each partition whose record has this time or a later one; left out where none has."""
+        """Return each partition's first offset whose record has this time or a later one; left out where none has."""
         since = OffsetSpec.for_timestamp(max(0, at_ms))
         found = self._offsets(partitions, since, deadline, committed_only=False)
         return {tp: offset for tp, offset in found.items() if offset >= 0}
 
     def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
-        """What a consumer group has committed on topics that exist; empty for a group that does not exist."""
+        """Return what a consumer group has committed on topics that exist; empty for a group that does not exist."""
         wanted = [TopicPartition(topic, p) for topic, count in self.topics(deadline).items() for p in range(count)]
         return committed_offsets(self._settings, group, wanted, deadline)
 

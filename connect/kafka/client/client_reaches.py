@@ -53,7 +53,8 @@ _JAAS: Final = "sasl.jaas.config"
 
 
 def override_problems(given: Mapping[str, str], prefix: str, allowed: AllowedPaths) -> Iterator[ConfigProblem]:
-    """What a connector may not override: files that the worker does not allow, parts of commands, other protocols.
+    """Yield what a connector may not override: files that the worker does not allow, parts of commands, other
+    protocols.
 
     `prefix`: what the keys begin with in the connector's configuration, as `producer.override.`.
     """

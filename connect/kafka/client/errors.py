@@ -126,7 +126,7 @@ def translate(error: KafkaError, doing: str) -> ConnectError:
 
 
 def undelivered(error: KafkaError, doing: str, *, in_transaction: bool) -> ConnectError:
-    """Our error for a record whose delivery failed after it was taken: the call cannot simply be made again.
+    """Return our error for a record whose delivery failed after it was taken: the call cannot simply be made again.
 
     What may pass by itself is AbortableError in a transaction, else FatalProducerError: the row has to be read again.
     """

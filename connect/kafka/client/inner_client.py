@@ -31,7 +31,7 @@ _CLIENT_ID: Final = "connect-inner-client"
 
 
 def client_of(client: Consumer | Producer | AdminClient) -> c_void_p | None:
-    """The rd_kafka_t of a client, valid until that is closed. None: use confluent_kafka's own calls."""
+    """Return the rd_kafka_t of a client, valid until that is closed. None: use confluent_kafka's own calls."""
     return None if _TRIAL.fault() is not None else _pointer(client)
 
 
@@ -85,7 +85,9 @@ def _fault() -> str | None:
 
 
 def _name(client: Producer) -> bytes:
-    """What librdkafka calls the client there. OSError: there is no client; nothing is read that is not mapped."""
+    """Return what librdkafka calls the client there. OSError: there is no client; nothing is read that is not
+    mapped.
+    """
     if type(client).__basicsize__ < _AT_BYTES + _POINTER_BYTES:
         raise OSError(f"its clients have only {type(client).__basicsize__} bytes")
     found = _pointer(client)
@@ -102,7 +104,7 @@ def _pointer(client: Consumer | Producer | AdminClient) -> c_void_p | None:
 
 
 def _copied(address: int, size_bytes: int) -> bytes:
-    """Memory as the kernel reads it: an address that is none gives an OSError and does not end the process."""
+    """Return memory as the kernel reads it: an address that is none gives an OSError and does not end the process."""
     reader, writer = os.pipe()
     try:
         written = ctypes.CDLL(None, use_errno=True).write(writer, c_void_p(address), ctypes.c_size_t(size_bytes))

@@ -221,7 +221,7 @@ def forget_offsets(
 
 
 def _refused(result: int) -> dict[TopicPartition, KafkaError]:
-    """The errors of the one group in a rd_kafka_DeleteConsumerGroupOffsets_result_t, which its event owns."""
+    """Return the errors of the one group in a rd_kafka_DeleteConsumerGroupOffsets_result_t, which its event owns."""
     lib = library()
     count = c_size_t()
     groups = lib.rd_kafka_DeleteConsumerGroupOffsets_result_groups(result, byref(count))

@@ -151,12 +151,12 @@ def admin_settings(worker: Mapping[str, str], overrides: Mapping[str, str], clie
 
 
 def admin_part(properties: Mapping[str, Value]) -> dict[str, Value]:
-    """What an admin client needs of another client's librdkafka properties: addresses, security, timeouts."""
+    """Return what an admin client needs of another client's librdkafka properties: addresses, security, timeouts."""
     return {k: v for k, v in properties.items() if k.startswith(_INHERITED) or k in ADMIN_NAMES}
 
 
 def is_secret(key: str) -> bool:
-    """The value of this client setting must not be shown."""
+    """Return True if the value of this client setting must not be shown."""
     return any(word in key for word in SECRET_WORDS)
 
 

@@ -46,7 +46,7 @@ class ColumnarReads:
         self._assigned.update(partitions)
 
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
-        """librdkafka has stopped fetching them; should they come back, they are forwarded again."""
+        """Take note that librdkafka has stopped fetching them; should they come back, they are forwarded again."""
         self._assigned.difference_update(partitions)
 
     def take(self, most: int, wait_s: float, fill_s: float) -> Taken:

@@ -46,7 +46,7 @@ def raw_batches(messages: list[Message]) -> tuple[list[RawBatch], list[KafkaErro
 
 
 def _by_partition(messages: list[Message]) -> dict[tuple[str, int], list[Message]]:
-    """librdkafka gives long runs of one partition: cut at the edges only."""
+    """Group messages by partition. librdkafka gives long runs of one partition: cut at the edges only."""
     if not messages:
         return {}
     places = list(zip(map(_topic, messages), map(_partition, messages), strict=True))

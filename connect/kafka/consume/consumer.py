@@ -45,7 +45,9 @@ def _path(settings: dict[str, object]) -> str:
 
 
 def _reads(path: str, consumer: Consumer) -> Reads:
-    """The columnar way needs native code and librdkafka's own client; without them the plain one does the same."""
+    """Return how to read: the columnar way needs native code and librdkafka's own client; without them the plain one
+    does the same.
+    """
     client = client_of(consumer) if path == "columnar" and native.module() is not None else None
     if client is None:
         return PlainReads(consumer)
@@ -148,28 +150,30 @@ class BatchConsumer:
             self._consumer.seek(KafkaPartition(partition.topic, partition.partition, offset))
 
     def committed(self, partitions: Iterable[TopicPartition], deadline: Deadline) -> dict[TopicPartition, int]:
-        """The group's committed next offsets; partitions without one are left out."""
+        """Return the group's committed next offsets; partitions without one are left out."""
         wanted = [KafkaPartition(*tp) for tp in partitions]
         with translated("reading committed offsets"):
             found = self._consumer.committed(wanted, timeout=max(0.001, deadline.remaining_s))
         return _offsets(found)
 
     def position(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The next offset `poll` gives of each; partitions of which nothing was read yet are left out."""
+        """Return the next offset `poll` gives of each; partitions of which nothing was read yet are left out."""
         with translated("reading positions"):
             return _offsets(self._consumer.position([KafkaPartition(*tp) for tp in partitions]))
 
     @property
     def trouble(self) -> str | None:
-        """The topics that do not exist, as Kafka last said it; None once they do."""
+        """Return the topics that do not exist, as Kafka last said it; None once they do."""
         return self._subscription.trouble
 
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions owned now."""
+        """Return the partitions owned now."""
         return frozenset(self._assignment.owned)
 
     def end_offsets(self) -> dict[TopicPartition, int]:
-        """The end of each owned partition as of the last fetch, without asking a broker; unknown ones are left out."""
+        """Return the end of each owned partition as of the last fetch, without asking a broker; unknown ones are left
+        out.
+        """
         found: dict[TopicPartition, int] = {}
         for tp in self._assignment.owned:
             with translated(f"reading the end of {names_of([tp])}"):
@@ -179,7 +183,9 @@ class BatchConsumer:
         return found
 
     def lag(self) -> dict[TopicPartition, int]:
-        """Records between position and end of each owned partition, as of the last fetch; unknown ones are left out."""
+        """Return records between position and end of each owned partition, as of the last fetch; unknown ones are left
+        out.
+        """
         ends = self.end_offsets()
         positions = self.position(ends)
         return {tp: max(0, ends[tp] - positions[tp]) for tp in positions}

@@ -19,7 +19,7 @@ class Failures:
 
     @property
     def is_pending(self) -> bool:
-        """True when the next call raises what a callback or a read raised."""
+        """Return True when the next call raises what a callback or a read raised."""
         return self._first is not None
 
     def on_error(self, error: KafkaError) -> None:

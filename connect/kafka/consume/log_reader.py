@@ -32,7 +32,7 @@ class Span(NamedTuple):
 
 
 def read_spans(settings: Settings, spans: Mapping[TopicPartition, Span], deadline: Deadline) -> Iterator[RawBatch]:
-    """The records of each span that are still there, in offset order per partition.
+    """Yield the records of each span that are still there, in offset order per partition.
 
     RetriableError when the deadline passes before the ends are reached.
     """
@@ -69,7 +69,7 @@ def read_record(settings: Settings, place: TopicPartition, offset: int, deadline
 
 
 def _inside(messages: list[Message], left: dict[TopicPartition, Span]) -> list[RawBatch]:
-    """The records before the ends; partitions that reached theirs leave `left`."""
+    """Return the records before the ends; partitions that reached theirs leave `left`."""
     ended = _ended(messages)
     batches, errors = raw_batches(messages)
     for error in errors:
@@ -92,7 +92,7 @@ def _inside(messages: list[Message], left: dict[TopicPartition, Span]) -> list[R
 
 
 def _ended(messages: list[Message]) -> set[TopicPartition]:
-    """The partitions whose end was reached."""
+    """Return the partitions whose end was reached."""
     return {
         TopicPartition(m.topic() or "", m.partition() or 0)
         for m in messages

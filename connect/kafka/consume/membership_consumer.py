@@ -78,7 +78,7 @@ class MembershipConsumer:
         return self._contact.trouble
 
     def _nudge(self, consumer: Consumer) -> None:
-        """librdkafka sends heartbeats when its main thread is awake, which may be twice a second: this wakes it."""
+        """Wake librdkafka's main thread: it sends heartbeats when that is awake, which may be twice a second."""
         now_s = time.monotonic()
         if now_s - self._nudged_s >= NUDGE_S:
             self._nudged_s = now_s

@@ -49,10 +49,10 @@ class PlainReads:
         self._gone: set[TopicPartition] = set()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
-        """What was read of them is read again, by whoever gets them."""
+        """Take note of the partitions: what was read of them is read again, by whoever gets them."""
         self._gone.update(partitions)
 
     def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
@@ -75,4 +75,4 @@ class PlainReads:
         return Taken(*raw_batches(list(self._consumer.consume(1, timeout_s))))
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""

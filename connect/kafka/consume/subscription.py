@@ -70,7 +70,7 @@ class Subscription:
             self._join(names)
 
     def _look_for_missing(self, deadline: Deadline) -> None:
-        """While a topic is missing, ask for the list of all topics, which makes librdkafka join it once it is there."""
+        """Ask for the list of all topics while a topic is missing, which makes librdkafka join it once it is there."""
         if self._look_again_s is None or time.monotonic() < self._look_again_s:
             return
         self._look_again_s = None

@@ -30,7 +30,7 @@ class TopicPattern:
         self._next_s = 0.0
 
     def changed(self, deadline: Deadline) -> frozenset[str] | None:
-        """The matching topics if they are others than before, else None; looks anew when it is time."""
+        """Return the matching topics if they are others than before, else None; looks anew when it is time."""
         if time.monotonic() < self._next_s:
             return None
         try:

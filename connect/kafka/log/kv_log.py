@@ -80,7 +80,7 @@ class KeyValueLog:
 
     @property
     def healthy(self) -> bool:
-        """The reader runs and its last call to the brokers worked."""
+        """Return True if the reader runs and its last call to the brokers worked."""
         return self._thread.is_alive() and self.last_error is None
 
     def start(self, deadline: Deadline) -> None:
@@ -241,7 +241,7 @@ class KeyValueLog:
 
 
 def _all_of(parts: Sequence[Future[None]]) -> Future[None]:
-    """Done when all are; fails with the first error."""
+    """Return a future that is done when all are, and fails with the first error."""
     whole: Future[None] = Future()
     left = len(parts)
     lock = threading.Lock()  # the parts may end on several threads

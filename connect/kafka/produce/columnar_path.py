@@ -105,7 +105,7 @@ class ColumnarPath:
         return self._native.fatal()
 
     def outstanding(self) -> int:
-        """Rows in librdkafka's queues."""
+        """Return the number of rows in librdkafka's queues."""
         return self._native.outstanding()
 
     def purge(self) -> None:
@@ -166,7 +166,7 @@ class ColumnarPath:
         return first  # A full queue refuses every row behind the first one too.
 
     def _enqueue_full(self, batch: RawBatch, opaque: int) -> int:
-        """Rows with timestamps or headers, which batches of messages cannot carry: one call per row."""
+        """Queue rows with timestamps or headers, which batches of messages cannot carry: one call per row."""
         taken = self._produce_rows(batch, opaque)
         if self._native.rows is not None and taken:
             self._native.rows.queued(batch.slice(0, taken).size_bytes)
@@ -187,7 +187,7 @@ class ColumnarPath:
         return len(batch)
 
     def _fields(self, batch: RawBatch, opaque: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], object]:
-        """The arguments of all rows, where each row's begin, and what must live as long as they are used."""
+        """Return the arguments of all rows, where each row's begin, and what must live as long as they are used."""
         rows, own = len(batch), len(_ROW_FIELDS)
         headers = batch.headers if batch.headers is not None else [()] * rows
         starts = np.zeros(rows + 1, np.int64)
@@ -216,7 +216,7 @@ class ColumnarPath:
 
 
 def _fill_headers(fields: npt.NDArray[Any], at: npt.NDArray[np.int64], headers: Sequence[RawHeaders]) -> object:
-    """Headers are few and Python objects already; only their addresses are computed by column."""
+    """Fill in the headers, which are few and Python objects already; only their addresses are computed by column."""
     flat = list(chain.from_iterable(headers))
     names = [name.encode() + b"\0" for name, _ in flat]
     values = [value if value is not None else b"" for _, value in flat]
@@ -241,7 +241,7 @@ def _address(text: bytes) -> np.uint64:
 
 
 def _places(array: pa.Array) -> tuple[Words, Words]:
-    """Address and length of each value; address 0 where it is null."""
+    """Return the address and length of each value; address 0 where it is null."""
     array = _byte_strings(array)
     kind = array.type
     _, offsets_buffer, data = array.buffers()

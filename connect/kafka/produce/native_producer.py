@@ -89,7 +89,7 @@ class NativeProducer:
         return cause
 
     def outstanding(self) -> int:
-        """Rows that are queued or on the way, and events that were not served."""
+        """Return the number of rows that are queued or on the way, and events that were not served."""
         return int(self._lib.rd_kafka_outq_len(self._client))
 
     def serve(self, timeout_ms: int = 0) -> bool:

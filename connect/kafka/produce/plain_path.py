@@ -106,7 +106,7 @@ class PlainPath:
         return self._reports.fatal
 
     def outstanding(self) -> int:
-        """Rows in librdkafka's queues."""
+        """Return the number of rows in librdkafka's queues."""
         return len(self._client)
 
     def purge(self) -> None:

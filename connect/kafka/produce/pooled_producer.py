@@ -37,7 +37,7 @@ class RowProducer(Protocol):
 
     @property
     def outstanding(self) -> int:
-        """Rows that were taken and are not acknowledged yet."""
+        """Return the number of rows that were taken and are not acknowledged yet."""
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
         """Queue all rows in order; `receipt` is told of those that are acknowledged, by `check` at the latest."""
@@ -71,7 +71,7 @@ class ProducerPool:
             return shared
 
     def give_back(self, shared: SharedProducer) -> None:
-        """It is closed when nobody else has it."""
+        """Give a client back; it is closed when nobody else has it."""
         with self._lock:
             self._users[shared] -= 1
             if self._users[shared]:
@@ -105,12 +105,12 @@ class PooledProducer:
 
     @property
     def is_alone(self) -> bool:
-        """It has a client of its own at the moment."""
+        """Return True if it has a client of its own at the moment."""
         return self._alone is not None
 
     @property
     def outstanding(self) -> int:
-        """Rows that were taken and are not acknowledged yet."""
+        """Return the number of rows that were taken and are not acknowledged yet."""
         return self._alone.outstanding if self._alone is not None else self._waiting_rows
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
@@ -213,7 +213,7 @@ class PooledProducer:
                     )
 
     def _is_taken(self, batch: RawBatch, row: _Row, receipt: Receipt, delivered: OnDelivery) -> bool:
-        """False: the queue is full."""
+        """Return False if the queue is full."""
         assert self._shared is not None
         partition = ANY_PARTITION if batch.partition is None else batch.partition
         size_bytes = len(row.value or b"")
@@ -239,7 +239,7 @@ class PooledProducer:
             receipt.expect()
 
     def _done_with(self, receipt: Receipt | None, size_bytes: int) -> None:
-        """A row is no longer waited for; None: it is not in Kafka, and its receipt stays open."""
+        """Wait for a row no longer; None: it is not in Kafka, and its receipt stays open."""
         with self._changed:
             self._waiting_rows -= 1
             self._waiting_bytes -= size_bytes

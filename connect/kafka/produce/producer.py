@@ -45,7 +45,7 @@ class ProducerPath(Protocol):
         """Serve delivery reports until at most `rows` are outstanding or the time is over."""
 
     def failure(self) -> tuple[KafkaError, str] | None:
-        """The first delivery error and what it is about; None as long as there is none."""
+        """Return the first delivery error and what it is about; None as long as there is none."""
 
     def fatal(self) -> KafkaError | None:
         """Return the error that ended this producer for good; None as long as there is none."""
@@ -112,7 +112,7 @@ class BatchProducer:
 
     @property
     def outstanding(self) -> int:
-        """Rows that were taken and are not acknowledged yet."""
+        """Return the number of rows that were taken and are not acknowledged yet."""
         return self._path.outstanding()
 
     def send(self, batch: RawBatch, deadline: Deadline, receipt: Receipt | None = None) -> None:
@@ -242,7 +242,9 @@ def _ended(fatal: KafkaError) -> ConnectError:
 
 
 def _refused(error: KafkaError, batch: RawBatch) -> ConnectError:
-    """A row that librdkafka did not take. The largest row is named, as the refused one is not known on every path."""
+    """Return the error for a row that librdkafka did not take. The largest row is named, as the refused one is not
+    known on every path.
+    """
     what = f"topic {batch.topic}"
     if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
         import pyarrow.compute as pc

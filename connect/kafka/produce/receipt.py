@@ -13,14 +13,14 @@ class Receipt:
         self._open_parts = 0
 
     def expect(self) -> None:
-        """A part is about to be queued."""
+        """Take note that a part is about to be queued."""
         self._open_parts += 1
 
     def acknowledge(self) -> None:
-        """Every row of a part is in Kafka, or was not queued after all."""
+        """Take note that every row of a part is in Kafka, or was not queued after all."""
         self._open_parts -= 1
 
     @property
     def is_settled(self) -> bool:
-        """Every row is in Kafka. As of the last time that its producer was asked to `check`."""
+        """Return True if every row is in Kafka. As of the last time that its producer was asked to `check`."""
         return self._open_parts == 0

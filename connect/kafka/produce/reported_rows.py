@@ -32,7 +32,7 @@ class ReportedRows:
         return taken
 
     def acknowledged(self, number: int) -> None:
-        """A row with this number is in Kafka."""
+        """Take note that a row with this number is in Kafka."""
         self._close(number, 1)
 
     def _close(self, number: int, rows: int) -> None:
