@@ -113,7 +113,7 @@ def estimated(driver: Driver, plan: BulkPlan) -> Estimate:
 
 
 def within_limits(told: Estimate, pace: Pace, rows: int, size_bytes: int) -> Estimate:
-    """What the job's own limits leave of an estimate, which knows nothing of them."""
+    """Return what the job's own limits leave of an estimate, which knows nothing of them."""
     duration_s, basis, least_s = told.duration_s, told.basis, pace.least_s(rows, size_bytes)
     if duration_s is not None and least_s > duration_s:
         duration_s, basis = least_s, "the job's own limits on rows and bytes per second"
@@ -163,8 +163,8 @@ def cores_at_work(spec: BackfillSpec, machine_cores: int, reader_connections: in
 
 
 def like(spec: BackfillSpec, rows: int, jobs: Sequence[Job]) -> list[Job]:
-    """Those that ended and tell most of so many rows: of the same engine and kind, first of the same connector, then
-    those of as many rows or else the most, as a small job is mostly start; newest first.
+    """Return the jobs that ended and tell most of so many rows: of the same engine and kind, first of the same
+    connector, then those of as many rows or else the most, as a small job is mostly start; newest first.
     """
     ended = [job for job in jobs if job.state in _ENDED and job.name != spec.name]
     alike = [job for job in ended if (job.settings.kind, job.settings.engine.type) == (spec.kind, spec.engine.type)]

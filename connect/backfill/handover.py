@@ -34,7 +34,7 @@ class Connectors(Protocol):
     """What a handover asks of the cluster that runs the connector."""
 
     def standing(self, name: str) -> tuple[str, int] | None:
-        """A connector's state and how many tasks it has; None: there is none of that name."""
+        """Return a connector's state and how many tasks it has; None: there is none of that name."""
 
     def resume(self, name: str) -> None:
         """Let it run."""
@@ -87,7 +87,9 @@ def require_no_bad_verdict(driver: Driver) -> None:
 
 
 def require_stopped(cluster: Connectors, driver: Driver) -> None:
-    """JobStateError: tasks may still store offsets. Nothing is asked once the offsets of the handover are written."""
+    """Raise JobStateError if tasks may still store offsets. Nothing is asked once the offsets of the handover are
+    written.
+    """
     job = driver.ownership.require_known()
     if job.state not in _READY:
         raise JobStateError(
@@ -117,7 +119,7 @@ def require_stopped(cluster: Connectors, driver: Driver) -> None:
 
 
 def write_offsets(driver: Driver, deadline: Deadline) -> Job:
-    """The part of `hand_over` that is in Kafka; nothing when it was done before. ConnectError: markers are lost."""
+    """Do the part of `hand_over` that is in Kafka; nothing when it was done before. ConnectError: markers are lost."""
     driver.ownership.take_over()
     job = driver.ownership.require_known()
     if driver.store.driver_state(Deadline.after(_KAFKA_S)).handover is not None:
@@ -154,7 +156,7 @@ def _write_source(driver: Driver, parts: ConnectorParts, job: Job, deadline: Dea
 
 
 def _write_group(driver: Driver, parts: ConnectorParts, job: Job, deadline: Deadline) -> Job:
-    """The offsets of a sink's group, then the marker: a handover that dies between finds the offsets it wrote.
+    """Write the offsets of a sink's group, then the marker: a handover that dies between finds the offsets it wrote.
 
     RetriableError: the group has members.
     """

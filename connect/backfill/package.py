@@ -72,7 +72,7 @@ def package(output: Path, *, extras: Iterable[str] | None = None, python: Path |
 def needed(
     find: Callable[[str], Distribution], extras: Sequence[str], *, skip_missing: bool = False
 ) -> dict[str, Distribution]:
-    """The product and all that it needs with these extras, by canonical name, but for PySpark.
+    """Return the product and all that it needs with these extras, by canonical name, but for PySpark.
 
     skip_missing: an extra of which something is not installed is left out; else that is a ConfigError.
     """
@@ -123,7 +123,9 @@ def _copy(of: Distribution, place: Path) -> None:
 
 
 def write_metadata(of: Distribution, place: Path) -> None:
-    """Its name and its entry points, by which plug-ins are found. Beside its sources they stand in another form."""
+    """Write its name and its entry points, by which plug-ins are found. Beside its sources they stand in
+    another form.
+    """
     folder = place / f"{of.name.replace('-', '_')}-{of.version}.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text(of.read_text("METADATA") or of.read_text("PKG-INFO") or "", encoding="utf-8")

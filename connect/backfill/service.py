@@ -46,7 +46,7 @@ class BackfillService:
         self._not_adopted: Mapping[str, str] = {}
 
     def backfills(self) -> list[dict[str, Any]]:
-        """Every job of this cluster in the default jobs topic, by name; of what cannot be read its name and why.
+        """Return every job of this cluster in the default jobs topic, by name; of what cannot be read its name and why.
 
         One without an owner is of a release that knew none, and may be any cluster's.
         """
@@ -56,13 +56,13 @@ class BackfillService:
         return [*(self._shown(job) for job in own), *unreadable]
 
     def backfill(self, name: str) -> dict[str, Any]:
-        """A job, how far it is and the limits that count now. NoSuchBackfillError."""
+        """Return a job, how far it is and the limits that count now. NoSuchBackfillError."""
         job = self._job(name)
         with closing(Watch(self._store(job), name, _soon())) as watch:
             return self._shown(job) | {"progress": asdict(watch.progress()), "limits": asdict(watch.pace)}
 
     def chunks(self, name: str) -> list[dict[str, Any]]:
-        """Its chunks, and how far each is."""
+        """Return its chunks, and how far each is."""
         store = self._store(self._job(name))
         found = store.all_markers(_soon())
         states = chunk_states(found)
@@ -113,7 +113,7 @@ class BackfillService:
         return again
 
     def _is_left(self, job: Job, wish: Wish | None, alive: Collection[str] | None) -> bool:
-        """Nobody runs a job any more that this worker is to run."""
+        """Return True if nobody runs a job any more that this worker is to run."""
         if (
             not job.is_running
             or not job.worker
@@ -128,7 +128,7 @@ class BackfillService:
 
     @property
     def has_died(self) -> bool:
-        """A process of this worker was killed, or could not say how it ended."""
+        """Return True if a process of this worker was killed, or could not say how it ended."""
         return self._children.has_died
 
     def pause(self, name: str) -> None:

@@ -100,7 +100,7 @@ class LocalEngine:
         return _Process(process, ours)
 
     def _ended(self) -> list[_Process]:
-        """Waits until at least one has answered or died."""
+        """Wait until at least one has answered or died."""
         ready = wait([one.lanes for one in self._running if one.task is not None])
         return [one for one in self._running if one.lanes in ready]
 
@@ -112,7 +112,7 @@ def _give(to: _Process, work: LaneTask | JobConnectors) -> None:
 
 
 def _answer(ended: _Process) -> LaneReport | str:
-    """The report of a process, or why there is none."""
+    """Return the report of a process, or why there is none."""
     try:
         answer: LaneReport | str = ended.lanes.recv()
     except (EOFError, ConnectionResetError):

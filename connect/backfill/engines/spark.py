@@ -76,7 +76,7 @@ class SparkEngine:
                 require_hadoop_conf()
 
     def prepare(self, connectors: JobConnectors, lanes: int) -> None:
-        """Nothing: what is wrong with a job would be told seconds later, behind the start of a JVM."""
+        """Do nothing: what is wrong with a job would be told seconds later, behind the start of a JVM."""
 
     def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
         """Run the lanes in so many tasks at most. ConnectError: Spark did not start, or a lane failed too often."""
@@ -91,7 +91,7 @@ class SparkEngine:
                 session.stop()
 
     def session(self) -> SparkSession:
-        """The application's session, started where none is there. ConnectError: Spark did not start."""
+        """Return the application's session, started where none is there. ConnectError: Spark did not start."""
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
@@ -148,7 +148,7 @@ def remote_session(spec: EngineSpec, remote: str) -> SparkSession:
 
 
 def spark_settings(spec: EngineSpec) -> dict[str, str]:
-    """What Spark is started with: our settings, what the spec says of packages, and its `conf` on top."""
+    """Return what Spark is started with: our settings, what the spec says of packages, and its `conf` on top."""
     settings = dict(_SETTINGS)
     if spec.master.startswith("local"):
         settings |= _ON_ONE_MACHINE
@@ -166,13 +166,15 @@ def spark_settings(spec: EngineSpec) -> dict[str, str]:
 
 
 def _overhead_mib(conf: Mapping[str, str]) -> int:
-    """What a container has beside its JVM's memory: each lane is a process of its own, and one per core runs there."""
+    """Return what a container has beside its JVM's memory: each lane is a process of its own, and one per core runs
+    there.
+    """
     cores = conf.get("spark.executor.cores", "")
     return _JVM_OVERHEAD_MIB + _LANE_MIB * (int(cores) if cores.isdigit() else 1)
 
 
 def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which PySpark finds its Pythons; it heeds them before the settings.
+    """Return the variables by which PySpark finds its Pythons; it heeds them before the settings.
 
     A Python that the settings name counts, whatever the user's shell says. Without any, Spark would take the first
     python3 on the path, which has neither our packages nor our drivers.
@@ -185,7 +187,8 @@ def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]
 
 
 def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T], at_once: int | None = None) -> list[R]:
-    """What `run` gives for each task, in no order; it and they can be pickled. ConnectError: one failed too often.
+    """Return what `run` gives for each task, in no order; it and they can be pickled. ConnectError: one failed too
+    often.
 
     `at_once`: how many run side by side at most; None: as many as Spark has cores for.
     """
@@ -204,7 +207,7 @@ def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T], 
 
 
 def _runs(work: bytes) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a Spark task does with the numbers of ours."""
+    """Return what a Spark task does with the numbers of ours."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa

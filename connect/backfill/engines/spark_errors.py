@@ -50,7 +50,7 @@ _JAVA_CAUSE: Final = re.compile(r"^Caused by: .*$", re.MULTILINE)
 
 
 def require_pyspark() -> None:
-    """ConnectError: it is not installed."""
+    """Raise ConnectError if PySpark is not installed."""
     if find_spec("pyspark") is None:
         raise ConnectError(
             "PySpark is not installed.",
@@ -60,7 +60,7 @@ def require_pyspark() -> None:
 
 
 def require_java() -> None:
-    """ConnectError: there is none where Spark looks for it."""
+    """Raise ConnectError if there is no Java where Spark looks for it."""
     home = os.environ.get("JAVA_HOME")
     found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
     if not found:
@@ -73,7 +73,7 @@ def require_java() -> None:
 
 
 def require_hadoop_conf() -> None:
-    """ConnectError: YARN's client would not know where its cluster is."""
+    """Raise ConnectError if YARN's client would not know where its cluster is."""
     if not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
         raise ConnectError(
             "Spark cannot know where YARN is: neither HADOOP_CONF_DIR nor YARN_CONF_DIR is set.",
@@ -83,7 +83,7 @@ def require_hadoop_conf() -> None:
 
 
 def require_archive(python_env: str | None) -> None:
-    """ConnectError: there is no such file. What has a scheme (hdfs://, s3a://) is Spark's to find."""
+    """Raise ConnectError if there is no such file. What has a scheme (hdfs://, s3a://) is Spark's to find."""
     if python_env and "://" not in python_env and not Path(python_env).is_file():
         raise ConnectError(
             f"There is no file {python_env}.",
@@ -93,7 +93,7 @@ def require_archive(python_env: str | None) -> None:
 
 
 def refused(error: Exception) -> ConnectError:
-    """Spark's JVM is there, and what it asked of its master was refused or not answered."""
+    """Return the error where Spark's JVM is there, and what it asked of its master was refused or not answered."""
     return ConnectError(
         f"Spark did not start: {reason_in(str(error))}",
         key="engine.master",
@@ -102,7 +102,7 @@ def refused(error: Exception) -> ConnectError:
 
 
 def not_started(spec: EngineSpec, error: Exception) -> ConnectError:
-    """Spark's JVM did not come up."""
+    """Return the error where Spark's JVM did not come up."""
     if spec.packages:
         return ConnectError(
             f"Spark did not start: it could not fetch {', '.join(spec.packages)}. {error}",
@@ -118,7 +118,7 @@ def not_started(spec: EngineSpec, error: Exception) -> ConnectError:
 
 
 def jvm_away() -> tuple[type[Exception], ...]:
-    """What calls to the JVM of this machine raise once it has ended; Spark Connect has none here."""
+    """Return what calls to the JVM of this machine raise once it has ended; Spark Connect has none here."""
     try:
         from py4j.protocol import Py4JNetworkError
     except ImportError:
@@ -127,7 +127,9 @@ def jvm_away() -> tuple[type[Exception], ...]:
 
 
 def action_errors() -> tuple[type[Exception], ...]:
-    """What an action raises whose tasks failed too often: Python's errors have classes of PySpark, Java's have not."""
+    """Return what an action raises whose tasks failed too often: Python's errors have classes of PySpark, Java's have
+    not.
+    """
     from pyspark.errors import PySparkException
 
     try:
@@ -138,7 +140,7 @@ def action_errors() -> tuple[type[Exception], ...]:
 
 
 def jvm_ended(error: Exception) -> ConnectError:
-    """Spark's JVM was there."""
+    """Return the error where Spark's JVM was there and has ended."""
     return ConnectError(
         f"Spark's JVM on this machine has ended: {error}",
         key="engine.conf",
@@ -148,7 +150,7 @@ def jvm_ended(error: Exception) -> ConnectError:
 
 
 def remedy(text: str) -> str | None:
-    """What to do about a failure of Spark, by its words; None: it tells nothing that we know."""
+    """Return what to do about a failure of Spark, by its words; None: it tells nothing that we know."""
     for pattern, fix in _REMEDIES:
         if re.search(pattern, text):
             return fix

@@ -82,7 +82,8 @@ class LanePorts(Protocol):
         """Return the producer that writes the lane's records."""
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
-        """The parts of what is left of a chunk; the last one is marked as such. Raises for a row that is not tolerated.
+        """Yield the parts of what is left of a chunk; the last one is marked as such. Raises for a row that is not
+        tolerated.
 
         `then`: what is asked for next if all goes well. It may be read early; nothing of it may be written.
         """
@@ -94,7 +95,7 @@ class LanePorts(Protocol):
         """Return the record of a marker, for that partition."""
 
     def wish(self) -> Wish:
-        """What the job's owner wants, once the hours have come in which the job works."""
+        """Return what the job's owner wants, once the hours have come in which the job works."""
 
     def pace(self, rows: int, size_bytes: int) -> None:
         """Wait as long as the limits want after so many rows and bytes."""

@@ -30,7 +30,9 @@ def core_speed() -> float:
 
 
 def encoded_rows_per_second() -> float:
-    """Rows of about 900 bytes that one thread makes to JSON now: a lane's own work, more than a cache's worth."""
+    """Return the rows of about 900 bytes that one thread makes to JSON in a second now: a lane's own work, more than a
+    cache's worth.
+    """
     ids = pa.array(range(_ROWS), pa.int64())
     columns = [ids, ids.cast(pa.float64()), ids.cast(pa.string()), pa.repeat(_NOTE, _ROWS)]
     rows = Column.from_arrow(pa.StructArray.from_arrays(columns, fields=list(arrow_type(_SCHEMA))), _SCHEMA)

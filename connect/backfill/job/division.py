@@ -30,8 +30,8 @@ class PlacedChunk(NamedTuple):
 
 
 def pieces_of(reader: BulkReader, chunk: Split, read: int, offset: Mapping[str, object] | None) -> Sequence[Split]:
-    """What to cut a chunk into that has given so many rows and has more behind `offset`: the chunk as it was read, then
-    the pieces of its rest. Empty: go on reading it.
+    """Return what to cut a chunk into that has given so many rows and has more behind `offset`: the chunk as it was
+    read, then the pieces of its rest. Empty: go on reading it.
     """
     if not isinstance(reader, DivisibleReader) or offset is None or not 0 < chunk.rows * _TIMES <= read:
         return ()
@@ -40,7 +40,7 @@ def pieces_of(reader: BulkReader, chunk: Split, read: int, offset: Mapping[str, 
 
 
 def lanes_of(planned: Sequence[Split], lanes: int) -> Iterator[int]:
-    """The lane of each split: in turn, but all splits of a strand in one."""
+    """Yield the lane of each split: in turn, but all splits of a strand in one."""
     strands: dict[object, int] = {}
     for place, split in enumerate(planned):
         strand = split.bounds.get(STRAND)
@@ -48,7 +48,7 @@ def lanes_of(planned: Sequence[Split], lanes: int) -> Iterator[int]:
 
 
 def placed_chunks(planned: Sequence[Split], found: Iterable[Marker], lanes: int) -> list[PlacedChunk]:
-    """The chunks of a job as they are now, each with the bounds in which it was or will be read.
+    """Return the chunks of a job as they are now, each with the bounds in which it was or will be read.
 
     planned: in the order of the plan. found: of all lanes, those of a lane in order.
     """

@@ -58,7 +58,7 @@ class Job:
     group: str = ""
 
     def require_owner(self, group: str) -> None:
-        """JobStateError: the job belongs to another cluster than that of this `group.id`."""
+        """Raise JobStateError if the job belongs to another cluster than that of this `group.id`."""
         if self.group not in {"", group}:
             raise JobStateError(
                 f"Backfill {self.name} belongs to the cluster with group.id={self.group}, and this is the one with "
@@ -69,7 +69,7 @@ class Job:
 
     @property
     def is_running(self) -> bool:
-        """Somebody runs it, or did until he died."""
+        """Return True if somebody runs it, or did until he died."""
         return self.state in {JobState.PLANNED, JobState.RUNNING}
 
     @property
@@ -156,14 +156,15 @@ class Jobs:
 
     @property
     def unreadable(self) -> Mapping[str, str]:
-        """The jobs of which a record tells this version nothing, as a newer one or somebody else wrote it, and why.
+        """Return the jobs of which a record tells this version nothing, as a newer one or somebody else wrote it, and
+        why.
 
         They keep no other job from going on.
         """
         return dict(self._unreadable.values())
 
     def known(self, name: str) -> Job | None:
-        """A job; None: there is none of that name. JobStateError: nobody can read its record."""
+        """Return a job; None: there is none of that name. JobStateError: nobody can read its record."""
         if name in self.unreadable:
             raise JobStateError(
                 f"Backfill {name}: {self.unreadable[name]}",
@@ -180,7 +181,7 @@ class Jobs:
         return job.settings.model_copy(update={"limits": limits})
 
     def wish(self, job: str, run: str) -> Wish:
-        """What a lane of this run has to do."""
+        """Return what a lane of this run has to do."""
         found = self.jobs.get(job)
         if job in self.unreadable or (found is not None and found.run != run):
             return Wish.SUPERSEDED

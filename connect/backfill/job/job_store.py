@@ -73,7 +73,7 @@ def raw_batch(topic: str, partition: int, records: Iterable[KeyValue]) -> RawBat
 
 
 def known_spec(worker: WorkerConfig, name: str, jobs_topic: str | None, deadline: Deadline) -> BackfillSpec:
-    """The spec of a job that was run. ConnectError: there is none of that name, or it is another cluster's."""
+    """Return the spec of a job that was run. ConnectError: there is none of that name, or it is another cluster's."""
     topic = jobs_topic or JOBS_TOPIC
     found = JobStore(worker, StateTopics(topic, "", 0)).jobs(deadline)
     job = found.known(name)
@@ -118,7 +118,7 @@ class JobStore:
             )
 
     def require_own_topics(self) -> None:
-        """ConfigError: a topic of the job's holds another state of a cluster."""
+        """Raise ConfigError if a topic of the job's holds another state of a cluster."""
         self._require_own(self.topics.jobs, "state.jobs_topic", Holds.JOBS)
         self._require_own(self.topics.markers, "state.marker_topic", Holds.MARKERS)
 
@@ -132,11 +132,13 @@ class JobStore:
 
     @property
     def owner(self) -> MarkersOwner:
-        """Whose the marker topic is."""
+        """Return whose the marker topic is."""
         return MarkersOwner(self.worker.group_id, self.topics.jobs)
 
     def require_markers_of(self, job: str, deadline: Deadline) -> None:
-        """JobStateError: the marker topic is that of a job of the same name, of another cluster or jobs topic."""
+        """Raise JobStateError if the marker topic is that of a job of the same name, of another cluster or jobs
+        topic.
+        """
         found = self.driver_state(deadline).owner
         if found is not None and found != self.owner:
             raise JobStateError(
@@ -159,7 +161,8 @@ class JobStore:
         return markers(self._read(self.topics.markers, range(self.topics.lanes), deadline))
 
     def markers_of(self, done: Sequence[str], deadline: Deadline) -> list[Marker]:
-        """All markers, once they say of these chunks that they are done: a commit is told a moment before it is read.
+        """Return all markers, once they say of these chunks that they are done: a commit is told a moment before it is
+        read.
 
         ConnectError: they do not.
         """
@@ -185,7 +188,7 @@ class JobStore:
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [job.record])
 
     def said_batch(self, said: JobWish | JobPace) -> RawBatch:
-        """The record of what the owner wants."""
+        """Return the record of what the owner wants."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [said.record])
 
     def say(self, said: JobWish | JobPace, deadline: Deadline) -> None:
@@ -211,7 +214,7 @@ class JobStore:
             producer.close()
 
     def driver_producer(self, job: str) -> BatchProducer:
-        """A producer under the id of the job's driver, which is not taken over yet."""
+        """Return a producer under the id of the job's driver, which is not taken over yet."""
         return self._transactional(driver_transactional_id(job))
 
     def fence_lanes(self, job: str, deadline: Deadline) -> None:
@@ -222,8 +225,9 @@ class JobStore:
     def followed(
         self, topic: str, on_record: Callable[[bytes, bytes | None, int], None], deadline: Deadline
     ) -> KeyValueLog:
-        """A topic read to its end and followed; the caller closes it. `on_record`: key, value, partition; it is called
-        on the log's thread. What lies behind a transaction that stays open, as of a driver that died, comes later.
+        """Return a topic read to its end and followed; the caller closes it. `on_record`: key, value, partition; it is
+        called on the log's thread. What lies behind a transaction that stays open, as of a driver that died, comes
+        later.
         """
         own = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-watch").properties
         settings = {**own, "fetch.wait.max.ms": _FETCH_MS}

@@ -36,7 +36,7 @@ class JobConnectors:
 
     @property
     def following(self) -> ConnectorSettings:
-        """The connector that goes on where the job ends."""
+        """Return the connector that goes on where the job ends."""
         found = self.source or self.sink
         assert found is not None
         return found
@@ -50,7 +50,7 @@ class JobConnectors:
         return TopicSource(parts, self.offsets, in_order=isinstance(sink, OrderedBulkSink) and sink.chunks_in_order)
 
     def check(self) -> None:
-        """ConfigError: the sink takes no rows in bulk under its settings, or not those of a copy."""
+        """Raise ConfigError if the sink takes no rows in bulk under its settings, or not those of a copy."""
         if self.sink is None:
             return
         self.open_writer().close()
@@ -58,7 +58,7 @@ class JobConnectors:
             _require_no_letters(one.open())
 
     def open_writer(self) -> BulkWriter:
-        """The sink, to be asked what it has. ConfigError: it takes no rows in bulk."""
+        """Return the sink, to be asked what it has. ConfigError: it takes no rows in bulk."""
         assert self.sink is not None
         return bulk_sink(self.sink.open()).bulk_writer(_Asking())
 
@@ -107,7 +107,7 @@ class _Asking:
 
 
 def bulk_source(parts: ConnectorParts) -> BulkSource:
-    """The connector as a source that can be read in bulk. ConnectError: it is none."""
+    """Return the connector as a source that can be read in bulk. ConnectError: it is none."""
     connector = parts.build_connector()
     if not isinstance(connector, BulkSource):
         raise ConnectError(
@@ -131,7 +131,7 @@ def reader_connections(source: BulkSource) -> int:
 
 
 def bulk_sink(parts: ConnectorParts) -> BulkSink:
-    """The connector as a sink that takes rows in bulk. ConfigError: it is none."""
+    """Return the connector as a sink that takes rows in bulk. ConfigError: it is none."""
     connector = parts.build_connector()
     if not isinstance(connector, BulkSink):
         raise ConfigError(

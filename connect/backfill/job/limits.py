@@ -15,7 +15,7 @@ from connect.backfill.job.spec_file import told_mistake
 
 
 def require_told(pace: Pace, load: SourceLoad) -> None:
-    """ConfigError: there is a limit on what the source cannot say of itself."""
+    """Raise ConfigError if there is a limit on what the source cannot say of itself."""
     problems = [
         ConfigProblem(f"limits.{key}", f"limits.{key}: the source does not tell it; leave it out.")
         for key, wanted, told in (
@@ -29,7 +29,9 @@ def require_told(pace: Pace, load: SourceLoad) -> None:
 
 
 def require_room(pace: Pace, lane_connections: int) -> None:
-    """ConfigError: not even one lane may connect. `lane_connections`: how many connections it has to the source."""
+    """Raise ConfigError if not even one lane may connect. `lane_connections`: how many connections it has to the
+    source.
+    """
     if 0 < pace.source_connections < lane_connections:
         raise ConfigError(
             f"limits.source_connections: {pace.source_connections}, but one lane has {lane_connections} connections to "

@@ -112,7 +112,7 @@ def stored_positions(positions: Iterable[SourcePosition]) -> list[dict[str, Any]
 
 
 def plan_records(splits: Sequence[Split]) -> Iterator[tuple[bytes, bytes]]:
-    """The splits in records of a bounded size, in order."""
+    """Yield the splits in records of a bounded size, in order."""
     for number, start in enumerate(range(0, len(splits), SPLITS_PER_RECORD)):
         part = [
             {"id": s.id, "bounds": dict(s.bounds), "rows": s.rows, "size_bytes": s.size_bytes}
@@ -132,7 +132,7 @@ class DriverState:
 
 
 def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
-    """The newest plan, and the handover where there was one. ConnectError: a record is none of ours."""
+    """Return the newest plan, and the handover where there was one. ConnectError: a record is none of ours."""
     parts: dict[int, list[Split]] = {}
     handover, owner, verdict = None, None, None
     for key, value in records:
@@ -179,7 +179,7 @@ class ChunkState:
 
     @property
     def unread(self) -> int:
-        """Rows that the source counted in its last reading of the chunk, and did not give."""
+        """Return the number of rows that the source counted in its last reading of the chunk, and did not give."""
         return 0 if self.counted is None else max(0, self.counted - sum(self.reads[self.counted_from :]))
 
     def with_part(self, marker: Marker) -> ChunkState:
@@ -210,7 +210,7 @@ class ChunkState:
 
 
 def chunk_states(found: Iterable[Marker]) -> dict[str, ChunkState]:
-    """The state of each chunk that has markers."""
+    """Return the state of each chunk that has markers."""
     states: dict[str, ChunkState] = {}
     for marker in found:
         states[marker.chunk] = states.get(marker.chunk, ChunkState()).with_part(marker)
@@ -242,7 +242,7 @@ def with_headers(batch: RawBatch, job: str, chunk: str) -> RawBatch:
 
 
 def known_members(kind: type[DataclassInstance], told: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that this version knows: a newer one may have written more."""
+    """Return the members that this version knows: a newer one may have written more."""
     names = {field.name for field in fields(kind)}
     return {name: value for name, value in told.items() if name in names}
 
@@ -267,13 +267,13 @@ def parsed(text: bytes | None) -> dict[str, Any]:
 
 
 def undone(chunks: Iterable[str], found: Sequence[Marker]) -> list[str]:
-    """The chunks that are not done by these markers."""
+    """Return the chunks that are not done by these markers."""
     states = chunk_states(found)
     return [chunk for chunk in chunks if not states.get(chunk, ChunkState()).is_done]
 
 
 def require_done(chunks: Iterable[str], found: Sequence[Marker]) -> None:
-    """ConnectError: a chunk is not done by these markers, although its lane has ended."""
+    """Raise ConnectError if a chunk is not done by these markers, although its lane has ended."""
     if missing := undone(chunks, found):
         raise ConnectError(
             f"{len(missing)} chunks have no marker although their lanes have ended: {missing[:5]}.",

@@ -120,7 +120,7 @@ class SourceGuard:
         self._load: SourceLoad | None = None
 
     def allows(self, pace: Pace) -> bool:
-        """False: the source is busier than the pace allows, or does not say. It is asked every few seconds."""
+        """Return False if the source is busier than the pace allows, or does not say. It is asked every few seconds."""
         if not pace.is_guarded:
             return True
         if self._clock_s() >= self._ask_at_s:

@@ -80,7 +80,7 @@ class Part:
         self.size_bytes += sum(letter.size_bytes for letter in encoded.letters)
 
     def marker(self, chunk: str, number: int) -> Marker:
-        """What tells of it; `number`: which part of its chunk."""
+        """Return what tells of it; `number`: which part of its chunk."""
         topics: dict[str, int] = {}
         for raw in self.batches:
             topics[raw.topic] = topics.get(raw.topic, 0) + len(raw)
@@ -140,7 +140,7 @@ def _endless(chunk: Split, part: Part) -> ConnectError:
 
 
 def sifted(reader: BulkReader, rest: ChunkRest) -> Iterator[tuple[Batch, Sequence[Rejected]]]:
-    """The batches of what is left of a chunk, each with the rows that were given up where it was read."""
+    """Yield the batches of what is left of a chunk, each with the rows that were given up where it was read."""
     rejected: list[Rejected] = []
     if isinstance(reader, RejectingReader):
         reader.reject_by(lambda batch, reasons: rejected.append(Rejected(batch, reasons)))
@@ -156,7 +156,7 @@ def rows_read(batch: Batch, rejected: Sequence[Rejected]) -> int:
 
 
 def _with_last(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
-    """Each with whether it is the last one."""
+    """Yield each item, and True with the last one."""
     rest = iter(items)
     try:
         one = next(rest)

@@ -42,7 +42,7 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Nothing runs, and nothing will unless somebody starts it."""
+        """Return True if nothing runs, and nothing will unless somebody starts it."""
         return self.state is not None and self.state not in {JobState.PLANNED, JobState.RUNNING}
 
     def line(self) -> str:
@@ -84,7 +84,9 @@ class Tally:
         self.last_marker_ms = max(marker.written_ms, self.last_marker_ms or 0)
 
     def rate(self, now_ms: int) -> float:
-        """Rows per second in the half minute before `now_ms`, or before the newest marker where that is later."""
+        """Return the rows per second in the half minute before `now_ms`, or before the newest marker where that is
+        later.
+        """
         newest_ms = self.last_marker_ms or 0
         # Old ones are anywhere in it: all markers of a lane may be read before any of another's.
         self._recent = [(at, rows) for at, rows in self._recent if at >= newest_ms - _WINDOW_S * 1000]
@@ -121,7 +123,7 @@ class Watch:
     """Follows a job's topics. Closed by the owner; `progress` may be asked from any thread."""
 
     def __init__(self, store: JobStore, job: str, deadline: Deadline) -> None:
-        """Reads what is there. RetriableError: not by the deadline."""
+        """Read what is there. RetriableError: not by the deadline."""
         self._job = job
         self._jobs = Jobs()
         self._tally = Tally()
@@ -136,7 +138,7 @@ class Watch:
 
     @property
     def pace(self) -> Pace:
-        """What its owner allows it now."""
+        """Return what its owner allows it now."""
         return self._jobs.paces.get(self._job, Pace())
 
     def progress(self) -> Progress:

@@ -15,13 +15,15 @@ _BY_FILE: Final = "give the spec in a file to `connect backfill run`, or raise {
 
 
 def check_bounds(spec: BackfillSpec, worker: WorkerConfig) -> None:
-    """ConfigError: it wants more processes or lanes than the worker's file allows."""
+    """Raise ConfigError if it wants more processes or lanes than the worker's file allows."""
     if problems := list(_problems(spec, worker)):
         raise ConfigError(problems)
 
 
 def within_bounds(spec: BackfillSpec, worker: WorkerConfig) -> BackfillSpec:
-    """The spec of a job that goes on, with no more processes than this worker allows: another may have begun it."""
+    """Return the spec of a job that goes on, with no more processes than this worker allows: another may have
+    begun it.
+    """
     most = _processes(worker)
     if spec.engine.type != "local" or (spec.engine.lanes_at_once(_CORES) or 0) <= most:
         return spec

@@ -186,7 +186,7 @@ class Limits(Part):
 
     @property
     def pace(self) -> Pace:
-        """What may be changed while the job runs."""
+        """Return what may be changed while the job runs."""
         return Pace(**{name: getattr(self, name) for name in PACE})
 
 
@@ -241,7 +241,7 @@ class BackfillSpec(Part):
 
     @property
     def fixed(self) -> dict[str, Any]:
-        """What may not change between the runs of a job, as JSON."""
+        """Return what may not change between the runs of a job, as JSON."""
         whole = self.model_dump(mode="json", by_alias=True)
         return {key: whole[key] for key in ("apiVersion", "name", "kind", "chunking", "state")} | {
             "connector": self.source.connector,
@@ -252,12 +252,12 @@ class BackfillSpec(Part):
 
     @property
     def in_one_snapshot(self) -> bool:
-        """All chunks are to be read in one snapshot of the source."""
+        """Return True if all chunks are to be read in one snapshot of the source."""
         return self.handover.mode == "global_snapshot"
 
 
 def joint_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What does not fit together in a spec as it was given, sound or not: place and what to do."""
+    """Yield what does not fit together in a spec as it was given, sound or not: place and what to do."""
     source, target = (part if isinstance(part := given.get(name), Mapping) else {} for name in ("source", "target"))
     kind = given.get("kind", "source")
     if kind == "sink":

@@ -49,7 +49,7 @@ def parse_spec(text: str, name: str) -> BackfillSpec:
 
 
 def parse_engine(text: str) -> Engine:
-    """The engine of a text, as a command's option has it. ConfigError lists every mistake."""
+    """Return the engine of a text, as a command's option has it. ConfigError lists every mistake."""
     try:
         given = yaml.safe_load(text)
         return Engine.model_validate(given)
@@ -62,7 +62,7 @@ def parse_engine(text: str) -> Engine:
 
 
 def spec_mistakes(given: Mapping[str, Any]) -> list[tuple[Place, str]]:
-    """What keeps this from being a spec: where, and what to write there."""
+    """Return what keeps this from being a spec: where, and what to write there."""
     mistakes: list[tuple[Place, str]] = list(joint_mistakes(given))
     try:
         BackfillSpec.model_validate(given)

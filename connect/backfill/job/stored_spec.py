@@ -57,7 +57,7 @@ def without_choices(spec: BackfillSpec) -> BackfillSpec:
 
 
 def runnable(spec: BackfillSpec, *, by: str) -> BackfillSpec:
-    """A stored spec as it may be run. `by`: what its owner would run it by, where it has to be given an engine.
+    """Return a stored spec as it may be run. `by`: what its owner would run it by, where it has to be given an engine.
 
     ConfigError: its engine has to be given again; what the record says of it is shown, without secrets.
     """
@@ -74,7 +74,7 @@ def runnable(spec: BackfillSpec, *, by: str) -> BackfillSpec:
 
 
 def chosen_engine(spec: BackfillSpec) -> dict[str, Any]:
-    """What the engine of a stored spec has that no record may choose, without secrets."""
+    """Return what the engine of a stored spec has that no record may choose, without secrets."""
     chosen = spec.engine.model_dump(mode="json", exclude_defaults=True)
     if spec.engine.master.startswith("local["):
         chosen.pop("master", None)  # this machine, on any number of cores

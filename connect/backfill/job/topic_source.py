@@ -33,7 +33,7 @@ OFFSET: Final = "kafka_offset"
 
 
 def topic_position(partition: TopicPartition, offset: int) -> SourcePosition:
-    """The position that a sink goes on at, as REST shows a sink's offsets."""
+    """Return the position that a sink goes on at, as REST shows a sink's offsets."""
     return SourcePosition({TOPIC: partition.topic, PARTITION: partition.partition}, {OFFSET: offset})
 
 
@@ -91,7 +91,7 @@ class TopicSource:
         )  # fmt: skip
 
     def bulk_reader(self) -> TopicReader:
-        """A reader that counts and does not decode."""
+        """Return a reader that counts and does not decode."""
         return TopicReader(self._settings, _never)
 
     def _names(self, counts: Mapping[str, int]) -> Sequence[str]:
@@ -139,7 +139,7 @@ class TopicReader:
     """Reads ranges of offsets, committed records alone. Owned by one thread. Implements BulkReader."""
 
     def __init__(self, settings: Settings, decode: Decode) -> None:
-        """Connects to nothing. `decode`: what records become; it hears of all of them."""
+        """Connect to nothing. `decode`: what records become; it hears of all of them."""
         self._settings = settings
         self._decode = decode
         self._admin = TopicAdmin(admin_part(settings))
@@ -179,8 +179,8 @@ class TopicReader:
 
 
 def reader_settings(parts: ConnectorParts) -> Settings:
-    """A consumer with the connector's own settings, without its group; it reads committed records, as `plan_bulk` ends
-    where no transaction is open.
+    """Return the connector's own settings for a consumer, without its group; it reads committed records, as `plan_bulk`
+    ends where no transaction is open.
     """
     given = {k.removeprefix(_OVERRIDE): v for k, v in parts.resolved.items() if k.startswith(_OVERRIDE)}
     found = consumer_settings(parts.clients.worker_properties, without_group(given), client_id=_CLIENT).properties

@@ -126,7 +126,9 @@ class Lane:
         return self._store.marker_batch(marker, self._task.work.lane)
 
     def wish(self) -> Wish:
-        """What the jobs topic says; it is heard outside the hours of the job, too, and while the source is too busy."""
+        """Return what the jobs topic says; it is heard outside the hours of the job, too, and while the source is too
+        busy.
+        """
         while True:
             wish = wish_of(self._jobs, self._task)
             if wish is not Wish.GO_ON or self._may_work:
@@ -153,12 +155,14 @@ class Lane:
 
 
 def pace_of(jobs: Jobs, task: LaneTask) -> Pace:
-    """The pace that counts for a lane now."""
+    """Return the pace that counts for a lane now."""
     return jobs.paces.get(task.work.job, task.pace)
 
 
 def wish_of(jobs: Jobs, task: LaneTask) -> Wish:
-    """What a lane has to do: as its owner wants it, and to end where other lanes may run beside it than it knows."""
+    """Return what a lane has to do: as its owner wants it, and to end where other lanes may run beside it than it
+    knows.
+    """
     wish = jobs.wish(task.work.job, task.run)
     if wish is Wish.GO_ON and task.left.at_once(pace_of(jobs, task)) != task.at_once:
         return Wish.AGAIN

@@ -44,7 +44,7 @@ class RecordTarget:
         self._ahead = ReadAhead(self._read)
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
-        """The rest of a chunk as records for topics that are there.
+        """Yield the rest of a chunk as records for topics that are there.
 
         ToleranceExceededError, LimitExceededError: a bad row, or too many.
         """

@@ -24,7 +24,7 @@ _SEVERAL: Final = (
 
 
 def planned_in_one(plan: BulkPlan, source: BulkSource, connector: str) -> BulkPlan:
-    """The plan when all chunks are read in one snapshot. ConfigError: the source cannot."""
+    """Return the plan when all chunks are read in one snapshot. ConfigError: the source cannot."""
     if not plan.is_fenced or not isinstance(source, SnapshotSource):
         raise ConfigError(
             f"Connector {connector} follows no log of changes behind a snapshot.",
@@ -35,7 +35,7 @@ def planned_in_one(plan: BulkPlan, source: BulkSource, connector: str) -> BulkPl
 
 
 def length_warnings(duration_s: float | None) -> Sequence[str]:
-    """What to warn of where one snapshot is held for so long; None: nothing tells how long."""
+    """Return what to warn of where one snapshot is held for so long; None: nothing tells how long."""
     if duration_s is None or duration_s <= _LONG_S:
         return ()
     text = f"Without {_KEY} each chunk has a snapshot of its own for seconds, and each row and change comes once, too"
@@ -61,7 +61,7 @@ class RunSnapshot:
         return ()
 
     def placed(self, chunk: Split) -> Split:
-        """The chunk as a lane is to read it."""
+        """Return the chunk as a lane is to read it."""
         return chunk if self._held is None else self._held.placed(chunk)
 
     def close(self) -> None:

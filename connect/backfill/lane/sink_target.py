@@ -33,7 +33,7 @@ class Rows(Protocol):
     """Rows that were read since `begin`."""
 
     def begin(self) -> None:
-        """A chunk is written, maybe once more."""
+        """Begin a chunk, which may have been begun before."""
 
     def batches(self, chunk: Split) -> Iterator[Batch]:
         """Yield the rows of a chunk as sink batches."""
@@ -42,7 +42,7 @@ class Rows(Protocol):
         """Return the dead letters since `begin`."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """The sink gives up rows of a batch from `batches`."""
+        """Take rows of a batch from `batches` that the sink gives up."""
 
     def close(self) -> None:
         """Let what is read go."""
@@ -115,10 +115,10 @@ class LetterBox:
         """Do nothing, as none has failed."""
 
     def flush(self, deadline: Deadline) -> None:
-        """Their chunk's transaction sends them."""
+        """Do nothing: their chunk's transaction sends them."""
 
     def close(self, timeout_s: float = 0.0) -> None:
-        """Nothing is open."""
+        """Do nothing, as nothing is open."""
 
 
 class ReplayedRecords:
@@ -153,11 +153,13 @@ class ReplayedRecords:
         return self._box.letters
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it."""
+        """Take rows that the sink gives up. ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not
+        allow it.
+        """
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, as nothing is open."""
         self._reader.close()
 
     def _decode(self, raw: RawBatch) -> Iterable[Batch]:
@@ -205,7 +207,9 @@ class CopiedRows:
         return []
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it."""
+        """Take rows that the sink gives up. ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not
+        allow it.
+        """
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ class FoundRows:
         self._pipeline: SourcePipeline = parts.source_pipeline(_give_up)
 
     def records(self, topic: str, keys: Sequence[bytes]) -> Iterator[RawBatch]:
-        """The records that the topic would have of the rows that are there; of these keys alone.
+        """Yield the records that the topic would have of the rows that are there; of these keys alone.
 
         SchemaError: the topic's keys are none of the source's.
         """

@@ -103,7 +103,7 @@ def _send(producer: BatchProducer, batches: Sequence[RawBatch]) -> None:
 
 
 def _gone(reading: Settings, place: TopicPartition, span: Span, job: str, created_ms: int) -> set[int]:
-    """The offsets of the newest records of keys that are gone. 100 bytes of memory per key of a partition."""
+    """Return the offsets of the newest records of keys that are gone. 100 bytes of memory per key of a partition."""
     newest: dict[bytes, _Newest] = {}
     for raw in read_spans(reading, {place: span}, Deadline.after(_READ_S)):
         assert raw.keys is not None or not len(raw)
@@ -124,7 +124,7 @@ def _is_new(raw: RawBatch, row: int, at_ms: int | None, job: str, created_ms: in
 
 
 def _keys(reading: Settings, place: TopicPartition, span: Span, offsets: set[int]) -> Iterator[bytes]:
-    """Their keys, read a second time: they were too many to keep."""
+    """Yield their keys, read a second time: they were too many to keep."""
     if not offsets:
         return
     wanted: Callable[[int], bool] = offsets.__contains__

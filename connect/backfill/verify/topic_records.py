@@ -68,7 +68,7 @@ class KeySet:
 
     @property
     def counted(self) -> Keys | None:
-        """The count; None where there were too many records, or none."""
+        """Return the count; None where there were too many records, or none."""
         import numpy as np
 
         return Keys(self._records, len(np.unique(np.concatenate(self._hashes)))) if self._hashes else None
@@ -89,7 +89,7 @@ class ForeignRecords:
         self._begun.add((raw.topic, raw.partition))
 
     def other(self, raw: RawBatch) -> None:
-        """Records that are none of the job's."""
+        """Take records that are none of the job's."""
         if (raw.topic, raw.partition) not in self._begun or self._count > self._most:
             return
         self._kept.update(digests(raw))

@@ -24,7 +24,7 @@ BYTES_AT_MOST: Final = 256 * 2**20
 
 
 def sampled_chunks(seed: str, chunks: Mapping[str, ChunkState]) -> list[str]:
-    """The ids of as many chunks as may be compared, drawn by the seed; at least one of those that there are."""
+    """Return the ids of as many chunks as may be compared, drawn by the seed; at least one of those that there are."""
     taken: list[str] = []
     share = 0.0
     for chunk in sorted(chunks, key=lambda chunk: zlib.crc32(f"{seed}/{chunk}".encode())):
@@ -51,7 +51,9 @@ class ValueSample:
             reader.reject_by(lambda _batch, _rows: None)
 
     def compared(self, seed: str, splits: Sequence[Split], there: Mapping[str, Counter[int]]) -> ValuesVerdict | None:
-        """What differs; None: a row becomes another record each time. `there`: digests of each chunk's records."""
+        """Return what differs; None: a row becomes another record each time. `there`: digests of each chunk's
+        records.
+        """
         compared = differ = 0
         for split in splits:
             left = Counter(there[split.id])

@@ -33,19 +33,21 @@ class ChunkVerdict:
 
     @property
     def missing(self) -> int:
-        """The number of rows that are in the source or were written, and are not in the target."""
+        """Return the number of rows that are in the source or were written, and are not in the target."""
         later = 0 if self.source is None or self.read is None else max(0, self.source - self.read)
         lost = 0 if self.found is None else max(0, (self.wrote or 0) - self.found)
         return max(later, self.unread) + self.dropped + lost
 
     @property
     def twice(self) -> int:
-        """The number of records that are there more often than they were written."""
+        """Return the number of records that are there more often than they were written."""
         return 0 if self.found is None else max(0, self.found - (self.wrote or 0))
 
     @property
     def gone(self) -> int:
-        """The number of rows that the source no longer has: deleted, or changed since and left to the connector."""
+        """Return the number of rows that the source no longer has: deleted, or changed since and left to the
+        connector.
+        """
         return 0 if self.source is None or self.read is None else max(0, self.read - self.source)
 
     @property
@@ -97,7 +99,9 @@ class TableVerdict:
 
     @property
     def missing(self) -> int:
-        """The number of rows that are in no chunk; too small where rows are deleted meanwhile, never too large."""
+        """Return the number of rows that are in no chunk; too small where rows are deleted meanwhile, never too
+        large.
+        """
         return max(0, self.rows - self.in_chunks)
 
 
@@ -133,7 +137,7 @@ class Verdict:
 
     @property
     def unfinished(self) -> list[str]:
-        """The ids of the chunks that are not written to their end."""
+        """Return the ids of the chunks that are not written to their end."""
         return [chunk.chunk for chunk in self.chunks if chunk.wrote is None]
 
     @property
@@ -143,27 +147,27 @@ class Verdict:
 
     @property
     def twice(self) -> int:
-        """The number of records that are there twice."""
+        """Return the number of records that are there twice."""
         return sum(chunk.twice for chunk in self.chunks) + self.again
 
     @property
     def changed(self) -> list[str]:
-        """The ids of the chunks with as many records as were written, but other ones."""
+        """Return the ids of the chunks with as many records as were written, but other ones."""
         return [chunk.chunk for chunk in self.chunks if chunk.is_changed]
 
     @property
     def differ(self) -> int:
-        """The number of rows, of those compared, that the source has with other values than the target."""
+        """Return the number of rows, of those compared, that the source has with other values than the target."""
         return 0 if self.values is None else self.values.differ
 
     @property
     def bad(self) -> list[ChunkVerdict]:
-        """The chunks with which something is wrong."""
+        """Return the chunks with which something is wrong."""
         return [chunk for chunk in self.chunks if not chunk.is_good]
 
     @property
     def looked_at(self) -> int:
-        """The number of chunks whose records were counted in the target."""
+        """Return the number of chunks whose records were counted in the target."""
         return sum(chunk.found is not None for chunk in self.chunks)
 
     @property
@@ -198,7 +202,7 @@ class Verdict:
         return {"job": self.job, "good": self.is_good, **summary, **looked, "chunks": chunks}
 
     def facts(self) -> Iterator[str]:
-        """What was counted and compared, and what was not, in sentences."""
+        """Yield what was counted and compared, and what was not, in sentences."""
         written = sum(chunk.wrote or 0 for chunk in self.chunks)
         found = sum(chunk.found or 0 for chunk in self.chunks)
         yield f"{len(self.chunks):,} chunks, {written:,} records written"

@@ -54,7 +54,7 @@ def chosen_chunks(job: str, chunks: Sequence[str], sample: float) -> frozenset[s
 
 
 def times_of(markers: Sequence[Marker], chosen: frozenset[str], timeout_s: float) -> list[tuple[int, int]]:
-    """The times, in milliseconds since 1970, between which the records of the chosen chunks were sent."""
+    """Return the times, in milliseconds since 1970, between which the records of the chosen chunks were sent."""
     # A marker is made before its transaction begins, which lasts for so long at most.
     longest_ms = int(timeout_s * 1000) + _MARGIN_MS
     return [(m.written_ms - _MARGIN_MS, m.written_ms + longest_ms) for m in markers if m.chunk in chosen]
@@ -107,7 +107,7 @@ class _Verification:
 
     @cached_property
     def _is_one_to_one(self) -> bool:
-        """Each row that is read becomes a record or a dead letter."""
+        """Return True if each row that is read becomes a record or a dead letter."""
         if self._driver.connectors.sink is not None:
             return False
         if self._driver.settings.connector.get("transforms", "").strip():
@@ -119,7 +119,7 @@ class _Verification:
         return chunk in self._states and self._states[chunk].is_done
 
     def _counts(self, reader: BulkReader) -> Mapping[str, int]:
-        """Rows that the source has now, of each chunk that is done and that it tells of."""
+        """Return how many rows the source has now, of each chunk that is done and that it tells of."""
         if not self._count_source:
             self._not_compared.append("rows of the source, which were not to be counted")
             return {}
@@ -175,7 +175,7 @@ class _Verification:
         return found
 
     def _target(self, watched: frozenset[str]) -> _Target:
-        """What there is of each chosen chunk, in the topics or as its sink says, which tells no keys."""
+        """Return what there is of each chosen chunk, in the topics or as its sink says, which tells no keys."""
         if self._driver.connectors.sink is not None:
             return self._sink_target()
         topics = {topic for state in self._states.values() for topic in state.topics}
