@@ -32,7 +32,7 @@ def answer_kafka_call(clients: Clients, call: Call, resolved: Mapping[str, str])
 
 
 def stored_of(clients: Clients, resolved: Mapping[str, str], deadline: Deadline) -> Sequence[SourcePosition]:
-    """All positions that are stored of a source."""
+    """Return all positions that are stored of a source."""
     name, config = resolved["name"], SourceConnectorConfig.parse(resolved)
     with ExitStack() as stack:
         return clients.offsets.of_connector(name, name, config, stack, deadline).positions()

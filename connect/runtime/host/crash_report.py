@@ -40,7 +40,7 @@ class Stages:
         self._lock = threading.Lock()  # runs begin on the host's reading thread and end on their own
 
     def take(self, run: int) -> StageSlot:
-        """A slot for a run; one that nobody reads when all are taken."""
+        """Return a slot for a run; one that nobody reads when all are taken."""
         with self._lock:
             return StageSlot(self._memory, self._free.pop() if self._free else None, run)
 
@@ -62,7 +62,7 @@ class StageSlot:
         self.place = place
 
     def set(self, stage: str) -> None:
-        """The run is in this stage; empty: in none of a connector's."""
+        """Take note that the run is in this stage; empty: in none of a connector's."""
         self._write(self._run, stage)
 
     def clear(self) -> None:
@@ -89,22 +89,26 @@ def stages_in(descriptor: int) -> Mapping[int, str]:
 
 
 def stacks_in(descriptor: int) -> str:
-    """The stacks that the interpreter wrote in the end; empty when it had no time to. For the worker."""
+    """Return the stacks that the interpreter wrote in the end; empty when it had no time to. For the worker."""
     return os.pread(descriptor, STACKS_BYTES, _STACKS_AT).decode(errors="replace").strip()
 
 
 def say_lease_over(descriptor: int) -> None:
-    """The host ends itself, because its worker's lease is over. No exit code says so: a plug-in may use any."""
+    """Say that the host ends itself, because its worker's lease is over. No exit code says so: a plug-in may
+    use any.
+    """
     os.pwrite(descriptor, _LEASE_OVER, STAGES_BYTES)
 
 
 def say_lease_until(descriptor: int, until_s: float) -> None:
-    """The kernel ends the host then (CLOCK_MONOTONIC), unless the host puts that off."""
+    """Say that the kernel ends the host then (CLOCK_MONOTONIC), unless the host puts that off."""
     os.pwrite(descriptor, _LEASE_UNTIL.pack(until_s), _LEASE_UNTIL_AT)
 
 
 def lease_over_in(descriptor: int) -> bool:
-    """The host, which has ended, said that its lease was over, or the kernel ended it for that. For the worker."""
+    """Return True if the host, which has ended, said that its lease was over, or the kernel ended it for that. For the
+    worker.
+    """
     if os.pread(descriptor, len(_LEASE_OVER), STAGES_BYTES) == _LEASE_OVER:
         return True
     (until_s,) = _LEASE_UNTIL.unpack(os.pread(descriptor, _LEASE_UNTIL.size, _LEASE_UNTIL_AT))

@@ -7,7 +7,7 @@ import gc
 
 
 def give_back_freed_memory() -> None:
-    """Takes some milliseconds. Other threads may go on.
+    """Give freed memory back. Takes some milliseconds. Other threads may go on.
 
     glibc alone keeps pages of each thread's arena (malloc_trim(3)); other C libraries have no such call.
     """

@@ -70,7 +70,7 @@ class TaskContext:
         self.commits.request(within_s)
 
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
-        """The id of a topic that this sink reads."""
+        """Return the id of a topic that this sink reads."""
         return self.clients.topics.topic_id(TaskId(self.connector, self.task), self.config, topic, deadline)
 
     def owns(self, partition: TopicPartition, deadline: Deadline) -> bool:
@@ -79,7 +79,7 @@ class TaskContext:
         return self.membership.owns(partition, deadline)
 
     def avro(self, schema: Schema, properties: Mapping[str, str]) -> AvroValues:
-        """How values of a schema are written into Avro files."""
+        """Return how values of a schema are written into Avro files."""
         from connect.convert.avro.values import avro_values
 
         return avro_values(schema, properties)

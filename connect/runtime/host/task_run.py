@@ -133,7 +133,7 @@ class TaskRun:
 
     @property
     def alive(self) -> bool:
-        """The thread has not ended."""
+        """Return True if the thread has not ended."""
         return self._thread.is_alive()
 
     def _say(self, state: State | None, error: BaseException | None = None) -> None:
@@ -145,7 +145,7 @@ class TaskRun:
         self._report(TaskBuilt(self.id.connector, self.id.task, self.run))
 
     def _say_running(self) -> None:
-        """A task that starts paused reports that from its loop."""
+        """Say that the task runs; one that starts paused reports that from its loop."""
         if not self._control.paused:
             self._say(State.RUNNING)
             self._reports.conditions.report_again()
@@ -252,7 +252,9 @@ class TaskRun:
         return plugin.config.with_leave(task_config, self._clients.worker_properties)
 
     def _ask_to_write(self, deadline: Deadline) -> None:
-        """Invariant 8: a run that was late to start may have shut out its successor; the worker knows."""
+        """Ask the worker if this run may write. Invariant 8: a run that was late to start may have shut out its
+        successor; the worker knows.
+        """
         self._report(AsksToWrite(self.id.connector, self.id.task, self.run))
         while not self._may_write.done():
             if not deadline.wait(ANSWER_LATENCY_S):
@@ -295,5 +297,7 @@ class TaskRun:
 
 
 def _may_heal(error: BaseException) -> bool:
-    """A restart may mend it: not a wrong configuration, and not a bad record that would be read again."""
+    """Return True if a restart may mend it: not a wrong configuration, and not a bad record that would be read
+    again.
+    """
     return not isinstance(error, (ConfigError, SchemaError, ToleranceExceededError, LimitExceededError))

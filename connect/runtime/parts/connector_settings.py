@@ -58,11 +58,11 @@ class ConnectorParts:
         self.resolved = resolved
 
     def build_connector(self) -> Connector:
-        """The connector itself; it has not connected to anything yet."""
+        """Return the connector itself; it has not connected to anything yet."""
         return build_connector(self.clients.catalog, self.resolved, self.clients.worker_properties)
 
     def task_config(self, config: Mapping[str, str]) -> dict[str, str]:
-        """A task's configuration, as its connector made it, with the leave that the worker gives."""
+        """Return a task's configuration, as its connector made it, with the leave that the worker gives."""
         plugin = connector_plugin(self.clients.catalog, self.resolved)
         return plugin.config.with_leave(config, self.clients.worker_properties)
 
@@ -77,7 +77,7 @@ class ConnectorParts:
         return SourceConnectorConfig.parse(self.resolved)
 
     def chain(self, config: CommonConnectorConfig) -> list[Link]:
-        """Its transforms, each with its predicate."""
+        """Return its transforms, each with its predicate."""
         return build_chain(self.clients.catalog, config, self.clients.worker_properties)
 
     def source_pipeline(
@@ -98,7 +98,9 @@ class ConnectorParts:
         return SourcePipeline(chain, self.converters, give_up, letters, figures=figures, sizes=sizes, reserved=own)
 
     def reserved_topics(self) -> ReservedTopics:
-        """The topics that hold a cluster's state, also those of other clusters on the brokers that are written to."""
+        """Return the topics that hold a cluster's state, also those of other clusters on the brokers that are written
+        to.
+        """
         return reserved_topics(self.clients.worker, self.resolved)
 
     def sink_pipeline(self, give_up: GiveUp, figures: TaskFigures | None = None) -> SinkPipeline:

@@ -25,7 +25,7 @@ def connector_plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
 
 
 def build_connector(catalog: Catalog, config: Mapping[str, str], worker: Mapping[str, str]) -> Connector:
-    """The connector of a configuration whose placeholders are resolved; it has not connected to anything yet."""
+    """Return the connector of a configuration whose placeholders are resolved; it has not connected to anything yet."""
     plugin = connector_plugin(catalog, config)
     parsed = plugin.config.parse(plugin.config.with_leave(config, worker))
     assert isinstance(parsed, ConnectorConfig)
@@ -33,7 +33,7 @@ def build_connector(catalog: Catalog, config: Mapping[str, str], worker: Mapping
 
 
 def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Mapping[str, str]) -> Converters:
-    """The converters of a task: the connector's where it names one, else the worker's."""
+    """Return the converters of a task: the connector's where it names one, else the worker's."""
     key = _converter("key.converter", connector, worker)
     value = _converter("value.converter", connector, worker)
     header = _converter("header.converter", connector, worker)
@@ -54,7 +54,7 @@ def build_converters(catalog: Catalog, connector: Mapping[str, str], worker: Map
 
 
 def build_chain(catalog: Catalog, config: CommonConnectorConfig, worker: Mapping[str, str]) -> list[Link]:
-    """The transforms of a connector in order, each with its predicate, under the leave that the worker gives."""
+    """Return the transforms of a connector in order, each with its predicate, under the leave that the worker gives."""
     predicates = {}
     for alias in config.predicates:
         settings = config.with_prefix(f"predicates.{alias}.")
@@ -97,7 +97,7 @@ class _NamedConverter:
 
 
 def _converter(key: str, connector: Mapping[str, str], worker: Mapping[str, str]) -> _NamedConverter:
-    """The class and its sub-keys, both from the level that names the class (Kafka Connect's rule)."""
+    """Return the class and its sub-keys, both from the level that names the class (Kafka Connect's rule)."""
     is_connectors = bool(connector.get(key))
     level = connector if is_connectors else worker
     prefix = f"{key}."

@@ -38,7 +38,7 @@ class Link:
     negate: bool = False
 
     def apply(self, batch: Batch) -> list[Batch]:
-        """The batch with the selected rows transformed, the others as they were, in order."""
+        """Return the batch with the selected rows transformed, the others as they were, in order."""
         if self.predicate is None:
             return self._transformed(batch)
         selected = self._selected(self.predicate, batch)
@@ -50,7 +50,7 @@ class Link:
         return self._apply_to_some(batch, selected)
 
     def _transformed(self, batch: Batch) -> list[Batch]:
-        """What the transform gives, held to its contract. NonsenseError says where it is not kept."""
+        """Return what the transform gives, held to its contract. NonsenseError says where it is not kept."""
         made: object = self.transform.apply(batch)
         if not isinstance(made, list | tuple):
             raise NonsenseError(self.name, f"a {type(made).__name__}", "a list of batches")
@@ -84,7 +84,7 @@ class Link:
 
 
 def apply_chain(links: Sequence[Link], batch: Batch, reject: Reject) -> list[Batch]:
-    """The batch after all transforms; empty when every row was dropped or rejected."""
+    """Return the batch after all transforms; empty when every row was dropped or rejected."""
     batches = [batch]
     for link in links:
         rejected = partial(reject, link.name)
@@ -99,7 +99,7 @@ def apply_chain(links: Sequence[Link], batch: Batch, reject: Reject) -> list[Bat
 
 
 def _runs(selected: pa.BooleanArray) -> list[tuple[int, int, bool]]:
-    """Consecutive equal answers as (start, stop, answer)."""
+    """Return consecutive equal answers as (start, stop, answer)."""
     import pyarrow.compute as pc
 
     encoded = pc.run_end_encode(selected)

@@ -59,7 +59,9 @@ class ErrorLimits:
         return None
 
     def _part(self) -> list[float]:
-        """The newest part of the window, as [start, rows, bad rows]; what is older than the window is forgotten."""
+        """Return the newest part of the window, as [start, rows, bad rows]; what is older than the window is
+        forgotten.
+        """
         now_s = self._clock_s()
         while self._parts and self._parts[0][0] <= now_s - self._window_s:
             _, rows, bad = self._parts.popleft()

@@ -17,7 +17,7 @@ _CLASSES: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 def java_class(error: Exception) -> str:
-    """The class by which a Java worker tells of such an error; ConnectException where none is closer.
+    """Return the class by which a Java worker tells of such an error; ConnectException where none is closer.
 
     What it is here is in the letter's stack trace.
     """

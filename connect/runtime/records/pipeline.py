@@ -110,7 +110,9 @@ class SourcePipeline:
         self._letters = letters
 
     def encode(self, batch: Batch) -> Encoded:
-        """The rows as bytes, in order; none when every row was dropped. Raises what `give_up` raises for a bad row."""
+        """Return the rows as bytes, in order; none when every row was dropped. Raises what `give_up` raises for a bad
+        row.
+        """
         if self._letters is None:
             return Encoded(self._convert(batch, self._give_up))
         bad: list[BadRow] = []
@@ -212,7 +214,8 @@ class SinkPipeline:
         self._bad: list[BadRow] = []
 
     def decode(self, raw: RawBatch) -> list[Batch]:
-        """The rows as batches of one topic and schema each, in order; at least one batch, which may have no rows.
+        """Return the rows as batches of one topic and schema each, in order; at least one batch, which may have no
+        rows.
 
         The last batch carries the offset after everything read, dropped and bad rows included. Bad rows are given up in
         the end, in the order of their offsets; raises what `give_up` raises for them.
@@ -248,7 +251,7 @@ class SinkPipeline:
 
 
 def bad_sink_rows(stage: Stage, component: str, batch: Batch, rows: Mapping[int, Exception]) -> list[BadRow]:
-    """Bad rows of a sink batch with the place they were read from, whatever transforms did to the topic."""
+    """Return bad rows of a sink batch with the place they were read from, whatever transforms did to the topic."""
     assert batch.consumed is not None
     topic, partition = batch.consumed.topic_partition
     return bad_rows(stage, component, Origin(topic, partition, batch.consumed.offsets.to_pylist()), rows)
@@ -272,7 +275,7 @@ class _Stage(NamedTuple):
 
 
 def _by_stage(rows: Mapping[int, Exception]) -> list[_Stage]:
-    """The bad rows of each stage; what no stage claims is about the batch that came out of all of them."""
+    """Return the bad rows of each stage; what no stage claims is about the batch that came out of all of them."""
     found: dict[tuple[Stage, str], dict[int, Exception]] = {}
     for i, error in rows.items():
         if isinstance(error, _StageFailedError):
@@ -351,7 +354,7 @@ def _part(raw: RawBatch, run: _Run, headers: list[list[Header]] | None) -> Batch
 
 
 def _with_next_offsets(batches: list[Batch], raw: RawBatch) -> list[Batch]:
-    """Each batch ends where the next begins, the last where the read ended, so that no batch claims another's rows.
+    """Let each batch end where the next begins, the last where the read ended, so that no batch claims another's rows.
 
     Batches whose rows lie among each other's in the log, as those of several topics may, end together.
     """
@@ -381,7 +384,7 @@ def _offsets_of(batch: Batch) -> pa.Int64Array:
 
 
 def _nothing_left(raw: RawBatch, next_offset: int) -> Batch:
-    """The batch without rows that says: everything up to here was dropped or dead-lettered."""
+    """Return the batch without rows that says: everything up to here was dropped or dead-lettered."""
     import pyarrow as pa
 
     assert raw.partition is not None

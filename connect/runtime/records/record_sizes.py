@@ -31,7 +31,9 @@ class RecordSizes:
         self._topics: set[str] = set()
 
     def check(self, raw: RawBatch) -> None:
-        """RejectedRowsError names the rows that are too large. Batches below the limit as a whole cost nothing."""
+        """Raise RejectedRowsError, which names the rows that are too large. Batches below the limit as a whole cost
+        nothing.
+        """
         self._topics.add(raw.topic)
         whole = raw.values.nbytes + (0 if raw.keys is None else raw.keys.nbytes)
         if whole <= self.limit_bytes and raw.headers is None:
@@ -61,7 +63,7 @@ class RecordSizes:
             raise explained from error
 
     def explained(self, error: ConnectError) -> ConnectError:
-        """A broker's refusal with both limits, of the topics written to; any other error as it is."""
+        """Return a broker's refusal with both limits, of the topics written to; any other error as it is."""
         if error.key != SIZE_KEY or isinstance(error, RecordTooLargeError):
             return error
         return RecordTooLargeError(f"{error.message} {self._limits(self._topics)}", key=SIZE_KEY, fix=error.fix)

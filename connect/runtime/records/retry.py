@@ -41,5 +41,5 @@ class RetryBudget:
         ) from error
 
     def succeeded(self) -> None:
-        """The next failure begins anew."""
+        """Let the next failure begin anew."""
         self._since_s = None

@@ -37,7 +37,7 @@ def origins(batch: Batch) -> list[int]:
 
 
 def unmarked(batch: Batch) -> Batch:
-    """The batch as if it had never been marked."""
+    """Return the batch as if it had never been marked."""
     kept: list[Sequence[Header]] = [
         tuple(header for header in row if header.key != ORIGIN) for row in batch.headers or ()
     ]

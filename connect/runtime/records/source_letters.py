@@ -139,7 +139,7 @@ class SourceDeadLetters:
 
 
 def letter_converters() -> tuple[Converter, Converter]:
-    """What writes and reads keys and values of a source's letters."""
+    """Return what writes and reads keys and values of a source's letters."""
     from connect.convert.json.converter import json as json_converter  # loads what only task hosts need
 
     config = JsonConfig.parse({"schemas.enable": "true", "replace.null.with.default": "false"})

@@ -57,7 +57,7 @@ def placeholders(text: str) -> Iterator[Placeholder]:
 
 
 def replaced(text: str, values: Mapping[Placeholder, str]) -> str:
-    """The text with every placeholder that has a value replaced by it; values are not looked into again."""
+    """Return the text with every placeholder that has a value replaced by it; values are not looked into again."""
     made, at = [], 0
     for start, end, placeholder in _found(text):
         made += [text[at:start], values.get(placeholder, text[start:end])]
@@ -156,7 +156,9 @@ def _found(text: str) -> Iterator[tuple[int, int, Placeholder]]:
 
 
 def _in_the_open(name: str, text: str) -> Iterator[Placeholder]:
-    """The placeholders of a setting that stand where no secret does, by what its name and the text around them say."""
+    """Yield the placeholders of a setting that stand where no secret does, by what its name and the text around them
+    say.
+    """
     if is_suspect(name) or "${" not in text:
         return
     spans = secret_spans(text)
@@ -167,7 +169,7 @@ def _in_the_open(name: str, text: str) -> Iterator[Placeholder]:
 
 
 def _grouped(found: Iterable[Placeholder]) -> Iterable[tuple[tuple[str, str], set[str]]]:
-    """The keys asked for, by provider and path: each file is read once."""
+    """Return the keys asked for, by provider and path: each file is read once."""
     groups: dict[tuple[str, str], set[str]] = {}
     for placeholder in found:
         groups.setdefault((placeholder.provider, placeholder.path), set()).add(placeholder.key)
@@ -205,12 +207,12 @@ class PathsConfig(Config):
 
     @classmethod
     def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
-        """The parameters, which are the worker's own, with the paths that its connectors may name."""
+        """Return the parameters, which are the worker's own, with the paths that its connectors may name."""
         return {**properties, _OF_WORKER: worker.get(ALLOWED_PATHS, "")}
 
     @property
     def allowed(self) -> AllowedPaths:
-        """What may be read: the provider's own list, or else the worker's."""
+        """Return what may be read: the provider's own list, or else the worker's."""
         return AllowedPaths(self.allowed_paths or self.worker_paths)
 
     def leaves_out(self, path: str) -> bool:
@@ -285,7 +287,9 @@ class EnvVarConfigProvider:
         self._variables = variables
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """The values of those variables that are set and allowed. ConnectError for a path, which has no meaning."""
+        """Return the values of those variables that are set and allowed. ConnectError for a path, which has no
+        meaning.
+        """
         if path:
             raise ConnectError(
                 f"Path is not supported for EnvVarConfigProvider, invalid value '{path}'.", fix="Write ${env:NAME}."

@@ -30,7 +30,7 @@ _BEARER: Final = re.compile(r"\s*(?:bearer|basic|token|apikey)\s+(\S+)\s*", re.I
 
 
 def secret_keys(catalog: Catalog, config: Mapping[str, str]) -> set[str]:
-    """The keys whose whole value is secret; empty values are none."""
+    """Return the keys whose whole value is secret; empty values are none."""
     declared: dict[str, ConfigType] = {}
     for types in _declared(catalog, config):
         declared |= types
@@ -82,5 +82,5 @@ def _types_of(
 
 @lru_cache(maxsize=4096)
 def _types(config: type[Config], prefix: str = "") -> dict[str, ConfigType]:
-    """Cached: every answer with a configuration asks."""
+    """Return the type of each key. It is cached, as every answer with a configuration asks."""
     return {prefix + definition.name: definition.type for definition in config.definitions()}

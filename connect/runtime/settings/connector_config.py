@@ -254,11 +254,11 @@ class CommonConnectorConfig(Config):
 
     @property
     def tolerates_errors(self) -> bool:
-        """Bad rows do not fail the task."""
+        """Return True if bad rows do not fail the task."""
         return self.errors_tolerance.lower() == "all"
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Aliases must be unique."""
+        """Yield what breaks this rule: aliases must be unique."""
         for name, aliases in (("transforms", self.transforms), ("predicates", self.predicates)):
             if len(set(aliases)) != len(aliases):
                 value = ", ".join(aliases)
@@ -339,7 +339,7 @@ class SinkConnectorConfig(CommonConnectorConfig):
     errors_dlq_headers: Boolean = dlq_headers_key(default=False, internal=False)
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Exactly one way to name topics; the dead-letter topic is none of them."""
+        """Yield what breaks these rules: exactly one way to name topics; the dead-letter topic is none of them."""
         yield from super().problems()
         if self.topics and self.topics_regex:
             text = "topics and topics.regex are mutually exclusive options, but both are set."

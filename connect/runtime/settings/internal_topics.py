@@ -48,19 +48,19 @@ class Look(Protocol):
     """Says by a topic's records what state it holds."""
 
     def __call__(self, topic: str) -> Holds | None:
-        """What it holds; None: no state that is known. RetriableError: no broker answers."""
+        """Return what it holds; None: no state that is known. RetriableError: no broker answers."""
 
     def rest(self) -> None:
         """Hold nothing open until the next topic comes."""
 
 
 def slots_topic(worker: WorkerConfig) -> str:
-    """The topic whose partitions are the workers' slots; it holds no records."""
+    """Return the topic whose partitions are the workers' slots; it holds no records."""
     return f"{worker.group_id}{SLOTS_SUFFIX}"
 
 
 def held_by_name(worker: WorkerConfig, topic: str) -> Holds | None:
-    """What this cluster keeps in a topic of this name; None: nothing."""
+    """Return what this cluster keeps in a topic of this name; None: nothing."""
     own = {
         worker.config_storage_topic: Holds.CONFIGS,
         worker.offset_storage_topic: Holds.OFFSETS,
@@ -82,7 +82,7 @@ class ReservedTopics:
         self._free: set[str] = set()
 
     def check(self, topic: str, rows: int) -> None:
-        """RejectedRowsError names all rows of a batch whose topic holds a cluster's state.
+        """Raise RejectedRowsError, which names all rows of a batch whose topic holds a cluster's state.
 
         They are bad rows and no failure of the task at once: a transform may take the topic from the row itself, and
         `errors.tolerance` then says whether one such row stops the others. RetriableError: no broker answers.
@@ -94,7 +94,9 @@ class ReservedTopics:
             raise RejectedRowsError(dict.fromkeys(range(rows), refusal))
 
     def require_free(self, topic: str, key: str, *, but: Collection[Holds] = ()) -> None:
-        """ReservedTopicError: the topic holds a cluster's state, other than that of `but`. `key` names the setting."""
+        """Raise ReservedTopicError if the topic holds a cluster's state, other than that of `but`. `key` names the
+        setting.
+        """
         refusal = self.refusal(topic, key, but=but)
         if refusal is not None:
             raise refusal
@@ -139,7 +141,7 @@ _MEMORY_KEY: Final = re.compile(rb'(ids \S+ \d+ .*|\["rows",".*)', re.DOTALL)
 
 
 def held_by_record(key: bytes | None, value: bytes | None) -> Holds | None:
-    """What state a record with this key and value is; None: none, or a tombstone that tells nothing."""
+    """Return what state a record with this key and value is; None: none, or a tombstone that tells nothing."""
     if key is None or value is None:
         return None
     if _MEMORY_KEY.fullmatch(key):

@@ -31,14 +31,15 @@ class TopicGroup:
     configs: Mapping[str, str]
 
     def takes(self, topic: str) -> bool:
-        """Whole names are matched; exclusion wins."""
+        """Return True if the group takes a topic: whole names are matched; exclusion wins."""
         if any(pattern.fullmatch(topic) for pattern in self.exclude):
             return False
         return self.name == DEFAULT or any(pattern.fullmatch(topic) for pattern in self.include)
 
 
 def topic_groups(config: SourceConnectorConfig) -> tuple[TopicGroup, ...]:
-    """The groups in their order, `default` last; none when no `topic.creation.*` is set: the brokers then make topics.
+    """Return the groups in their order, `default` last; none when no `topic.creation.*` is set: the brokers then make
+    topics.
 
     ConfigError names every broken key.
     """
@@ -66,7 +67,7 @@ def topic_groups(config: SourceConnectorConfig) -> tuple[TopicGroup, ...]:
 
 
 def group_of(groups: Sequence[TopicGroup], topic: str) -> TopicGroup:
-    """The first group that takes the topic; the last one takes all."""
+    """Return the first group that takes the topic; the last one takes all."""
     return next((group for group in groups if group.takes(topic)), groups[-1])
 
 

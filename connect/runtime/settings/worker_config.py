@@ -270,11 +270,15 @@ class WorkerConfig(RestKeys):
 
     @property
     def client_prefix(self) -> str:
-        """What the ids of the worker's own clients begin with, as Kafka Connect's, so that quotas and audits fit."""
+        """Return what the ids of the worker's own clients begin with, as Kafka Connect's, so that quotas and audits
+        fit.
+        """
         return f"{self.group_id}-{self.client_id}" if self.client_id else self.group_id
 
     def problems(self) -> Iterable[ConfigProblem]:
-        """Internal topics have names that Kafka takes, and two of them may not be one."""
+        """Yield what breaks these rules: internal topics have names that Kafka takes, and two of them may not
+        be one.
+        """
         topics = {
             "config.storage.topic": self.config_storage_topic,
             "offset.storage.topic": self.offset_storage_topic,

@@ -46,7 +46,7 @@ class SinkCommits:
 
     @property
     def is_due(self) -> bool:
-        """True when the interval is over, or the moment has come that the sink asked for."""
+        """Return True when the interval is over, or the moment has come that the sink asked for."""
         return time.monotonic() >= self._next_flush_s
 
     @property

@@ -81,7 +81,7 @@ class AtLeastOnceDelivery:
         return interval_over or (self._is_behind and self._ledger.is_settled)
 
     def close(self) -> None:
-        """Nothing is left half done: what is not stored is read again."""
+        """Leave nothing half done: what is not stored is read again."""
 
     def check(self) -> None:
         """Raise the first delivery error."""

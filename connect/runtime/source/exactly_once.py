@@ -42,7 +42,9 @@ def writes_in_transactions(worker: WorkerConfig, config: SourceConnectorConfig) 
 
 
 def fences_leader(worker: WorkerConfig) -> bool:
-    """The leader writes configurations in transactions: where the worker's file prepares for, or enables, support."""
+    """Return True if the leader writes configurations in transactions: where the worker's file prepares for, or
+    enables, support.
+    """
     return worker.originals.get(WORKER_SUPPORT, "").strip().lower() in {"preparing", "enabled"}
 
 
@@ -80,10 +82,10 @@ class ConnectorTransactions:
 
     @property
     def wish(self) -> Wish | None:
-        """What was asked for since `take`."""
+        """Return what was asked for since `take`."""
         return self._wish
 
     def take(self) -> Wish | None:
-        """What was asked for; it is asked for no more."""
+        """Return what was asked for; it is asked for no more."""
         wish, self._wish = self._wish, None
         return wish

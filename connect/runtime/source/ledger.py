@@ -37,7 +37,9 @@ class OffsetLedger:
         tickets.append(_Ticket(position, receipt))
 
     def take_committable(self) -> list[SourcePosition]:
-        """The newest safe position of each source partition that moved since the last call; they are given out once."""
+        """Return the newest safe position of each source partition that moved since the last call; they are given out
+        once.
+        """
         safe = []
         for key in list(self._in_flight):
             tickets = self._in_flight[key]
@@ -51,7 +53,9 @@ class OffsetLedger:
         return safe
 
     def take_late(self) -> list[SourcePosition]:
-        """The first undelivered position of each source partition that was the first one at the last call, too."""
+        """Return the first undelivered position of each source partition that was the first one at the last
+        call, too.
+        """
         first = {ticket for tickets in self._in_flight.values() if not (ticket := tickets[0]).receipt.is_settled}
         late = [ticket.position for ticket in first & self._late]
         self._late = first
@@ -59,10 +63,10 @@ class OffsetLedger:
 
     @property
     def is_settled(self) -> bool:
-        """Everything tracked is delivered."""
+        """Return True if everything tracked is delivered."""
         return all(ticket.receipt.is_settled for tickets in self._in_flight.values() for ticket in tickets)
 
 
 def partition_key(partition: Mapping[str, object]) -> str:
-    """A text equal for equal source partitions, whatever the order of their members."""
+    """Return a text equal for equal source partitions, whatever the order of their members."""
     return json.dumps(partition, sort_keys=True, separators=(",", ":"))

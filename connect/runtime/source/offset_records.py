@@ -25,12 +25,12 @@ def encode_key(connector: str, partition: Mapping[str, object]) -> bytes:
 
 
 def encode_value(connector: str, offset: Mapping[str, object] | None) -> bytes | None:
-    """The record value of an offset; None is the tombstone that removes it."""
+    """Return the record value of an offset; None is the tombstone that removes it."""
     return None if offset is None else _compact(_primitives(offset, connector))
 
 
 def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
-    """The connector and source partition of a record key; None when the key is not one."""
+    """Return the connector and source partition of a record key; None when the key is not one."""
     try:
         parsed = json.loads(key)
     except (ValueError, RecursionError):
@@ -86,7 +86,7 @@ class OffsetTable:
         return [SourcePosition(parsed[1], offset) for parsed, offset in found if parsed is not None]
 
     def record(self, connector: str, position: SourcePosition) -> tuple[bytes, bytes | None]:
-        """The record that stores a position."""
+        """Return the record that stores a position."""
         return self.key(connector, position.partition), encode_value(connector, position.offset)
 
 

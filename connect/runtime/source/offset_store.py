@@ -111,7 +111,9 @@ class SourceOffsets:
         return self._store.key(self._connector, position)
 
     def batch(self, positions: Sequence[SourcePosition]) -> RawBatch:
-        """The records of positions, for a transaction of the task's own producer; `copy` them when it is committed."""
+        """Return the records of positions, for a transaction of the task's own producer; `copy` them when it is
+        committed.
+        """
         return self._store.batch(self._connector, positions)
 
     def store(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:

@@ -23,7 +23,7 @@ _NOT_CONFIGS: Final = frozenset({"topic", "partitions", "replication.factor"})
 
 
 def own_topic(worker: WorkerConfig, config: SourceConnectorConfig, *, transactional: bool) -> str | None:
-    """The offsets topic that is the connector's own; None: the worker's is the one that counts.
+    """Return the offsets topic that is the connector's own; None: the worker's is the one that counts.
 
     `transactional`: its offsets are written by its own producer, so they are where that producer writes.
     """
@@ -59,7 +59,7 @@ def connectors_topic(worker: WorkerConfig, name: str) -> InternalTopic:
 
 
 def state_topic(worker: WorkerConfig, name: str, partitions: int) -> InternalTopic:
-    """A topic in which a source task keeps its state, replicated as the worker's offsets are."""
+    """Return a topic in which a source task keeps its state, replicated as the worker's offsets are."""
     topic = workers_topic(worker)
     spec = replace(topic.spec, name=name, partitions=partitions)
     return replace(topic, spec=spec, key="state.topic", purpose="source task state", set_in="connector configuration",
@@ -67,7 +67,7 @@ def state_topic(worker: WorkerConfig, name: str, partitions: int) -> InternalTop
 
 
 def explicit(worker: WorkerConfig, prefix: str) -> frozenset[str]:
-    """What an older topic may not fall short of: a default is no demand, what somebody wrote down is meant."""
+    """Return what an older topic may not fall short of: a default is no demand, what somebody wrote down is meant."""
     return frozenset({"replicas"} if f"{prefix}replication.factor" in worker.originals else ())
 
 
@@ -114,5 +114,5 @@ def _addresses(brokers: str) -> frozenset[str]:
 
 
 def without_group(overrides: Mapping[str, str]) -> dict[str, str]:
-    """Consumer settings for reading by assignment: a group id is for those that join a group."""
+    """Return consumer settings for reading by assignment: a group id is for those that join a group."""
     return {key: value for key, value in overrides.items() if key != "group.id"}

@@ -12,13 +12,15 @@ Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 
 
 def shown(positions: Positions, hide: Callable[[str], str], *, names: bool = True) -> Positions:
-    """The positions with each text in them as `hide` makes it; those of their members' names too, where `names`."""
+    """Return the positions with each text in them as `hide` makes it; those of their members' names too, where
+    `names`.
+    """
     hide_name = hide if names else str
     return [(_hidden(partition, hide, hide_name), _hidden(offset, hide, hide_name)) for partition, offset in positions]
 
 
 def meant(given: Positions, stored: Positions, stored_as_shown: Positions) -> Positions:
-    """The given positions with the stored partition for one that is shown with masks, and its values for masks.
+    """Return the given positions with the stored partition for one that is shown with masks, and its values for masks.
 
     ValueError: one has a mask that stands for nothing.
     """

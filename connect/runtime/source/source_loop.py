@@ -80,7 +80,7 @@ class Flush(Protocol):
     """Calls `Delivery.flush` or `Delivery.drain`."""
 
     def __call__(self, deadline: Deadline, *, pending: bool) -> list[SourcePosition]:
-        """The positions that were stored."""
+        """Return the positions that were stored."""
 
 
 class SourceLoop:

@@ -101,7 +101,7 @@ class ExactlyOnceDelivery:
                 self._positions[self._offsets.key(position)] = position
 
     def due(self, *, polled: bool, interval_over: bool) -> bool:
-        """The boundary is reached, or a commit is done."""
+        """Return True if the boundary is reached, or a commit is done."""
         if self._commit is not None and self._commit.done():
             return True
         match self._boundary:

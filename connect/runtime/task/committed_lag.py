@@ -28,7 +28,7 @@ class CommittedLag:
         self._partitions: dict[TopicPartition, _Partition] = {}
 
     def took(self, partition: TopicPartition, raw: RawBatch) -> None:
-        """The sink has taken a batch that was read from this partition."""
+        """Take note that the sink has taken a batch that was read from this partition."""
         assert raw.offsets is not None
         assert raw.next_offset is not None
         known = self._partitions.get(partition)
@@ -59,11 +59,13 @@ class CommittedLag:
         return sum(max(0, end - start) for tp, end in ends.items() if (start := self._start(tp, positions)) is not None)
 
     def uncommitted(self) -> Mapping[TopicPartition, int]:
-        """Offsets that the sink has taken and that are not committed, by partition."""
+        """Return offsets that the sink has taken and that are not committed, by partition."""
         return {tp: known.taken[-1][0] - known.next_offset for tp, known in self._partitions.items() if known.taken}
 
     def oldest_ms(self) -> int | None:
-        """The time of the oldest row that is taken and not committed, in epoch milliseconds; None: there is none."""
+        """Return the time of the oldest row that is taken and not committed, in epoch milliseconds; None: there is
+        none.
+        """
         times = [known.taken[0][1] for known in self._partitions.values() if known.taken]
         return min((time for time in times if time is not None), default=None)
 

@@ -63,7 +63,7 @@ class Conditions:
         self._shown: Condition | None = None
 
     def retrying(self, step: Step, waiting_for: str, error: BaseException, delay_s: float) -> None:
-        """A step failed and is tried again after `delay_s`."""
+        """Take note that a step failed and is tried again after `delay_s`."""
         now_ms = self._clock_ms()
         next_ms = now_ms + round(delay_s * 1000)
         with self._lock:
@@ -73,7 +73,7 @@ class Conditions:
             self._show()
 
     def waiting(self, step: Step, waiting_for: str, reason: str) -> None:
-        """A step waits and nothing has failed. The time it began is kept while it goes on."""
+        """Take note that a step waits and nothing has failed. The time it began is kept while it goes on."""
         with self._lock:
             known = self._found.get(step)
             since_ms = self._clock_ms() if known is None else known.since_ms
@@ -81,7 +81,7 @@ class Conditions:
             self._show()
 
     def part_waits(self, waiting_for: str, reason: str | None) -> None:
-        """Part of the work waits, for this reason; None: all of it goes on."""
+        """Take note that part of the work waits, for this reason; None: all of it goes on."""
         if reason is None:
             self.over(Step.PART)
         else:
@@ -128,7 +128,7 @@ def failure(reason: str | None, restart_in_s: float | None) -> Condition | None:
 
 
 def held_up(reason: str, waiting_for: str) -> Condition:
-    """What holds something up from now on."""
+    """Return what holds something up from now on."""
     return Condition(" ".join(reason.split())[:_SHOWN_CHARS], time.time_ns() // 1_000_000, waiting_for)
 
 

@@ -45,7 +45,9 @@ class TaskFigures:
         self._values[name] = value
 
     def caught_up(self, at_s: float) -> None:
-        """All that the source held at this time (epoch seconds) is stored; its age is `source_lag_s` from now on."""
+        """Take note that all that the source held at this time (epoch seconds) is stored; its age is `source_lag_s`
+        from now on.
+        """
         if self._began_s is None:
             self._began_s = at_s
         self._caught_up_s = at_s
@@ -75,11 +77,13 @@ class TaskFigures:
                 self._on_stage(around[0])
 
     def span(self, name: str) -> AbstractContextManager[None]:  # noqa: ARG002 - tracing only
-        """A step below the one that is timed; nothing without tracing (see `TracedFigures`)."""
+        """Return the context of a step below the one that is timed; it does nothing without tracing (see
+        `TracedFigures`).
+        """
         return _NOTHING
 
     def batch(self, topic: str, rows: int, headers: Iterable[RawHeaders]) -> AbstractContextManager[None]:
-        """All that happens to a batch; nothing without tracing."""
+        """Return the context of all that happens to a batch; it does nothing without tracing."""
         del topic, rows, headers
         return _NOTHING
 

@@ -62,7 +62,7 @@ class TracedFigures(TaskFigures):
 
     @contextmanager
     def batch(self, topic: str, rows: int, headers: Iterable[RawHeaders]) -> Iterator[None]:
-        """The span of all that happens to a batch."""
+        """Make a span of all that happens to a batch."""
         parents = _parents(headers)
         context, links = _joined(parents)
         attributes: dict[str, str | int] = {
@@ -92,7 +92,7 @@ class TracedFigures(TaskFigures):
 
 
 def _parents(headers: Iterable[RawHeaders]) -> list[str]:
-    """The distinct traces that the rows carry, at most one more than there may be links."""
+    """Return the distinct traces that the rows carry, at most one more than there may be links."""
     found: dict[str, None] = {}
     for row in headers:
         for key, value in row:

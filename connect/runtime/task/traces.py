@@ -6,7 +6,7 @@ import traceback
 
 
 def trace_of(error: BaseException) -> str:
-    """An error as text that begins with its cause, as Java's traces do; the Python traceback follows.
+    """Return an error as text that begins with its cause, as Java's traces do; the Python traceback follows.
 
     The first line holds the error's type and words, and each further cause has a line that starts with "Caused by".
     """

@@ -28,7 +28,7 @@ Refuse = Callable[[Batch, Mapping[int, Exception]], None]
 
 
 def state_records(batch: Batch) -> list[RawBatch]:
-    """What a batch's task has to remember, as records."""
+    """Return what a batch's task has to remember, as records."""
     if batch.state is None or not batch.state.entries:
         return []
     import pyarrow as pa
