@@ -95,7 +95,7 @@ class WorkerFile:
 
 
 def read_worker_file(path: Path, overrides: Mapping[str, str] | None = None) -> WorkerFile:
-    """The file's properties with overrides on top. ConfigError names the file and what is wrong."""
+    """Return the file's properties with overrides on top. ConfigError names the file and what is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -113,7 +113,9 @@ def read_worker_file(path: Path, overrides: Mapping[str, str] | None = None) -> 
 
 
 def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConfig:
-    """The settings of a worker, with what its own file refers to looked up. ConfigError lists every broken key."""
+    """Return the settings of a worker, with what its own file refers to looked up. ConfigError lists every
+    broken key.
+    """
     problems: list[ConfigProblem] = [*_standalone(properties)]
     resolved = properties
     try:
@@ -136,7 +138,7 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
 
 
 def _standalone(properties: Mapping[str, str]) -> Iterable[ConfigProblem]:
-    """The file of a Java worker that runs alone lacks what keeps its state in Kafka."""
+    """Yield a problem of the file of a Java worker that runs alone, which lacks what keeps its state in Kafka."""
     missing = [key for key in _STATE_KEYS if not properties.get(key, "").strip()]
     if _OFFSETS_FILE in properties and missing:
         yield ConfigProblem(
@@ -149,7 +151,9 @@ def _standalone(properties: Mapping[str, str]) -> Iterable[ConfigProblem]:
 
 
 def _brokers(text: str) -> Iterable[ConfigProblem]:
-    """Kafka's own clients refuse an address without a port; librdkafka would take one of its own."""
+    """Yield problems of addresses without a port: Kafka's own clients refuse these; librdkafka would take one of its
+    own.
+    """
     for address in (part.strip() for part in text.split(",")):
         found = _ADDRESS.fullmatch(address)
         if address and (found is None or not 0 < int(found[1]) < _PORTS):
@@ -158,7 +162,9 @@ def _brokers(text: str) -> Iterable[ConfigProblem]:
 
 
 def _classes(properties: Mapping[str, str], catalog: Catalog) -> Iterable[ConfigProblem]:
-    """Converters and a policy that are not there would fail each connector that relies on them."""
+    """Yield problems of converters and a policy that are not there, which would fail each connector that relies on
+    them.
+    """
     for side, kind in CONVERTERS.items():
         key = f"{side}.converter"
         name = properties.get(key, "").strip()

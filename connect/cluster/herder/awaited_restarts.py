@@ -16,18 +16,20 @@ class AwaitedRestarts:
         self._waiting: dict[TaskId, list[tuple[int, Future[None]]]] = {}
 
     def wait(self, task: TaskId, attempt: int) -> Future[None]:
-        """Done when a run of this attempt, or of a later one, is built. RequestError: it could not be."""
+        """Return a future that is done when a run of this attempt, or of a later one, is built. RequestError: it could
+        not be.
+        """
         done: Future[None] = Future()
         self._waiting.setdefault(task, []).append((attempt, done))
         return done
 
     def built(self, task: TaskId, attempt: int) -> None:
-        """Everything that this run consists of is there."""
+        """Take note that everything that this run consists of is there."""
         for done in self._take(task, attempt):
             done.set_result(None)
 
     def failed(self, task: TaskId, attempt: int) -> None:
-        """The run ended; one that was built before has nobody waiting."""
+        """Take note that the run ended; one that was built before has nobody waiting."""
         for done in self._take(task, attempt):
             done.set_exception(FailedRequestError(f"Failed to start task: {task}"))
 

@@ -48,7 +48,7 @@ class Cleanup:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="cleanup")
 
     def begin(self, name: str, config: Mapping[str, str]) -> None:
-        """The connector of this last configuration was deleted. Returns at once."""
+        """Begin to clean up after the connector of this last configuration, which was deleted. Returns at once."""
         if self._parts.catalog.cleans_up(config):
             self._threads.submit(self._clean_up, name, config).add_done_callback(partial(_tell_if_broken_off, name))
 

@@ -118,7 +118,7 @@ class Settler:
 
     @property
     def has_joined(self) -> bool:
-        """This worker has its part of the work."""
+        """Return True if this worker has its part of the work."""
         return self._joined.is_set()
 
     def read(self, deadline: Deadline) -> None:
@@ -208,7 +208,7 @@ class Settler:
         self.tasks.run_built(built)
 
     def run_condition(self, change: TaskCondition) -> None:
-        """A run is held up, or no more."""
+        """Take note that a run is held up, or no more."""
         self.tasks.run_condition(change)
 
     def topics_used(self, used: TopicsUsed) -> None:
@@ -300,10 +300,10 @@ class Settler:
 
 
 def _noted() -> None:
-    """A step whose point is the settling after it."""
+    """Do nothing: this is a step whose point is the settling after it."""
 
 
 def config_max_bytes(worker: WorkerConfig) -> int:
-    """The largest configuration that the worker's producer can write with all that belongs to it."""
+    """Return the largest configuration that the worker's producer can write with all that belongs to it."""
     given = worker.originals.get("producer.max.request.size", "")
     return (int(given) if given.isdigit() else _REQUEST_MAX_BYTES) - _ROOM_BYTES

@@ -45,7 +45,7 @@ class Requests:
     def create(
         self, name: str, config: Mapping[str, str], initial: TargetState | None, who: str, *, reserved: bool = False
     ) -> Saved:
-        """A new connector; `reserved`: the caller holds the name."""
+        """Store a new connector; `reserved`: the caller holds the name."""
         self.require_leader()
         self._check_free(name, reserved=reserved)
         self._check_size(name, config)
@@ -64,7 +64,7 @@ class Requests:
         self._reserved.discard(name)
 
     def save(self, name: str, config: Mapping[str, str], who: str) -> Saved:
-        """A new or changed connector; its target state stays."""
+        """Store a new or changed connector; its target state stays."""
         self.require_leader()
         known = self._parts.configs.snapshot.connectors.get(name)
         if known is None:
@@ -100,7 +100,7 @@ class Requests:
             self._note_stopping(name, elsewhere=elsewhere)
 
     def may_run_elsewhere(self, name: str) -> bool:
-        """Another worker may have a task of this connector that is not wanted any more. From any thread.
+        """Return True if another worker may have a task of this connector that is not wanted any more. From any thread.
 
         Nobody tells when another worker's tasks have ended, but in time it has killed those that did not stop.
         """
@@ -179,7 +179,7 @@ class Requests:
             raise ConflictError(f"Connector {name} already exists")
 
     def require_leader(self) -> None:
-        """NotLeaderError unless this worker leads."""
+        """Raise NotLeaderError unless this worker leads."""
         view = self._parts.membership.view
         if not view.leads:
             raise NotLeaderError(view.leader_url)

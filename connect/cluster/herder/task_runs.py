@@ -57,11 +57,11 @@ class TaskRuns:
             self._histories.pop(task, None)
 
     def owns(self, task: TaskId) -> bool:
-        """The task is this worker's to run."""
+        """Return True if the task is this worker's to run."""
         return task in self._assigned
 
     def has_runs(self, connector: str) -> bool:
-        """Tasks of a connector run here, or have yet to end. From any thread."""
+        """Return True if tasks of a connector run here, or have yet to end. From any thread."""
         return any(task.connector == connector for task in tuple(self._running))
 
     def restart(self, tasks: Collection[TaskId]) -> None:
@@ -83,7 +83,7 @@ class TaskRuns:
         return done
 
     def has_released(self) -> bool:
-        """No run is left here of a task that is not this worker's."""
+        """Return True if no run is left here of a task that is not this worker's."""
         return all(task in self._assigned or run.phase is Phase.FAILED for task, run in self._running.items())
 
     def run_changed(self, change: TaskState) -> None:
@@ -108,21 +108,21 @@ class TaskRuns:
                 self._statuses.say(task, state, run.spec.connector_config)
 
     def run_condition(self, change: TaskCondition) -> None:
-        """A task host reports what holds a run up, or that its rows move again."""
+        """Take a task host's report of what holds a run up, or that its rows move again."""
         task = TaskId(change.connector, change.task)
         run = self._running.get(task)
         if run is not None and run.number == change.run and run.phase is Phase.LIVE:
             self._statuses.say(task, change.state, run.spec.connector_config, condition=change.condition)
 
     def run_built(self, built: TaskBuilt) -> None:
-        """A task host has made what a run consists of."""
+        """Take note that a task host has made what a run consists of."""
         task = TaskId(built.connector, built.task)
         run = self._running.get(task)
         if run is not None and run.number == built.run:
             self._awaited.built(task, run.spec.attempt)
 
     def asks_to_write(self, asking: AsksToWrite) -> None:
-        """A run has shut out its predecessors. It may go on unless it is one itself (invariant 8)."""
+        """Let a run go on that has shut out its predecessors, unless it is one itself (invariant 8)."""
         task = TaskId(asking.connector, asking.task)
         run = self._running.get(task)
         if run is None or run.number != asking.run:
@@ -147,7 +147,7 @@ class TaskRuns:
                 self._parts.statuses.use_topic(TaskId(used.connector, used.task), topic)
 
     def _superseded(self, task: TaskId, run: Run, snapshot: ConfigSnapshot) -> bool:
-        """The task is no more, or runs otherwise or elsewhere now."""
+        """Return True if the task is no more, or runs otherwise or elsewhere now."""
         wanted = self._desired(snapshot).get(task)
         is_here = self._parts.membership.view.owns(snapshot.placements.get(task))
         return wanted is None or not is_here or not wanted.is_run_of(run.spec)

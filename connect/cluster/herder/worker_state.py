@@ -45,17 +45,19 @@ class HerderWorkerState:
 
     @property
     def started(self) -> bool:
-        """True once the worker has read its topics, has joined the group or waited for that, and takes requests."""
+        """Return True once the worker has read its topics, has joined the group or waited for that, and takes
+        requests.
+        """
         return self.caught_up.is_set() and (self._settler.has_joined or self.has_waited)
 
     @property
     def is_out(self) -> bool:
-        """It is true when the worker has lost its place in the group, and with it its tasks."""
+        """Return True when the worker has lost its place in the group, and with it its tasks."""
         return self._parts.membership.is_out
 
     @property
     def is_cut_off(self) -> bool:
-        """True when Kafka does not hear this worker, so that its tasks have ended; see `kafka_trouble`."""
+        """Return True when Kafka does not hear this worker, so that its tasks have ended; see `kafka_trouble`."""
         return not self._parts.membership.may_work
 
     @property

@@ -31,7 +31,7 @@ class ForkedHosts:
 
     @property
     def server_pid(self) -> int:
-        """The process id of the server, which is started when it is not there."""
+        """Return the process id of the server, which is started when it is not there."""
         with self._lock:
             return self._running().pid
 
@@ -85,7 +85,7 @@ class ForkedProcess:
         return self._reason if self._ended.wait(timeout_s) else None
 
     def end(self, reason: str) -> None:
-        """It has ended; called by the server's reader."""
+        """Take note that it has ended; called by the server's reader."""
         self._reason = reason
         self._ended.set()
 

@@ -31,7 +31,7 @@ def name_java_loggers(levels: LogLevels, catalog: Catalog) -> None:
 
 
 def at_worker_levels(launch: Launch, levels: LogLevels) -> Launch:
-    """Launches hosts that follow these levels from their first line on."""
+    """Return what launches hosts that follow these levels from their first line on."""
 
     def launched(name: str, listener: HostListener) -> Host:
         following = _Following(listener, levels)

@@ -19,7 +19,7 @@ class HostProcess(Protocol):
 
     @property
     def pid(self) -> int:
-        """The process id; 0 until it is known."""
+        """Return the process id; 0 until it is known."""
 
     def kill(self) -> None:
         """End it at once; nothing when it has ended."""
@@ -75,7 +75,7 @@ class CommandProcess:
 
 
 def python_host(descriptor: int, lease: int, report: int) -> Sequence[str]:
-    """The command line of a real host that works only as long as the lease is held."""
+    """Return the command line of a real host that works only as long as the lease is held."""
     given = ("--fd", descriptor, "--lease", lease, "--report", report)
     return python_child.command("connect.cluster.hosts.leased_host", *map(str, given))
 

@@ -19,7 +19,7 @@ _REFUSALS: Final = {kind.__name__: kind for kind in (BadRequestError, FailedRequ
 
 
 def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, Any]:
-    """What `validated` understands: ConfigInfos, or the refusal of a request. For task hosts."""
+    """Return what `validated` understands: ConfigInfos, or the refusal of a request. For task hosts."""
     try:
         infos = Validator(clients.catalog, clients.worker, clients.configs.resolve).validate(config)
     except RequestError as error:
@@ -28,7 +28,7 @@ def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, A
 
 
 def _without_secrets(infos: ConfigInfos) -> ConfigInfos:
-    """The answer without what a provider gave for a part of a value, whichever key an error is about."""
+    """Return the answer without what a provider gave for a part of a value, whichever key an error is about."""
     hide = SECRET_TEXTS.hide
     configs = [replace(i, value=replace(i.value, errors=tuple(map(hide, i.value.errors)))) for i in infos.configs]
     return replace(infos, configs=tuple(configs), notes=tuple(map(hide, infos.notes)))

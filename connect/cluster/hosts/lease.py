@@ -69,7 +69,7 @@ class Lease:
 
     @property
     def is_good(self) -> bool:
-        """Hosts may begin to work.
+        """Return True if hosts may begin to work.
 
         A lease that had run out counts again when it was good for `resume_s`: by then the group has told a worker that
         lost its slots meanwhile. From any thread.
@@ -78,7 +78,9 @@ class Lease:
         return self._read() >= now_s >= self._resumes_s
 
     def hold(self) -> None:
-        """The group has spoken to this worker: hosts may work as long as this process lives on and is heard."""
+        """Take note that the group has spoken to this worker: hosts may work as long as this process lives on and is
+        heard.
+        """
         self._heard_s = time.monotonic()
         self._write(self._until_s())
         self._resumes_s = 0.0

@@ -39,13 +39,15 @@ class RunListener(Protocol):
     """Hears what becomes of runs, on the herder's thread."""
 
     def run_changed(self, change: TaskState) -> None:
-        """A run has another state; None: it ended as asked, with its worker's lease, or for another task's sake."""
+        """Take note that a run has another state; None: it ended as asked, with its worker's lease, or for another
+        task's sake.
+        """
 
     def run_built(self, built: TaskBuilt) -> None:
-        """A run is built and begins."""
+        """Take note that a run is built and begins."""
 
     def run_condition(self, change: TaskCondition) -> None:
-        """A run is held up, or no more."""
+        """Take note that a run is held up, or no more."""
 
     def topics_used(self, used: TopicsUsed) -> None:
         """Take note that a task used topics for the first time."""
@@ -109,7 +111,7 @@ class Supervisor:
         self._watch.tick()
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
-        """The last metrics of every task and of the host it is in, by `name-0`. From any thread."""
+        """Return the last metrics of every task and of the host it is in, by `name-0`. From any thread."""
         return {
             name: {**figures, **tasks.figures.process, "host_memory_bytes": float(host.resident_bytes())}
             for host, tasks in tuple(self._pool.hosts.items())
@@ -139,7 +141,7 @@ class Supervisor:
         self._post("taking in a task's state", lambda: self._take(host, message))
 
     def ended(self, host: Host, reason: str) -> None:
-        """A host is gone; on its reader thread."""
+        """Take note that a host is gone; on its reader thread."""
         self._post("taking in the end of a task host", lambda: self._bury(host, reason))
 
     def _take(self, host: Host, message: Message) -> None:

@@ -29,7 +29,7 @@ class Suspects:
             self._groups[name] = (group, until_s)
 
     def group_of(self, connector: str) -> str | None:
-        """The name of those it may share a host with; None: everybody."""
+        """Return the name of those it may share a host with; None: everybody."""
         group, until_s = self._groups.get(connector, (None, 0.0))
         if group is not None and self._clock_s() >= until_s:
             del self._groups[connector]
@@ -38,7 +38,7 @@ class Suspects:
 
 
 def last_words(pid: int, reason: str, report: CrashReport, run: int) -> str:
-    """What the status of a task tells about the end of its host."""
+    """Return what the status of a task tells about the end of its host."""
     stage = report.stages.get(run)
     doing = f" This task was in {stage} at that time." if stage else ""
     stacks = f"\nThe threads of that process, as it ended:\n{report.stacks}" if report.stacks else ""

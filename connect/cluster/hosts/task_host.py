@@ -43,7 +43,9 @@ class HostListener(Protocol):
         """Take a message that came."""
 
     def ended(self, host: Host, reason: str) -> None:
-        """The process is gone; nothing more comes. `reason` is a sentence's end: "was ended by signal SIGKILL"."""
+        """Take note that the process is gone; nothing more comes. `reason` is a sentence's end: "was ended by signal
+        SIGKILL".
+        """
 
 
 class Host(Protocol):
@@ -55,7 +57,7 @@ class Host(Protocol):
 
     @property
     def pid(self) -> int:
-        """The process id; 0 until it is known."""
+        """Return the process id; 0 until it is known."""
 
     def send(self, message: Message) -> None:
         """Say something; never waits."""
@@ -70,13 +72,13 @@ class Host(Protocol):
 
     @property
     def crash_report(self) -> CrashReport:
-        """What the process left behind; there once it has ended."""
+        """Return what the process left behind; there once it has ended."""
 
     def close(self) -> None:
         """Ask the process to end by closing its line; never waits."""
 
     def resident_bytes(self) -> int:
-        """Memory the process holds; 0 when it is gone."""
+        """Return the memory that the process holds; 0 when it is gone."""
 
 
 class TaskHost:
@@ -135,7 +137,7 @@ class TaskHost:
 
     @property
     def crash_report(self) -> CrashReport:
-        """What the process left behind; there once it has ended."""
+        """Return what the process left behind; there once it has ended."""
         return self._left_behind
 
     def close(self) -> None:
@@ -143,7 +145,7 @@ class TaskHost:
         self._outgoing.put(None)
 
     def resident_bytes(self) -> int:
-        """Memory the process holds; 0 when it is gone."""
+        """Return the memory that the process holds; 0 when it is gone."""
         try:
             pages = int(Path(f"/proc/{self.pid}/statm").read_text(encoding="ascii").split()[1])
         except (OSError, IndexError, ValueError):

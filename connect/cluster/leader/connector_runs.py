@@ -79,7 +79,7 @@ class ConnectorRuns:
         return done
 
     def release(self) -> None:
-        """Another worker leads now."""
+        """Take note that another worker leads now."""
         for run in self._runs.values():
             self._end(run, "Another worker leads now.")
         self._runs.clear()

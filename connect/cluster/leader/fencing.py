@@ -82,11 +82,11 @@ class Fencing:
         return done
 
     def again(self, name: str) -> None:
-        """Somebody asked for a restart: do not wait until a failed round is due."""
+        """Do not wait until a failed round is due, as somebody asked for a restart."""
         self._retries.pop(name, None)
 
     def release(self) -> None:
-        """Another worker leads now."""
+        """Take note that another worker leads now."""
         for name, fencing in self._rounds.items():
             self._refuse(name, fencing, "Another worker leads now.")
         self._rounds.clear()

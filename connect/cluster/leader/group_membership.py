@@ -47,13 +47,13 @@ class SlotListener(Protocol):
     """Hears of slots, on the thread that polls."""
 
     def assigned(self, partitions: frozenset[int]) -> None:
-        """Slots that are this worker's now."""
+        """Take slots that are this worker's now."""
 
     def revoked(self, partitions: frozenset[int]) -> None:
-        """Slots that go to others when this returns."""
+        """Give up slots that go to others when this returns."""
 
     def lost(self, partitions: frozenset[int]) -> None:
-        """Slots that others may have already."""
+        """Give up slots that others may have already."""
 
 
 Join = Callable[[str, SlotListener], GroupMember]
@@ -89,12 +89,12 @@ class GroupMembership:
 
     @property
     def is_out(self) -> bool:
-        """This worker was put out of the group, or lost sight of it, and is not back yet."""
+        """Return True if this worker was put out of the group, or lost sight of it, and is not back yet."""
         return self._is_out
 
     @property
     def may_work(self) -> bool:
-        """Tasks may run on this worker now: the lease of its hosts is good."""
+        """Return True if tasks may run on this worker now: the lease of its hosts is good."""
         return self._lease.is_good
 
     @property
@@ -110,7 +110,7 @@ class GroupMembership:
         self._thread.start()
 
     def config_changed(self) -> None:
-        """Another worker may have claimed slots."""
+        """Take note that another worker may have claimed slots."""
         claimed = self._claimed
         if claimed is None:
             return

@@ -77,7 +77,7 @@ class Placer:
         return {slot: owner for slot, owner in view.owners.items() if owner == worker_id}
 
     def _is_held(self, task: TaskId, placed: Mapping[TaskId, int], view: View) -> bool:
-        """Its worker has said that it has the task, so it will say when it has let go of it."""
+        """Return True if its worker has said that it has the task, so it will say when it has let go of it."""
         status = self._statuses.tasks(task.connector).get(task.task)
         if status is None or status.state is State.UNASSIGNED:
             return False

@@ -103,7 +103,7 @@ class ConnectorCalls:
             self._post(f"taking in the answer of {host.name}", lambda: self._answer(message))
 
     def ended(self, host: Host, reason: str) -> None:
-        """The host is gone; on its reader thread."""
+        """Take note that the host is gone; on its reader thread."""
         self._post("taking in the end of the call host", lambda: self._bury(host, reason))
 
     def _send(self, call: Call) -> None:

@@ -16,7 +16,7 @@ class InstalledConnectors:
         self._catalog = catalog
 
     def kind(self, config: Mapping[str, str]) -> Kind:
-        """`unknown` when no plug-in has the configuration's class."""
+        """Return the connector's kind; `unknown` when no plug-in has the configuration's class."""
         plugin = self._plugin(config)
         if plugin is None:
             return "unknown"
@@ -35,11 +35,11 @@ class InstalledConnectors:
         return None if plugin is None else f"{plugin.name.removesuffix('Connector')}Task"
 
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
-        """The plug-in declares that altering the framework's offsets is enough."""
+        """Return True if the plug-in declares that altering the framework's offsets is enough."""
         return self._declares(config, Capability.OFFSETS_ALTERABLE)
 
     def cleans_up(self, config: Mapping[str, str]) -> bool:
-        """The plug-in declares that it keeps something outside."""
+        """Return True if the plug-in declares that it keeps something outside."""
         return self._declares(config, Capability.CLEANUP)
 
     def _declares(self, config: Mapping[str, str], capability: Capability) -> bool:

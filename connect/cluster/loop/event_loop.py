@@ -50,7 +50,7 @@ class EventLoop:
 
     @property
     def stage(self) -> Stage:
-        """What the thread does, or did last."""
+        """Return what the thread does, or did last."""
         return self._stage
 
     def start(self) -> None:
@@ -168,7 +168,7 @@ class EventLoop:
 
 
 def _nothing() -> None:
-    """A step whose point is the settling after it."""
+    """Do nothing: this is a step whose point is the settling after it."""
 
 
 def _now_ms() -> int:

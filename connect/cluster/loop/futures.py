@@ -29,7 +29,7 @@ def follow(answer: Future[_Given], done: Future[_Made], make: Callable[[_Given],
 
 
 def mapped(answer: Future[_Given], make: Callable[[_Given], _Made]) -> Future[_Made]:
-    """The future of what `make` makes of the answer."""
+    """Return the future of what `make` makes of the answer."""
     done: Future[_Made] = Future()
     follow(answer, done, make)
     return done

@@ -37,13 +37,13 @@ class ConnectorCatalog(Protocol):
         """Return the version of the plug-in that a configuration names."""
 
     def task_class(self, config: Mapping[str, str]) -> str | None:
-        """The `task.class` that Kafka Connect would write; None for an unknown class."""
+        """Return the `task.class` that Kafka Connect would write; None for an unknown class."""
 
     def keeps_no_offsets(self, config: Mapping[str, str]) -> bool:
-        """The offsets kept by the framework are all the connector has."""
+        """Return True if the offsets kept by the framework are all the connector has."""
 
     def cleans_up(self, config: Mapping[str, str]) -> bool:
-        """The connector wants to know when it is deleted."""
+        """Return True if the connector wants to know when it is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +82,19 @@ class Parts:
         trace: str | None = None,
         condition: Condition | None = None,
     ) -> Status:
-        """A status as this worker reports it now."""
+        """Return a status as this worker reports it now."""
         generation = self.membership.view.generation
         return Status(state, self.worker_id, trace, generation, self.catalog.version(config), condition)
 
     def awaits_fencing(self, snapshot: ConfigSnapshot, name: str) -> bool:
-        """The connector's tasks must not start before those of its last configuration are shut out."""
+        """Return True if the connector's tasks must not start before those of its last configuration are shut out."""
         config = snapshot.applied.get(name)
         if config is None or name not in snapshot.unfenced or self.catalog.kind(config) != "source":
             return False
         return self.in_transactions(config)
 
     def info(self, name: str) -> ConnectorInfo:
-        """A connector as REST shows it. NotFoundError."""
+        """Return a connector as REST shows it. NotFoundError."""
         snapshot = self.configs.snapshot
         config = connector_config(snapshot, name)
         tasks = [TaskId(name, number) for number in snapshot.tasks.get(name, {})]
@@ -112,6 +112,8 @@ def connector_config(snapshot: ConfigSnapshot, name: str) -> Mapping[str, str]:
 def with_placeholders(
     task_configs: Sequence[Mapping[str, str]], connector: Mapping[str, str]
 ) -> list[Mapping[str, str]]:
-    """Task configurations in which no value of a config provider is written out: the connector's `${…}` stands."""
+    """Return task configurations in which no value of a config provider is written out: the connector's `${…}`
+    stands.
+    """
     raw = {key: value for key, value in connector.items() if next(placeholder_spans(value), None)}
     return [{k: raw.get(k, v) for k, v in config.items()} for config in task_configs]

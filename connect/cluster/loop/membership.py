@@ -24,7 +24,7 @@ class View:
     urls: Mapping[str, str] = field(default_factory=dict)
 
     def owns(self, slot: int | None) -> bool:
-        """Tasks of this slot run here; None is the slot of a task that has none yet."""
+        """Return True if tasks of this slot run here; None is the slot of a task that has none yet."""
         return self.slots is None or (slot is not None and slot in self.slots)
 
 
@@ -36,13 +36,13 @@ class MembershipListener(Protocol):
     """Is told of changes of the group, on the membership's thread."""
 
     def view_changed(self) -> None:
-        """There is another view. Must return at once."""
+        """Take note that there is another view. Must return at once."""
 
     def release(self, slots: frozenset[int], deadline: Deadline) -> None:
         """Return when no task of these slots runs here any more, at the deadline the latest (then killed)."""
 
     def lost(self) -> None:
-        """This worker is out of the group and others may run its tasks already: end all of them now."""
+        """Take note that this worker is out of the group and others may run its tasks already: end all of them now."""
 
 
 class Membership(Protocol):
@@ -54,11 +54,11 @@ class Membership(Protocol):
 
     @property
     def is_out(self) -> bool:
-        """This worker was put out of the group, or lost sight of it, and is not back yet."""
+        """Return True if this worker was put out of the group, or lost sight of it, and is not back yet."""
 
     @property
     def may_work(self) -> bool:
-        """Tasks may run on this worker now: no other one can have been given its slots unheard."""
+        """Return True if tasks may run on this worker now: no other one can have been given its slots unheard."""
 
     @property
     def trouble(self) -> str | None:
@@ -68,7 +68,7 @@ class Membership(Protocol):
         """Join the group."""
 
     def config_changed(self) -> None:
-        """The config topic says something new; another worker may have claimed slots."""
+        """Take note that the config topic says something new; another worker may have claimed slots."""
 
     def close(self, deadline: Deadline) -> None:
         """Leave the group, so that the others take over at once."""
@@ -87,17 +87,17 @@ class Alone:
 
     @property
     def is_out(self) -> bool:
-        """Nobody puts it out."""
+        """Return False, as nobody puts it out."""
         return False
 
     @property
     def may_work(self) -> bool:
-        """There is no other one."""
+        """Return True, as there is no other one."""
         return True
 
     @property
     def trouble(self) -> str | None:
-        """No broker is needed for it."""
+        """Return None, as no broker is needed for it."""
         return None
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
@@ -107,7 +107,7 @@ class Alone:
         listener.view_changed()
 
     def config_changed(self) -> None:
-        """Nobody else can claim anything."""
+        """Do nothing, as nobody else can claim anything."""
 
     def close(self, deadline: Deadline) -> None:
         """Own nothing any more."""

@@ -53,7 +53,7 @@ class NextRestart:
 
 
 def next_restart(policy: RestartPolicy, history: RestartHistory, now_s: float) -> NextRestart | None:
-    """What follows a failure now; None: it stays FAILED until somebody restarts it."""
+    """Return what follows a failure now; None: it stays FAILED until somebody restarts it."""
     good = history.good_since_s is not None and now_s - history.good_since_s >= policy.reset_after_s
     restarts = 0 if good else history.restarts
     if 0 <= policy.limit <= restarts:

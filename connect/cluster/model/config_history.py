@@ -19,7 +19,7 @@ KEPT: Final = 20
 
 
 def versions(name: str, snapshot: ConfigSnapshot) -> list[ConfigVersion]:
-    """All versions, oldest first; the last is the present configuration."""
+    """Return all versions, oldest first; the last is the present configuration."""
     recorded = [version for _, version in sorted(snapshot.history.get(name, {}).items())]
     present = snapshot.connectors.get(name)
     if present is None or (recorded and recorded[-1].config == present):
@@ -28,7 +28,9 @@ def versions(name: str, snapshot: ConfigSnapshot) -> list[ConfigVersion]:
 
 
 def added(name: str, snapshot: ConfigSnapshot, config: Mapping[str, str], author: Author) -> list[ConfigHistoryRecord]:
-    """What to write when a configuration is stored over the snapshot: its version, and tombstones of the oldest."""
+    """Return what to write when a configuration is stored over the snapshot: its version, and tombstones of the
+    oldest.
+    """
     before = versions(name, snapshot)
     known = snapshot.history.get(name, {})
     unrecorded = [version for version in before if version.version not in known]
@@ -39,7 +41,9 @@ def added(name: str, snapshot: ConfigSnapshot, config: Mapping[str, str], author
 
 
 def removed(name: str, snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
-    """What to write when a connector is deleted: its old configurations must not outlive it, they may hold secrets."""
+    """Return what to write when a connector is deleted: its old configurations must not outlive it, they may hold
+    secrets.
+    """
     return [ConfigHistoryRecord(name, number, None) for number in sorted(snapshot.history.get(name, {}))]
 
 

@@ -214,7 +214,7 @@ def _task(name: str, value: bytes | None) -> TaskRecord:
 
 
 def parse_task_id(text: str) -> TaskId:
-    """`name-0` -> TaskId; the name may hold `-` itself. RecordFormatError."""
+    """Return the task of `name-0`; the name may hold `-` itself. RecordFormatError."""
     connector, dash, number = text.rpartition("-")
     if not dash or not connector or not (number.isascii() and number.isdigit()):
         raise RecordFormatError("key does not end in -<task number>")

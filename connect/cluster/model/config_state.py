@@ -52,11 +52,11 @@ class ConfigSnapshot:
     """Holds the recorded versions of each connector's configuration, by number."""
 
     def target(self, name: str) -> TargetState:
-        """What a connector should be."""
+        """Return what a connector should be."""
         return self.targets.get(name, TargetState.STARTED)
 
     def has_task(self, task: TaskId) -> bool:
-        """The task exists."""
+        """Return True if the task exists."""
         return task.task in self.tasks.get(task.connector, {})
 
     def owner(self, slot: int) -> WorkerRecord | None:
@@ -83,7 +83,7 @@ class ConfigState:
         self._history: dict[str, Mapping[int, ConfigVersion]] = {}
 
     def advance(self, offset: int) -> None:
-        """The record at this offset was seen, whatever it held."""
+        """Take note that the record at this offset was seen, whatever it held."""
         self._next_offset = offset + 1
 
     def apply(self, record: ConfigRecord) -> None:  # noqa: C901 - one case per kind of record

@@ -15,7 +15,7 @@ Placement = Mapping[TaskId, int]
 
 
 def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str]) -> dict[TaskId, int]:
-    """A slot for every task: `placed` ones stay where they are, new ones go to the least-loaded worker.
+    """Return a slot for every task: `placed` ones stay where they are, new ones go to the least-loaded worker.
 
     `owners`: the worker of each slot that somebody owns. Tasks stay unplaced while nobody owns any.
     """
@@ -31,7 +31,7 @@ def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str
 
 
 def moves(placed: Placement, owners: Mapping[int, str], is_movable: Callable[[TaskId], bool]) -> frozenset[TaskId]:
-    """The fewest of the movable tasks that must leave their slot so that no worker runs two more than another.
+    """Return the fewest of the movable tasks that must leave their slot so that no worker runs two more than another.
 
     Fewer when those that may not be moved are too many.
     """

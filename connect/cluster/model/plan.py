@@ -24,7 +24,7 @@ class TaskSpec:
     paused: bool = False
 
     def is_run_of(self, other: TaskSpec) -> bool:
-        """A run of `other` serves this spec, after a pause or resume at most."""
+        """Return True if a run of `other` serves this spec, after a pause or resume at most."""
         return self == replace(other, paused=self.paused)
 
 

@@ -38,7 +38,7 @@ def selected_tasks(request: RestartRecord, tasks: Mapping[int, Status]) -> froze
 
 
 def as_restarting(status: ConnectorStatus, request: RestartRecord) -> ConnectorStatus:
-    """The status in which everything that is selected shows as RESTARTING."""
+    """Return the status in which everything that is selected shows as RESTARTING."""
     connector = status.connector
     if selects_connector(request, connector.state):
         connector = _restarting(connector)

@@ -28,7 +28,7 @@ class StateHistory:
         self._newest_rebalance: Rebalance | None = None
 
     def names(self) -> frozenset[str]:
-        """The connectors of which changes are known."""
+        """Return the connectors of which changes are known."""
         return frozenset(self._changes)
 
     def changes(self, name: str) -> Sequence[StateChange]:
@@ -40,7 +40,7 @@ class StateHistory:
         return sorted(self._rebalances.values(), key=lambda rebalance: rebalance.number)
 
     def changed(self, name: str, task: int | None, status: Status, now_ms: int) -> StateHistoryRecord | None:
-        """What to write for a status that is being reported; None: it says nothing new."""
+        """Return what to write for a status that is being reported; None: it says nothing new."""
         newest = self._newest.get((name, task))
         if newest is not None and _gist(newest.status) == _gist(status):
             return None
@@ -50,7 +50,7 @@ class StateHistory:
         return StateHistoryRecord(name, task, number % STATES_KEPT, change)
 
     def rebalanced(self, generation: int, leader: str, workers: Sequence[str], now_ms: int) -> RebalanceRecord | None:
-        """What to write for the group as the leader sees it; None: it is as it was."""
+        """Return what to write for the group as the leader sees it; None: it is as it was."""
         newest = self._newest_rebalance
         if newest is not None and (newest.generation, newest.leader, newest.workers) == (generation, leader, workers):
             return None
@@ -59,7 +59,7 @@ class StateHistory:
         return RebalanceRecord(number % REBALANCES_KEPT, self._newest_rebalance)
 
     def forgotten(self, name: str) -> list[StateHistoryRecord]:
-        """What to write for a connector that is no more."""
+        """Return what to write for a connector that is no more."""
         return [StateHistoryRecord(name, task, slot, None) for task, slot in self._changes.get(name, {})]
 
     def apply(self, record: StateHistoryRecord | RebalanceRecord) -> None:

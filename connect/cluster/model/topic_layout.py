@@ -9,7 +9,7 @@ from connect.runtime.source.offset_topics import compacted, explicit, workers_to
 
 
 def internal_topics(worker: WorkerConfig) -> list[InternalTopic]:
-    """All of them, the last one that which a start does not wait for.
+    """Return all internal topics, the last one that which a start does not wait for.
 
     Further keys `config.storage.*` and so on become settings of the topic, as in Kafka Connect.
     """

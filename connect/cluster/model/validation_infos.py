@@ -50,7 +50,7 @@ class Info:
     value: Value
 
     def with_errors(self, errors: Sequence[str]) -> Info:
-        """The key with further errors; one it has already is not repeated."""
+        """Return the key with further errors; one it has already is not repeated."""
         return replace(self, value=replace(self.value, errors=tuple(dict.fromkeys((*self.value.errors, *errors)))))
 
 

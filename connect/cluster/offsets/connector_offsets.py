@@ -107,7 +107,9 @@ class ConnectorOffsets:
     def _meant(
         self, name: str, config: Mapping[str, str], given: Sequence[PartitionOffset], deadline: Deadline
     ) -> Sequence[PartitionOffset]:
-        """The offsets with what a shown partition stands for. BadRequestError: nothing is stored that looks so."""
+        """Return the offsets with what a shown partition stands for. BadRequestError: nothing is stored that
+        looks so.
+        """
         positions = [(offset.partition, offset.offset) for offset in given]
         if not any(map(has_mask, positions)):
             return given

@@ -22,10 +22,10 @@ class GroupOffsets(Protocol):
     """Answers what is asked of topics and consumer groups; `connect.kafka.admin.topics.TopicAdmin` is the real one."""
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of every topic there is."""
+        """Return the number of partitions of every topic there is."""
 
     def group_offsets(self, group: str, deadline: Deadline) -> dict[TopicPartition, int]:
-        """What a group has committed."""
+        """Return what a group has committed."""
 
     def alter_group_offsets(self, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
         """Set committed offsets, None forgets one. RetriableError while the group has members."""
@@ -64,11 +64,11 @@ class WorkersGroup:
         self._config = config
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of every topic there is."""
+        """Return the number of partitions of every topic there is."""
         return self._admin.topics(deadline)
 
     def offsets(self, deadline: Deadline) -> dict[TopicPartition, int]:
-        """What the group has committed."""
+        """Return what the group has committed."""
         return self._admin.group_offsets(group_of(self._config), deadline)
 
     def alter(self, offsets: Mapping[TopicPartition, int | None], deadline: Deadline) -> None:
@@ -88,12 +88,12 @@ class HostsGroup:
         self._config = config
 
     def topics(self, deadline: Deadline) -> dict[str, int]:
-        """The number of partitions of every topic there is."""
+        """Return the number of partitions of every topic there is."""
         found: dict[str, int] = self._call("list_topics", deadline)
         return found
 
     def offsets(self, deadline: Deadline) -> dict[TopicPartition, int]:
-        """What the group has committed."""
+        """Return what the group has committed."""
         found = self._call("read_group", deadline)
         return {TopicPartition(p["topic"], p["partition"]): o["offset"] for p, o in found}
 

@@ -36,7 +36,7 @@ class ClaimLog(Protocol):
     """The claims of all clusters. Every call may raise the brokers' errors."""
 
     def read(self) -> Mapping[str, Sequence[SeenClaim]]:
-        """The claims in each slots topic, oldest first."""
+        """Return the claims in each slots topic, oldest first."""
 
     def write(self, claim: ClusterClaim | None) -> SeenClaim:
         """Write into the own slots topic."""
@@ -100,7 +100,9 @@ class Claiming:
         return rivals
 
     def _counting(self, topic: str, claims: Sequence[SeenClaim]) -> Sequence[SeenClaim]:
-        """The last claim; in the own topic, once this worker's is there, those that came between look and claim."""
+        """Return the last claim; in the own topic, once this worker's is there, those that came between look
+        and claim.
+        """
         if topic != self._own_topic:
             return claims[-1:]
         if self._written is None:

@@ -50,7 +50,7 @@ class ConfigListener(Protocol):
     """Hears of changes, on the log's thread: must return at once. Nothing is said while catching up at start."""
 
     def config_changed(self) -> None:
-        """The snapshot is another one."""
+        """Take note that the snapshot is another one."""
 
     def restart_requested(self, request: RestartRecord) -> None:
         """Take note that somebody asked for a restart of a connector."""
@@ -116,13 +116,13 @@ class ConfigStore:
             return self._snapshot
 
     def refresh(self) -> ConfigSnapshot:
-        """The configuration after reading everything that is in the topic now."""
+        """Return the configuration after reading everything that is in the topic now."""
         self._log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))
         return self.snapshot
 
     @property
     def lost_claim(self) -> bool:
-        """Another worker claimed to lead after this one did."""
+        """Return True if another worker claimed to lead after this one did."""
         return self._claim is Claim.LOST
 
     def claim(self) -> None:
@@ -132,7 +132,7 @@ class ConfigStore:
             self._claim = Claim.HELD
 
     def disclaim(self) -> None:
-        """This worker leads no more."""
+        """Take note that this worker leads no more."""
         self._claim = Claim.NONE
 
     def put_connector(

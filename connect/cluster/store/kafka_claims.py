@@ -29,7 +29,7 @@ class KafkaClaims:
         self._is_empty = is_new
 
     def read(self) -> Mapping[str, Sequence[SeenClaim]]:
-        """The claims in each slots topic, oldest first."""
+        """Return the claims in each slots topic, oldest first."""
         names = {name for name in self._admin.topics(self._deadline) if name.endswith(SUFFIX)}
         topics = sorted(names - {self._own} if self._is_empty else names | {self._own})
         found = read_values(topics, KEY, self._consumer, self._deadline) if topics else {}

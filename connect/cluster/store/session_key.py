@@ -16,7 +16,7 @@ SIZE_BYTES: Final = 64
 
 
 def needs_rotation(known: SessionKeyRecord | None, now_ms: int, ttl_ms: int) -> bool:
-    """There is no key, or it is too old; a ttl of 0 keeps it for ever."""
+    """Return True if there is no key, or it is too old; a ttl of 0 keeps it for ever."""
     return known is None or (ttl_ms > 0 and now_ms - known.created_ms >= ttl_ms)
 
 

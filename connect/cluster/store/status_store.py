@@ -111,7 +111,9 @@ class StatusStore:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
     def is_overruled(self, task: TaskId, said: Status) -> bool:
-        """The topic tells of a task, to whoever reads it now or later, something else than what was said."""
+        """Return True if the topic tells of a task, to whoever reads it now or later, something else than what was
+        said.
+        """
         with self._lock:
             known = self._tasks.get(task.connector, {}).get(task.task)
             return (
@@ -121,7 +123,7 @@ class StatusStore:
             )
 
     def names(self) -> frozenset[str]:
-        """Every connector that anything is known of."""
+        """Return every connector that anything is known of."""
         with self._lock:
             return (
                 frozenset(self._connectors) | frozenset(self._tasks) | frozenset(self._topics) | self._history.names()

@@ -76,11 +76,13 @@ class Validator:
             raise BadRequestError(str(error)) from error
 
     def needs_host(self, config: Mapping[str, str | None]) -> bool:
-        """Some value comes from a config provider, so that only a task host can tell whether it is right."""
+        """Return True if some value comes from a config provider, so that only a task host can tell whether it is
+        right.
+        """
         return next(iter(self._unresolved({key: value for key, value in config.items() if value})), None) is not None
 
     def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
-        """Every key with its value and its errors; null values are None.
+        """Return every key with its value and its errors; null values are None.
 
         BadRequestError: the class is missing or unknown. FailedRequestError: a client setting cannot be read.
         """
@@ -109,7 +111,7 @@ class Validator:
         return with_nulls(self._with_placeholders(found, raw, given).with_errors(unreadable), config)
 
     def _resolved(self, raw: Mapping[str, str]) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
-        """The configuration with the values of config providers, and the errors of those that cannot be read."""
+        """Return the configuration with the values of config providers, and the errors of those that cannot be read."""
         if self.resolve is None:
             return raw, {}
         try:
@@ -151,7 +153,7 @@ class Validator:
             yield f"{key}.plugin.version", mismatch
 
     def _defaults(self, plugin: Plugin, given: Mapping[str, str]) -> dict[str, str]:
-        """Values the worker gives to keys that the connector leaves out, and full names for short ones."""
+        """Return values the worker gives to keys that the connector leaves out, and full names for short ones."""
         defaults = {"connector.plugin.version": plugin.version}
         workers = {
             "key": self.worker.key_converter,
@@ -211,7 +213,7 @@ class Validator:
 def _with_named_aliases(
     raw: Mapping[str, str], given: Mapping[str, str]
 ) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
-    """The configuration without aliases of which only a config provider knows, as names of keys would tell them.
+    """Return the configuration without aliases of which only a config provider knows, as names of keys would tell them.
 
     Beside it the errors of the keys that gave such aliases.
     """
@@ -236,7 +238,9 @@ def _merged(infos: list[Info], *, definitions_infos: list[Info]) -> list[Info]:
 
 
 def with_nulls(found: ConfigInfos, config: Mapping[str, str | None]) -> ConfigInfos:
-    """A null is an error only at keys that nobody declares, as in Kafka Connect; elsewhere it counts as left out."""
+    """Return the infos in which a null is an error only at keys that nobody declares, as in Kafka Connect; elsewhere it
+    counts as left out.
+    """
     declared = {info.value.name for info in found.configs}
     nulls = [key for key, value in config.items() if value is None and key not in declared]
     return found.with_errors(dict.fromkeys(nulls, (NULL_VALUE,)))

@@ -79,7 +79,9 @@ def plugin_definitions(plugin: Plugin) -> list[Definition]:
 
 
 def all_definitions(plugin: Plugin) -> list[Definition]:
-    """What `GET /connector-plugins/{plugin}/config` shows: the plug-in's keys, for a connector then the framework's."""
+    """Return what `GET /connector-plugins/{plugin}/config` shows: the plug-in's keys, for a connector then the
+    framework's.
+    """
     own = plugin_definitions(plugin)
     if plugin.kind not in CONNECTORS:
         return own
@@ -88,7 +90,7 @@ def all_definitions(plugin: Plugin) -> list[Definition]:
 
 
 def embedded_definitions(definitions: Iterable[Definition], *, prefix: str, group: str, start: int) -> list[Definition]:
-    """Keys of a plug-in inside another's configuration, sorted and numbered as ConfigDef.embed does."""
+    """Return keys of a plug-in inside another's configuration, sorted and numbered as ConfigDef.embed does."""
     ordered = sorted(definitions, key=_embedding_order)
     return [
         Definition(
@@ -109,7 +111,7 @@ def embedded_definitions(definitions: Iterable[Definition], *, prefix: str, grou
 
 
 def shown(config: type[Config]) -> Sequence[KeyDefinition]:
-    """The keys a person sees."""
+    """Return the keys a person sees."""
     return [key for key in config.definitions() if not key.internal]
 
 

@@ -25,7 +25,7 @@ UNKNOWN_MAX: Final = 50
 
 
 def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Iterator[str]:
-    """Sentences; `shown`: the names of all keys that validation shows. None holds a value of a key."""
+    """Yield sentences; `shown`: the names of all keys that validation shows. None holds a value of a key."""
     known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config)}
     unknown = [key for key in given if key not in known and not key.startswith((*_OF_CLIENTS, *_OF_CONVERTERS))]
     listed = {kind: set(comma_separated(given.get(kind.key))) for kind in (TRANSFORMS, PREDICATES)}

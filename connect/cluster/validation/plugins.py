@@ -55,12 +55,12 @@ def infos_of(
 
 
 def key_errors(config: type[Config], properties: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What a declaration says against its own keys."""
+    """Return what a declaration says against its own keys."""
     return {v.name: v.errors for v in config.validate_keys(properties) if v.errors}
 
 
 def shown_in_forms(config: type[Config], properties: Mapping[str, str], infos: Sequence[Info]) -> list[Info]:
-    """Keys with the choices and the visibility that the declaration gives them beside these values."""
+    """Return keys with the choices and the visibility that the declaration gives them beside these values."""
     told = {v.name: v for v in config.validate_keys(properties)}
     return [_in_form(info, told.get(info.value.name)) for info in infos]
 
@@ -99,7 +99,9 @@ def embedded(
 
 
 def converter_infos(catalog: Catalog, side: str, given: Mapping[str, str], worker: Mapping[str, str]) -> list[Info]:
-    """The keys of a converter that the connector names itself; without a class of its own its keys are ignored."""
+    """Return the keys of a converter that the connector names itself; without a class of its own its keys are
+    ignored.
+    """
     name = _trimmed(given.get(f"{side}.converter"))
     plugin = catalog.find(name, CONVERTERS[side]) if name else None
     if plugin is None:
@@ -124,7 +126,7 @@ def class_error(catalog: Catalog, key: str, name: str, kind: PluginKind) -> str 
 
 
 def class_names(catalog: Catalog, kind: PluginKind) -> tuple[str, ...]:
-    """The recommended values of a key that names a class."""
+    """Return the recommended values of a key that names a class."""
     return tuple(dict.fromkeys(p.name for p in catalog.plugins(kind)))
 
 
@@ -246,7 +248,7 @@ def _trimmed(text: str | None) -> str | None:
 
 
 def _shown(definition: Definition, given: str | None) -> str | None:
-    """A value's text after ConfigDef has read it: trimmed, lists joined anew, secrets hidden."""
+    """Return a value's text after ConfigDef has read it: trimmed, lists joined anew, secrets hidden."""
     if given is None:
         return definition.default_value
     match definition.type:

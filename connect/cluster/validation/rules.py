@@ -45,7 +45,7 @@ def _aliases(given: Properties) -> Iterator[ConfigProblem]:
 
 
 def _reserved_topics(given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
-    """Those that a task would refuse, too, as it has more ways to come to a topic than these keys."""
+    """Yield those that a task would refuse, too, as it has more ways to come to a topic than these keys."""
     reserved = ReservedTopics(worker)
     for key, own in ((DLQ, ()), ("offsets.storage.topic", (Holds.OFFSETS,))):
         refusal = reserved.refusal(given.get(key, "").strip(), key, but=own)
