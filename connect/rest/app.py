@@ -66,7 +66,7 @@ ROUTES: tuple[Route, ...] = tuple(
 
 
 def rest_app(context: RestContext) -> web.Application:
-    """The application, with the web UI unless the worker's file turns it off."""
+    """Return the application, with the web UI unless the worker's file turns it off."""
     app = _application(context)
     app[connectors.PATCHING] = WeakValueDictionary()
     app[NOTED] = {}
@@ -82,7 +82,7 @@ def rest_app(context: RestContext) -> web.Application:
 
 
 def admin_app(context: RestContext) -> web.Application:
-    """The application of listeners that are for `/admin` alone."""
+    """Return the application of listeners that are for `/admin` alone."""
     app = _application(context)
     add_routes(app, [route for route in ROUTES if _is_admin(route)])
     return app

@@ -68,14 +68,16 @@ class BackfillWatch:
         self._is_left = bool(await asyncio.to_thread(self._adopt, alive))
 
     def _is_due(self) -> bool:
-        """What could not go on, or dies again and again, is tried ever more seldom."""
+        """Return True if it is time to look. What could not go on, or dies again and again, is tried ever more
+        seldom.
+        """
         is_wanted, is_late = self._is_left or self._has_died(), time.monotonic() >= self._next_try_s
         if is_late and not is_wanted:
             self._delays = _delays()
         return is_wanted and is_late
 
     def _workers(self) -> tuple[int | None, Collection[str] | None]:
-        """The number of the newest rebalance and who was there then; nothing new where another worker leads."""
+        """Return the number of the newest rebalance and who was there then; nothing new where another worker leads."""
         rebalances = self._operations.history.rebalances()
         try:
             self._operations.worker.require_leader()

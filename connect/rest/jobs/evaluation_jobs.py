@@ -51,7 +51,7 @@ class EvaluationJob:
             self.answer = {"error": f"Its process ended with {exit_code}."}
 
     def shown(self) -> dict[str, Any]:
-        """The evaluation as REST answers it."""
+        """Return the evaluation as REST answers it."""
         answer = self.answer or {}
         error, result = answer.get("error"), answer.get("result")
         return {"id": self.id, "state": self.state, "progress": list(self.said), "error": error, "result": result}

@@ -135,7 +135,7 @@ class _Service:
         self._making = threading.Lock()  # requests are answered on several threads
 
     def answer(self, ask: Callable[[BackfillService], T]) -> T:
-        """What the service answers. HttpError 404: there is no such job; 409: its state does not allow it."""
+        """Return what the service answers. HttpError 404: there is no such job; 409: its state does not allow it."""
         from connect.backfill.job.job import JobStateError
         from connect.backfill.service import NoSuchBackfillError
 
@@ -155,7 +155,7 @@ class _Service:
 
     @property
     def has_died(self) -> bool:
-        """A process of this worker has ended that was not at the end of its job."""
+        """Return True if a process of this worker has ended that was not at the end of its job."""
         return self._made is not None and self._made.has_died
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ BACKFILLS: Final = web.AppKey("backfills", _Service)
 
 
 async def backfill_service(app: web.Application) -> AsyncIterator[None]:
-    """The service as long as the application is served; it goes on with the jobs of workers that have died."""
+    """Hold the service as long as the application is served; it goes on with the jobs of workers that have died."""
     context = app[CONTEXT]
     service = app[BACKFILLS] = _Service(context.worker, context.worker_id)
     watch = BackfillWatch(context.operations, service.adopt, lambda: service.has_died)

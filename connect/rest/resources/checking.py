@@ -23,8 +23,9 @@ CLASS = "connector.class"
 
 
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
-    """Everything that is wrong, in texts without secrets. What cannot be tried counts as an error of `connector.class`,
-    never as a failure."""
+    """Return everything that is wrong, in texts without secrets. What cannot be tried counts as an error of
+    `connector.class`, never as a failure.
+    """
     secrets = context_of(request).secrets
     try:
         return secrets.mask_infos(await _checked(request, config), config)
@@ -74,7 +75,7 @@ async def _declared(
 async def restored(
     request: web.Request, name: str | None, config: Mapping[str, str | None]
 ) -> tuple[dict[str, str | None], tuple[ConfigProblem, ...]]:
-    """The configuration with masked secrets put back from what is stored under `name`, and those not stored."""
+    """Return the configuration with masked secrets put back from what is stored under `name`, and those not stored."""
     context = context_of(request)
     try:
         stored = context.operations.connectors.info(name).config if name else None
@@ -84,7 +85,7 @@ async def restored(
 
 
 async def ready(request: web.Request, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
-    """The configuration as it is stored; HttpError 400 lists what is wrong with it."""
+    """Return the configuration as it is stored; HttpError 400 lists what is wrong with it."""
     whole, problems = await restored(request, name, config)
     infos = with_problems(await checked(request, whole), problems)
     if infos.error_count:

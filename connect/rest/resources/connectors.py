@@ -126,7 +126,7 @@ async def delete(request: web.Request) -> web.Response:
 
 
 def _wants_notes(request: web.Request, wanted: set[str]) -> bool:
-    """Java's members alone unless they are asked for: clients compare such lists."""
+    """Return True if notes are asked for; else there are Java's members alone: clients compare such lists."""
     return "status" in wanted and flag(request, "notes")
 
 
@@ -155,7 +155,7 @@ def named_config(name: str, config: Mapping[str, str | None]) -> dict[str, str |
 
 
 def _trimmed(name: str) -> str:
-    """Java's String.trim: only characters up to the space; a no-break space is part of a name."""
+    """Trim a name as Java's String.trim does: only characters up to the space; a no-break space is part of a name."""
     return name.strip("".join(map(chr, range(33))))
 
 

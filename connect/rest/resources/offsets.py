@@ -60,7 +60,7 @@ async def reset_offsets(request: web.Request) -> web.Response:
 
 
 def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapping[str, str]) -> list[PartitionOffset]:
-    """Offsets for a connector that is about to be created. HttpError 400 says what is wrong with them."""
+    """Return offsets for a connector that is about to be created. HttpError 400 says what is wrong with them."""
     plugin = catalog.connector(config["connector.class"].strip())
     if plugin.kind is PluginKind.SINK:
         return sink_offsets(given)
@@ -71,7 +71,9 @@ def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapp
 
 
 def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
-    """Any maps; what they must hold is the connector's to say. HttpError 500 for a missing partition."""
+    """Return offsets of any maps; what they must hold is the connector's to say. HttpError 500 for a missing
+    partition.
+    """
     offsets = []
     for entry in given:
         if entry.partition is None:
@@ -81,7 +83,7 @@ def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
 
 
 def sink_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
-    """Topic, partition and offset of each; numbers may be given as texts. HttpError 400 says what is missing."""
+    """Return topic, partition and offset of each; numbers may be given as texts. HttpError 400 says what is missing."""
     return [PartitionOffset(_sink_partition(entry.partition), _sink_offset(entry.offset)) for entry in given]
 
 
@@ -141,7 +143,9 @@ def _shown(value: Any) -> str:
 
 
 def outcome(*, whole: bool, done: str) -> str:
-    """Kafka Connect's words for offsets that were altered or reset; not `whole`: the connector may keep others."""
+    """Return Kafka Connect's words for offsets that were altered or reset; not `whole`: the connector may keep
+    others.
+    """
     return (_WHOLE if whole else _OWN).format(done)
 
 

@@ -114,7 +114,9 @@ def plugin_of(request: web.Request, name: str) -> Plugin:
 
 
 def _same_type(wanted: str, given: str) -> bool:
-    """The class of the body ends with the one of the path; the suffix `Connector` may be left out of both."""
+    """Return True if the class of the body ends with the one of the path; the suffix `Connector` may be left out of
+    both.
+    """
     forms = (wanted, wanted.removesuffix("Connector"))
     own = (given, given.removesuffix("Connector"))
     return any(name == form or name.endswith(f".{form}") for name in own for form in forms)

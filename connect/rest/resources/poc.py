@@ -100,7 +100,7 @@ def _option(name: str, value: Any) -> tuple[str, Any]:
 
 
 async def evaluation_jobs(app: web.Application) -> AsyncIterator[None]:
-    """The evaluations as long as the application is served."""
+    """Hold the evaluations as long as the application is served."""
     app[JOBS] = EvaluationJobs(app[CONTEXT].worker.originals)
     yield
     await asyncio.to_thread(app[JOBS].close)

@@ -30,7 +30,7 @@ def empty_answer(status: int) -> web.Response:
 
 
 def info_json(info: ConnectorInfo, secrets: Secrets) -> dict[str, Any]:
-    """Kafka Connect's ConnectorInfo; secrets are masked."""
+    """Return Kafka Connect's ConnectorInfo; secrets are masked."""
     tasks = [{"connector": task.connector, "task": task.task} for task in info.tasks]
     return {"name": info.name, "config": secrets.mask(info.config), "tasks": tasks, "type": info.type}
 

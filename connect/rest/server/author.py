@@ -29,7 +29,7 @@ def who(request: web.Request) -> str:
 
 
 def passed_on(request: web.Request) -> dict[str, str]:
-    """The headers by which a worker tells the leader where a request came from."""
+    """Return the headers by which a worker tells the leader where a request came from."""
     origin = origin_of(request)
     signature = _signature(request, origin)
     return {ORIGIN: origin} | ({SIGNATURE: signature} if signature else {})

@@ -61,7 +61,7 @@ class OwnNames:
 
 
 def browsers(worker: WorkerConfig, worker_id: str) -> Middleware:
-    """What refuses the requests of foreign pages. ConfigError: an origin is no valid pattern."""
+    """Return what refuses the requests of foreign pages. ConfigError: an origin is no valid pattern."""
     names = OwnNames(worker, worker_id)
     origins = origin_patterns(worker)
 

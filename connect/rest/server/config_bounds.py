@@ -20,7 +20,7 @@ _SHOWN_CHARS: Final = 60
 
 
 def check_config(config: Mapping[str, str | None]) -> None:
-    """HttpError 400: it has too many keys, or one of them or its value is too long."""
+    """Raise HttpError 400 if it has too many keys, or one of them or its value is too long."""
     if len(config) > KEYS_MAX:
         raise HttpError(400, f"The configuration has {len(config)} keys. At most {KEYS_MAX} are taken.")
     for key in ("transforms", "predicates", "topic.creation.groups"):
@@ -36,7 +36,7 @@ def check_config(config: Mapping[str, str | None]) -> None:
 
 
 def check_new_name(name: str) -> None:
-    """HttpError 400: a connector that is called so could not be asked for."""
+    """Raise HttpError 400 if a connector that is called so could not be asked for."""
     if len(name) > NAME_CHARS_MAX:
         text = f"The name {_shown(name)} has {len(name)} characters. At most {NAME_CHARS_MAX} are taken."
         raise HttpError(400, text)

@@ -43,7 +43,7 @@ class Connections:
         self._waiting: dict[_Connection, None] = {}  # the one that has waited longest is first
 
     def __call__(self) -> asyncio.Protocol:
-        """A protocol for a connection that was accepted."""
+        """Return a protocol for a connection that was accepted."""
         return _Connection(self, self._make())
 
     def admit(self, connection: _Connection, transport: asyncio.BaseTransport) -> None:
@@ -56,7 +56,7 @@ class Connections:
             longest.end()
 
     def forget(self, connection: _Connection, transport: asyncio.BaseTransport) -> None:
-        """A connection has ended."""
+        """Take note that a connection has ended."""
         self._by_transport.pop(transport, None)
         self._waiting.pop(connection, None)
 
@@ -70,7 +70,7 @@ class Connections:
         self._waiting.pop(connection, None)
 
     def of(self, request: web.Request) -> _Connection | None:
-        """The connection of a request; None: it is gone."""
+        """Return the connection of a request; None: it is gone."""
         return self._by_transport.get(request.transport) if request.transport is not None else None
 
 
@@ -100,7 +100,7 @@ class _Connection(asyncio.Protocol):
         self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """The client sends no more."""
+        """Take note that the client sends no more."""
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -113,12 +113,12 @@ class _Connection(asyncio.Protocol):
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client does not take its answer."""
+        """Take note that the client does not take its answer."""
         self._take_clock = asyncio.get_running_loop().call_later(self._all.patience.take_s, self.end)
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """It takes it again."""
+        """Take note that the client takes its answer again."""
         if self._take_clock is not None:
             self._take_clock.cancel()
         self._inner.resume_writing()
@@ -129,7 +129,7 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def begin_request(self) -> None:
-        """A request's head has come."""
+        """Take note that a request's head has come."""
         self._at_work = True
         if self._head_clock is not None:
             self._head_clock.cancel()
@@ -137,7 +137,7 @@ class _Connection(asyncio.Protocol):
         self._all.works(self)
 
     def end_request(self) -> None:
-        """It was answered; the client may ask again when it likes, unless it has begun to."""
+        """Take note that the request was answered; the client may ask again when it likes, unless it has begun to."""
         self._at_work = False
         self._all.waits(self)
 

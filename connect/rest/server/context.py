@@ -42,7 +42,7 @@ class RestContext:
 
     @property
     def request_timeout_s(self) -> float:
-        """The longest time a request may take."""
+        """Return the longest time a request may take."""
         return self.worker.rest_request_timeout_ms / 1000
 
 

@@ -50,7 +50,7 @@ def cross_origin(worker: WorkerConfig) -> Middleware | None:
 
 
 def origin_patterns(worker: WorkerConfig) -> list[re.Pattern[str]]:
-    """The origins that are allowed. ConfigError: one is no valid pattern."""
+    """Return the origins that are allowed. ConfigError: one is no valid pattern."""
     return [_pattern(text) for text in _parts(worker.access_control_allow_origin)]
 
 

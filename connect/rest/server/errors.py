@@ -51,5 +51,5 @@ async def errors_to_http(request: web.Request, handler: Answer) -> web.StreamRes
 
 
 def error_answer(status: int, message: str) -> web.Response:
-    """The body that every client knows."""
+    """Return the body that every client knows."""
     return json_answer({"error_code": status, "message": message}, status)

@@ -64,7 +64,7 @@ async def forwarding(request: web.Request, answer: Answer) -> web.StreamResponse
 
 
 def _is_conflict(forwarded: web.Response) -> bool:
-    """The answer of a worker that was taken for the leader, and is not."""
+    """Return True if this is the answer of a worker that was taken for the leader, and is not."""
     if forwarded.status != HTTPStatus.CONFLICT or not isinstance(forwarded.body, bytes):
         return False
     return conflict().message.encode() in forwarded.body
@@ -108,7 +108,9 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
 
 
 async def _catch_up(request: web.Request) -> None:
-    """Who writes through this worker can read it from this worker. What the leader did stands without it."""
+    """Catch up with the leader. Who writes through this worker can read it from this worker. What the leader did stands
+    without it.
+    """
     caught_up = asyncio.wrap_future(context_of(request).operations.worker.catch_up())
     try:
         await asyncio.wait_for(caught_up, min(_CATCH_UP_S, remaining_s(request)))

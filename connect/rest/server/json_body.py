@@ -78,7 +78,7 @@ async def read_create(request: web.Request) -> CreateRequest:
 
 
 async def read_config(request: web.Request) -> dict[str, str | None]:
-    """A flat map of keys to texts; a null stays None."""
+    """Return a flat map of keys to texts; a null stays None."""
     found = await read_texts(request)
     if found is None:
         raise _null("connectorConfig")
@@ -99,7 +99,9 @@ def texts_of(body: Any) -> dict[str, str | None]:
 
 
 async def read_offsets(request: web.Request) -> list[GivenOffset]:
-    """`{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; HttpError 400 when there are none."""
+    """Return the offsets of `{"offsets": [{"partition": {…}, "offset": {…} or null}]}`; HttpError 400 when there are
+    none.
+    """
     return offsets_of(await read_json(request))
 
 
@@ -144,7 +146,7 @@ def json_of(data: bytes) -> Any:
 
 
 async def read_own_json(request: web.Request) -> Any:
-    """The body's value, for a resource that Kafka Connect lacks: what is no JSON is a HttpError 400."""
+    """Return the body's value, for a resource that Kafka Connect lacks: what is no JSON is a HttpError 400."""
     try:
         return await read_json(request)
     except RequestError as error:
@@ -152,7 +154,9 @@ async def read_own_json(request: web.Request) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value with its numbers as int and float, for free-form maps such as offsets. HttpError 500: out of range."""
+    """Return a value with its numbers as int and float, for free-form maps such as offsets. HttpError 500: out of
+    range.
+    """
     match value:
         case NumberText():
             return _number(value)
@@ -249,7 +253,7 @@ def _inside_object(text: str, position: int) -> bool:
 
 
 def _check_nesting(value: Any) -> None:
-    """Level by level, as what is checked may be deeper than functions can call each other."""
+    """Check the nesting level by level, as what is checked may be deeper than functions can call each other."""
     level, depth = [value], 0
     while level := [inner for outer in level for inner in _members(outer)]:
         depth += 1

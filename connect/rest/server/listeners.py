@@ -36,7 +36,7 @@ class Listener:
 
     @property
     def port(self) -> int:
-        """The port it is bound to."""
+        """Return the port it is bound to."""
         return int(self.bound.getsockname()[1])
 
 
@@ -131,7 +131,7 @@ def _advertised(worker: WorkerConfig, main: Sequence[Listener]) -> str:
 
 
 def _own_address() -> str:
-    """The address of this host's name; the loopback's when the name cannot be resolved."""
+    """Return the address of this host's name; the loopback's when the name cannot be resolved."""
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:

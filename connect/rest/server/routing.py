@@ -55,7 +55,7 @@ class Route:
     """False where the name in a page's address is that of something else, which its answer judges."""
 
     def __post_init__(self) -> None:
-        """ValueError: it changes something, and names no role."""
+        """Raise ValueError if it changes something, and names no role."""
         if self.role is None and self.method != hdrs.METH_GET:
             raise ValueError(f"{self.method} {self.path} changes something, but names no least role.")
 
@@ -66,7 +66,9 @@ class Route:
 
 
 def name_of(request: web.Request) -> str:
-    """The connector, plug-in or logger in `/connectors/{name}…`, decoded; it may hold any character, `/` included."""
+    """Return the connector, plug-in or logger in `/connectors/{name}…`, decoded; it may hold any character, `/`
+    included.
+    """
     return segment(request, 2)
 
 
@@ -80,12 +82,12 @@ def task_of(request: web.Request) -> int:
 
 
 def segment(request: web.Request, place: int) -> str:
-    """A segment of the path, decoded by itself, so that an encoded `/` or `%` in a name stays in the name."""
+    """Return a segment of the path, decoded by itself, so that an encoded `/` or `%` in a name stays in the name."""
     return unquote(request.rel_url.raw_path.split("/")[place], errors="replace")
 
 
 def flag(request: web.Request, name: str, default: bool = False) -> bool:
-    """A boolean query parameter as Java reads it: `true` in any case is true, anything else false."""
+    """Return a boolean query parameter as Java reads it: `true` in any case is true, anything else false."""
     text = request.query.get(name)
     return default if text is None else text.lower() == "true"
 
@@ -182,5 +184,5 @@ def _refused(parameters: Sequence[str]) -> bool:
 
 
 def conflict() -> HttpError:
-    """The 409 that makes clients try again."""
+    """Return the 409 that makes clients try again."""
     return HttpError(409, "Cannot complete request because of a conflicting operation (e.g. worker rebalance)")

@@ -31,7 +31,7 @@ class Secrets:
     masked: bool = True
 
     def mask(self, config: Mapping[str, str]) -> dict[str, str]:
-        """The configuration as an answer may show it."""
+        """Return the configuration as an answer may show it."""
         if not self.masked:
             return dict(config)
         hidden = self._secret_keys(config)
@@ -52,7 +52,7 @@ class Secrets:
     def restore(
         self, config: Mapping[str, str | None], stored: Mapping[str, str] | None
     ) -> tuple[dict[str, str | None], tuple[ConfigProblem, ...]]:
-        """The configuration with masks replaced by stored values, and the keys for which nothing is stored."""
+        """Return the configuration with masks replaced by stored values, and the keys for which nothing is stored."""
         if not self.masked:
             return dict(config), ()
         given = {key: value for key, value in config.items() if value is not None}

@@ -22,7 +22,7 @@ _CLIENT_AUTH: Final = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "r
 
 
 def server_context(worker: Mapping[str, str], prefix: str = LISTENERS) -> ssl.SSLContext:
-    """What an https listener offers. ConfigError: a key is missing or cannot be used."""
+    """Return what an https listener offers. ConfigError: a key is missing or cannot be used."""
     keys = _Keys(worker, prefix)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     _set_versions(context, keys)
@@ -149,7 +149,7 @@ def _unescaped(text: str) -> str:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """A path to the text: in memory where the system can, as a key must not reach the disk."""
+    """Yield a path to the text: in memory where the system can, as a key must not reach the disk."""
     data = _unescaped(text).encode()
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pem")

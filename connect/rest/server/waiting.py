@@ -25,7 +25,7 @@ class WaitTimeoutError(Exception):
 
 
 async def finished(request: web.Request, future: Future[T], doing: str | None = None) -> T:
-    """The future's result inside the request's time; HttpError 500 names what the worker does instead.
+    """Return the future's result inside the request's time; HttpError 500 names what the worker does instead.
 
     `doing`: what the future stands for, where that is not the herder's work; "reading the offsets of connector c".
     """
@@ -37,7 +37,7 @@ async def finished(request: web.Request, future: Future[T], doing: str | None = 
 
 
 def timed_out(request: web.Request, doing: str | None, started_ms: int) -> HttpError:
-    """The 500 that names the stage: the herder's when it is held up, else what the request waits for."""
+    """Return the 500 that names the stage: the herder's when it is held up, else what the request waits for."""
     stage = context_of(request).operations.worker.stage
     if doing is not None and stage.finished_ms is not None:
         stage = Stage(doing, started_ms)
@@ -72,7 +72,7 @@ def apart(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
 
 
 def stage_text(stage: Stage) -> str:
-    """What the herder does, as Kafka Connect words it."""
+    """Return what the herder does, as Kafka Connect words it."""
     started = _instant(stage.started_ms)
     if stage.finished_ms is None:
         return f"The worker is currently {stage.description}, which began at {started}."
@@ -89,6 +89,6 @@ def _instant(epoch_ms: int) -> str:
 
 
 def _retrieved(waiting: asyncio.Future[T]) -> None:
-    """Nobody waits any more: take the exception, so that asyncio does not report it as lost."""
+    """Take the exception, as nobody waits any more, so that asyncio does not report it as lost."""
     if not waiting.cancelled():
         waiting.exception()

@@ -22,7 +22,7 @@ def version_of(operations: Operations, name: str) -> str:
 
 
 def check_seen(operations: Operations, secrets: Secrets, name: str, seen: str) -> None:
-    """HttpError 409 says what has changed since a page showed version `seen`; empty: nothing was shown.
+    """Raise HttpError 409, which says what has changed since a page showed version `seen`; empty: nothing was shown.
 
     NotFoundError: the connector was deleted.
     """
