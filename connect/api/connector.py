@@ -67,8 +67,9 @@ class SourceContext(TaskContext, Protocol):
         """
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
-        """Return the offset last stored for this source partition, None when there is none. Integers come back
-        as int.
+        """Return the offset last stored for this source partition, None when there is none.
+
+        Integers come back as int.
         """
 
     def topics(self) -> SourceTopics:
@@ -236,8 +237,9 @@ class ResumingConnector(Protocol):
     """A source whose tasks follow from what is stored of it. Optional."""
 
     def resume(self, stored: Sequence[SourcePosition]) -> None:
-        """Take all positions that are stored, in any order; called before `task_configs`. They may be of older
-        settings.
+        """Take all positions that are stored, in any order; called before `task_configs`.
+
+        They may be of older settings.
         """
 
 
@@ -249,8 +251,9 @@ class CleanupConnector(Protocol):
     """
 
     def clean_up(self, deadline: Deadline) -> str | None:
-        """Take away what nobody else uses, as the connector was deleted and its tasks have ended. Returns by the
-        deadline.
+        """Take away what nobody else uses, as the connector was deleted and its tasks have ended.
+
+        Returns by the deadline.
 
         What is gone already is no error, as the connector may be asked twice. Returns what it leaves there on purpose,
         with the command that takes it away; None: nothing. RetriableError: asked again for a while; of any error the

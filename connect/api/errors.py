@@ -57,8 +57,9 @@ class RejectedRowsError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """Tells what is wrong with one key. `message` is the whole sentence a person reads, Kafka's own wording where it
-    has one.
+    """Tells what is wrong with one key.
+
+    `message` is the whole sentence a person reads, Kafka's own wording where it has one.
     """
 
     key: str

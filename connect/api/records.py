@@ -36,8 +36,9 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """Identifies a place in an external system. Both maps hold JSON-like primitives only, as they are written to the
-    offsets topic.
+    """Identifies a place in an external system.
+
+    Both maps hold JSON-like primitives only, as they are written to the offsets topic.
 
     `partition` names the stream, `offset` the place in it from which a restart resumes; offset None: nothing to resume.
     """

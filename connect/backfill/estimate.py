@@ -138,8 +138,9 @@ def _unlimited(driver: Driver, rows: int, size_bytes: int) -> Estimate:
 
 
 def first_estimate(spec: BackfillSpec, rows: int, size_bytes: int, cores: int, speed: float) -> Estimate:
-    """Estimate a job before any like it has ended. `cores`: those at work; `speed`: that of each, as times the
-    bench's.
+    """Estimate a job before any like it has ended.
+
+    `cores`: those at work; `speed`: that of each, as times the bench's.
     """
     nothing = "no job of this kind and engine has ended yet, by whose speed it could be told"
     if spec.kind != "source":

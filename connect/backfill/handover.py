@@ -73,8 +73,9 @@ def hand_over(driver: Driver, cluster: Connectors, deadline: Deadline, *, is_for
 
 
 def require_no_bad_verdict(driver: Driver) -> None:
-    """Raise JobStateError if the last verification found something wrong. Nothing is asked once the offsets are
-    written.
+    """Raise JobStateError if the last verification found something wrong.
+
+    Nothing is asked once the offsets are written.
     """
     job = driver.ownership.require_known()
     said = driver.store.driver_state(Deadline.after(_KAFKA_S)).verdict
@@ -87,8 +88,9 @@ def require_no_bad_verdict(driver: Driver) -> None:
 
 
 def require_stopped(cluster: Connectors, driver: Driver) -> None:
-    """Raise JobStateError if tasks may still store offsets. Nothing is asked once the offsets of the handover are
-    written.
+    """Raise JobStateError if tasks may still store offsets.
+
+    Nothing is asked once the offsets of the handover are written.
     """
     job = driver.ownership.require_known()
     if job.state not in _READY:

@@ -123,8 +123,9 @@ def _copy(of: Distribution, place: Path) -> None:
 
 
 def write_metadata(of: Distribution, place: Path) -> None:
-    """Write its name and its entry points, by which plug-ins are found. Beside its sources they stand in
-    another form.
+    """Write its name and its entry points, by which plug-ins are found.
+
+    Beside its sources they stand in another form.
     """
     folder = place / f"{of.name.replace('-', '_')}-{of.version}.dist-info"
     folder.mkdir(parents=True)

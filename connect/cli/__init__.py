@@ -1,5 +1,6 @@
-"""Holds the commands that a person types. Each is loaded only when it is called, so that `connect --help` answers at
-once.
+"""Holds the commands that a person types.
+
+Each is loaded only when it is called, so that `connect --help` answers at once.
 """
 
 from __future__ import annotations

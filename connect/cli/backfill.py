@@ -295,8 +295,9 @@ def _driver(
     runs_by: str | None = None,
     engine: str | None = None,
 ) -> Driver:
-    """Return the driver of a job that is named, or in a file. `cluster` is where a connector that is missing is
-    created.
+    """Return the driver of a job that is named, or in a file.
+
+    `cluster` is where a connector that is missing is created.
 
     `runs_by`: the command that runs its lanes, by the `engine` that was given; None: none are run.
     """

@@ -113,8 +113,9 @@ def read_worker_file(path: Path, overrides: Mapping[str, str] | None = None) -> 
 
 
 def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConfig:
-    """Return the settings of a worker, with what its own file refers to looked up. ConfigError lists every
-    broken key.
+    """Return the settings of a worker, with what its own file refers to looked up.
+
+    ConfigError lists every broken key.
     """
     problems: list[ConfigProblem] = [*_standalone(properties)]
     resolved = properties

@@ -235,8 +235,9 @@ class HeldSnapshot(Protocol):
     """A moment of a source at which any process reads its splits, until it is closed. Owned by one thread."""
 
     def placed(self, split: Split) -> Split:
-        """Return the split, to be read at this moment: a reader raises ConnectError once that is gone. Its pieces,
-        where it is cut again, are of no moment.
+        """Return the split, to be read at this moment: a reader raises ConnectError once that is gone.
+
+        Its pieces, where it is cut again, are of no moment.
         """
 
     def close(self) -> None:

@@ -46,8 +46,9 @@ class DescribesOrigins(Protocol):
     """A source connector that knows the catalog of its database. Optional."""
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:
-        """Yield the columns of all that the configuration reads, by reading the catalog alone. ConnectError: it
-        cannot.
+        """Yield the columns of all that the configuration reads, by reading the catalog alone.
+
+        ConnectError: it cannot.
         """
 
 

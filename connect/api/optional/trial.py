@@ -36,8 +36,10 @@ class TrialTarget(Protocol):
         """
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Yield every row that is here, as bytes that are equal for equal rows. What only tells when a row was written,
-        or by whom, is left out. ConnectError: rows of this configuration cannot be told apart.
+        """Yield every row that is here, as bytes that are equal for equal rows.
+
+        What only tells when a row was written, or by whom, is left out. ConnectError: rows of this configuration cannot
+        be told apart.
         """
 
     def remove(self, deadline: Deadline) -> None:

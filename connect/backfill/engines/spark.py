@@ -187,8 +187,9 @@ def python_variables(settings: Mapping[str, str], environment: Mapping[str, str]
 
 
 def collected(session: SparkSession, run: Callable[[T], R], tasks: Sequence[T], at_once: int | None = None) -> list[R]:
-    """Return what `run` gives for each task, in no order; it and they can be pickled. ConnectError: one failed too
-    often.
+    """Return what `run` gives for each task, in no order; it and they can be pickled.
+
+    ConnectError: one failed too often.
 
     `at_once`: how many run side by side at most; None: as many as Spark has cores for.
     """

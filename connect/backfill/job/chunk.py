@@ -1,5 +1,6 @@
-"""Defines the chunk protocol: fence, read markers, work. A chunk's rows and its marker are in one transaction. No
-threads.
+"""Defines the chunk protocol: fence, read markers, work.
+
+A chunk's rows and its marker are in one transaction. No threads.
 
 A lane is an ordered list of chunks with one transactional id and one marker partition. Whoever runs it takes the id
 over first, which ends what an older run of the lane has open and keeps it from ever committing again; only then are
@@ -82,8 +83,9 @@ class LanePorts(Protocol):
         """Return the producer that writes the lane's records."""
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
-        """Yield the parts of what is left of a chunk; the last one is marked as such. Raises for a row that is not
-        tolerated.
+        """Yield the parts of what is left of a chunk; the last one is marked as such.
+
+        Raises for a row that is not tolerated.
 
         `then`: what is asked for next if all goes well. It may be read early; nothing of it may be written.
         """

@@ -225,9 +225,10 @@ class JobStore:
     def followed(
         self, topic: str, on_record: Callable[[bytes, bytes | None, int], None], deadline: Deadline
     ) -> KeyValueLog:
-        """Return a topic read to its end and followed; the caller closes it. `on_record`: key, value, partition; it is
-        called on the log's thread. What lies behind a transaction that stays open, as of a driver that died, comes
-        later.
+        """Return a topic read to its end and followed; the caller closes it.
+
+        `on_record`: key, value, partition; it is called on the log's thread. What lies behind a transaction that stays
+        open, as of a driver that died, comes later.
         """
         own = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-watch").properties
         settings = {**own, "fetch.wait.max.ms": _FETCH_MS}

@@ -29,8 +29,9 @@ def require_told(pace: Pace, load: SourceLoad) -> None:
 
 
 def require_room(pace: Pace, lane_connections: int) -> None:
-    """Raise ConfigError if not even one lane may connect. `lane_connections`: how many connections it has to the
-    source.
+    """Raise ConfigError if not even one lane may connect.
+
+    `lane_connections`: how many connections it has to the source.
     """
     if 0 < pace.source_connections < lane_connections:
         raise ConfigError(
@@ -42,8 +43,9 @@ def require_room(pace: Pace, lane_connections: int) -> None:
 
 
 def limited(limits: Limits, given: Mapping[str, Any]) -> Limits:
-    """Return the limits with some of them changed. ConfigError lists every key that cannot change and every value that
-    is none.
+    """Return the limits with some of them changed.
+
+    ConfigError lists every key that cannot change and every value that is none.
     """
     problems = [
         ConfigProblem(f"limits.{key}", f"limits.{key}: only {', '.join(PACE)} change while a job runs.")

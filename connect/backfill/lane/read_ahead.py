@@ -33,8 +33,9 @@ class ReadAhead:
         self._ahead: _Reading | None = None
 
     def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
-        """Yield the parts of `rest`, read anew unless the last call said that it comes next. Raises what reading
-        raises.
+        """Yield the parts of `rest`, read anew unless the last call said that it comes next.
+
+        Raises what reading raises.
 
         `then`: what is asked for next, if all goes well; its first part is read once the last one of `rest` is taken.
         """

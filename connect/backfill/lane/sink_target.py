@@ -153,8 +153,9 @@ class ReplayedRecords:
         return self._box.letters
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Take rows that the sink gives up. ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not
-        allow it.
+        """Take rows that the sink gives up.
+
+        ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it.
         """
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
 
@@ -207,8 +208,9 @@ class CopiedRows:
         return []
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
-        """Take rows that the sink gives up. ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not
-        allow it.
+        """Take rows that the sink gives up.
+
+        ToleranceExceededError, LimitExceededError: the sink's `errors.*` do not allow it.
         """
         self._tolerance.give_up(bad_sink_rows(Stage.TASK_PUT, self._class, batch, rows))
 

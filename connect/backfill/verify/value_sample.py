@@ -51,8 +51,9 @@ class ValueSample:
             reader.reject_by(lambda _batch, _rows: None)
 
     def compared(self, seed: str, splits: Sequence[Split], there: Mapping[str, Counter[int]]) -> ValuesVerdict | None:
-        """Return what differs; None: a row becomes another record each time. `there`: digests of each chunk's
-        records.
+        """Return what differs; None: a row becomes another record each time.
+
+        `there`: digests of each chunk's records.
         """
         compared = differ = 0
         for split in splits:

@@ -16,8 +16,9 @@ class AwaitedRestarts:
         self._waiting: dict[TaskId, list[tuple[int, Future[None]]]] = {}
 
     def wait(self, task: TaskId, attempt: int) -> Future[None]:
-        """Return a future that is done when a run of this attempt, or of a later one, is built. RequestError: it could
-        not be.
+        """Return a future that is done when a run of this attempt, or of a later one, is built.
+
+        RequestError: it could not be.
         """
         done: Future[None] = Future()
         self._waiting.setdefault(task, []).append((attempt, done))

@@ -34,8 +34,9 @@ class Creation:
         offsets: Sequence[PartitionOffset],
         who: str,
     ) -> Future[Saved]:
-        """Create a connector with offsets. RequestError: the name is taken, or these offsets cannot be set; nothing is
-        created then.
+        """Create a connector with offsets.
+
+        RequestError: the name is taken, or these offsets cannot be set; nothing is created then.
         """
         return self._background.submit(self._create, name, config, initial, offsets, who)
 

@@ -43,8 +43,9 @@ class HostListener(Protocol):
         """Take a message that came."""
 
     def ended(self, host: Host, reason: str) -> None:
-        """Take note that the process is gone; nothing more comes. `reason` is a sentence's end: "was ended by signal
-        SIGKILL".
+        """Take note that the process is gone; nothing more comes.
+
+        `reason` is a sentence's end: "was ended by signal SIGKILL".
         """
 
 
@@ -82,8 +83,9 @@ class Host(Protocol):
 
 
 class TaskHost:
-    """Connects the worker to a running child process. Any thread may call it; a reader and a writer thread serve its
-    line.
+    """Connects the worker to a running child process.
+
+    Any thread may call it; a reader and a writer thread serve its line.
     """
 
     def __init__(

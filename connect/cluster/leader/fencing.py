@@ -71,8 +71,9 @@ class Fencing:
                 self._begin(name, _Round(snapshot.applied[name], snapshot.tasks[name]), snapshot)
 
     def fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
-        """Shut out a stopped connector's zombies before its offsets change. FailedRequestError: they cannot be shut
-        out.
+        """Shut out a stopped connector's zombies before its offsets change.
+
+        FailedRequestError: they cannot be shut out.
         """
         done: Future[None] = Future()
         snapshot = self._parts.configs.snapshot

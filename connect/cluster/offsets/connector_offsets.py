@@ -93,8 +93,9 @@ class ConnectorOffsets:
         return [(p.partition, p.offset) for p in self._sources.read(name, config, deadline)]
 
     def _shown(self, name: str, config: Mapping[str, str], stored: Positions, deadline: Deadline) -> Positions:
-        """Return the positions without what config providers gave. Where none can be asked now, all their texts are
-        masked.
+        """Return the positions without what config providers gave.
+
+        Where none can be asked now, all their texts are masked.
         """
         if not stored or not any(True for value in config.values() for _ in placeholders(value)):
             return stored
@@ -107,8 +108,9 @@ class ConnectorOffsets:
     def _meant(
         self, name: str, config: Mapping[str, str], given: Sequence[PartitionOffset], deadline: Deadline
     ) -> Sequence[PartitionOffset]:
-        """Return the offsets with what a shown partition stands for. BadRequestError: nothing is stored that
-        looks so.
+        """Return the offsets with what a shown partition stands for.
+
+        BadRequestError: nothing is stored that looks so.
         """
         positions = [(offset.partition, offset.offset) for offset in given]
         if not any(map(has_mask, positions)):

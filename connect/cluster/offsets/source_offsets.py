@@ -56,6 +56,7 @@ class StoredSourceOffsets:
 
     def shut_out(self, name: str, config: Mapping[str, str], deadline: Deadline) -> None:
         """Shut out exactly-once tasks that were there before anything is changed: nothing more comes of them.
+
         FailedRequestError.
         """
         if self._in_transactions(config):

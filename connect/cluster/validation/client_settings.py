@@ -65,8 +65,9 @@ class OverrideValueError(ValueError):
 
 
 def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerConfig) -> Iterator[Info]:
-    """Yield the overridden client settings that this connector's clients use. OverrideValueError: a value cannot be
-    read.
+    """Yield the overridden client settings that this connector's clients use.
+
+    OverrideValueError: a value cannot be read.
     """
     policy = worker.connector_client_config_override_policy
     for prefix in _prefixes_in_use(kind, given, worker):

@@ -31,8 +31,9 @@ class Contact:
         self._all_down = False
 
     def on_error(self, error: KafkaError) -> None:
-        """Take an error that the client tells. What it says of single brokers tells more than that all of them are
-        down.
+        """Take an error that the client tells.
+
+        What it says of single brokers tells more than that all of them are down.
         """
         if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - librdkafka's own code
             self._all_down = True

@@ -25,8 +25,9 @@ class AbortableError(ConnectError):
 
 
 class PartlySentError(RetriableError):
-    """Says that the local queue stayed full. `sent` rows of the batch were taken; sending the same batch again adds the
-    rest.
+    """Says that the local queue stayed full.
+
+    `sent` rows of the batch were taken; sending the same batch again adds the rest.
     """
 
     def __init__(self, message: str, *, sent: int) -> None:

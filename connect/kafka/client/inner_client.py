@@ -85,8 +85,9 @@ def _fault() -> str | None:
 
 
 def _name(client: Producer) -> bytes:
-    """Return what librdkafka calls the client there. OSError: there is no client; nothing is read that is not
-    mapped.
+    """Return what librdkafka calls the client there.
+
+    OSError: there is no client; nothing is read that is not mapped.
     """
     if type(client).__basicsize__ < _AT_BYTES + _POINTER_BYTES:
         raise OSError(f"its clients have only {type(client).__basicsize__} bytes")

@@ -57,8 +57,9 @@ class SecuritySettings:
 
 
 def translate_security(given: Mapping[str, str]) -> SecuritySettings:
-    """Translate the security.*, sasl.* and ssl.* keys of one client. Keys not in `consumed` are unknown to both
-    sides.
+    """Translate the security.*, sasl.* and ssl.* keys of one client.
+
+    Keys not in `consumed` are unknown to both sides.
     """
     out = SecuritySettings()
     for key, value in given.items():

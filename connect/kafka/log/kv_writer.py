@@ -1,5 +1,6 @@
-"""Puts single records into an internal topic, each with a future, or many in one transaction. For data see
-`producer`.
+"""Puts single records into an internal topic, each with a future, or many in one transaction.
+
+For data see `producer`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Sends columns of bytes into Kafka: queueing, back-pressure, delivery errors, transactions. Never retries a task's
-work.
+"""Sends columns of bytes into Kafka: queueing, back-pressure, delivery errors, transactions.
+
+Never retries a task's work.
 """
 
 from __future__ import annotations
@@ -242,8 +243,9 @@ def _ended(fatal: KafkaError) -> ConnectError:
 
 
 def _refused(error: KafkaError, batch: RawBatch) -> ConnectError:
-    """Return the error for a row that librdkafka did not take. The largest row is named, as the refused one is not
-    known on every path.
+    """Return the error for a row that librdkafka did not take.
+
+    The largest row is named, as the refused one is not known on every path.
     """
     what = f"topic {batch.topic}"
     if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:

@@ -68,8 +68,9 @@ class BackfillWatch:
         self._is_left = bool(await asyncio.to_thread(self._adopt, alive))
 
     def _is_due(self) -> bool:
-        """Return True if it is time to look. What could not go on, or dies again and again, is tried ever more
-        seldom.
+        """Return True if it is time to look.
+
+        What could not go on, or dies again and again, is tried ever more seldom.
         """
         is_wanted, is_late = self._is_left or self._has_died(), time.monotonic() >= self._next_try_s
         if is_late and not is_wanted:

@@ -21,8 +21,9 @@ _END_S: Final = 30.0
 
 @dataclass(slots=True)
 class EvaluationJob:
-    """Holds one of the evaluations. `said`: its progress; `answer`: `result` and `report`, or `error`, once it
-    is over.
+    """Holds one of the evaluations.
+
+    `said`: its progress; `answer`: `result` and `report`, or `error`, once it is over.
     """
 
     id: str

@@ -23,8 +23,9 @@ CLASS = "connector.class"
 
 
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
-    """Return everything that is wrong, in texts without secrets. What cannot be tried counts as an error of
-    `connector.class`, never as a failure.
+    """Return everything that is wrong, in texts without secrets.
+
+    What cannot be tried counts as an error of `connector.class`, never as a failure.
     """
     secrets = context_of(request).secrets
     try:

@@ -71,8 +71,9 @@ def initial_offsets(given: Sequence[GivenOffset], catalog: Catalog, config: Mapp
 
 
 def source_offsets(given: Sequence[GivenOffset]) -> list[PartitionOffset]:
-    """Return offsets of any maps; what they must hold is the connector's to say. HttpError 500 for a missing
-    partition.
+    """Return offsets of any maps; what they must hold is the connector's to say.
+
+    HttpError 500 for a missing partition.
     """
     offsets = []
     for entry in given:

@@ -63,8 +63,9 @@ async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -
 
 
 def _masked(task: Mapping[str, str], classes: Mapping[str, str], secrets: Secrets) -> dict[str, str]:
-    """Mask the secrets of a task. A task need not repeat the connector's class, by whose declarations its secrets are
-    known.
+    """Mask the secrets of a task.
+
+    A task need not repeat the connector's class, by whose declarations its secrets are known.
     """
     shown = secrets.mask({**classes, **task})
     return {key: shown[key] for key in task}

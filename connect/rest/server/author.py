@@ -1,5 +1,6 @@
-"""Tells who sent a request: the user that authenticated, and the address it came from. For people who read a
-history.
+"""Tells who sent a request: the user that authenticated, and the address it came from.
+
+For people who read a history.
 """
 
 from __future__ import annotations

@@ -29,8 +29,9 @@ _READS: Final = (hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS)
 _MARKS: Final = (
     hdrs.ORIGIN, "Sec-Fetch-Site", "Sec-Fetch-Dest", hdrs.REFERER, "Upgrade-Insecure-Requests",
 )  # fmt: skip
-"""These headers are sent by browsers alone. Without TLS browsers send no Sec-Fetch-*, and no Origin with what only
-reads.
+"""These headers are sent by browsers alone.
+
+Without TLS browsers send no Sec-Fetch-*, and no Origin with what only reads.
 """
 _LANGUAGE_OF_PROGRAMS: Final = "*"
 """What Node sends as Accept-Language."""
@@ -51,8 +52,9 @@ class OwnNames:
         self._allowed = [entry.strip().lower() for entry in worker.rest_allowed_hosts if entry.strip()]
 
     def __contains__(self, host: str) -> bool:
-        """Return True if a Host header, `name` or `name:port`, is one of them. No other page has an address for its
-        name.
+        """Return True if a Host header, `name` or `name:port`, is one of them.
+
+        No other page has an address for its name.
         """
         name = _name(host)
         if name in self._names or _is_address(name) or name.endswith(".localhost"):

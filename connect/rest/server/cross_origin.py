@@ -25,6 +25,7 @@ MAX_AGE_S: Final = 60
 
 def cross_origin(worker: WorkerConfig) -> Middleware | None:
     """Return what permits pages of other origins to use the API; None where no origin is allowed, which is the default.
+
     ConfigError: an origin is no valid pattern.
     """
     patterns = origin_patterns(worker)

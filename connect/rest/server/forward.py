@@ -108,8 +108,9 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
 
 
 async def _catch_up(request: web.Request) -> None:
-    """Catch up with the leader. Who writes through this worker can read it from this worker. What the leader did stands
-    without it.
+    """Catch up with the leader.
+
+    Who writes through this worker can read it from this worker. What the leader did stands without it.
     """
     caught_up = asyncio.wrap_future(context_of(request).operations.worker.catch_up())
     try:

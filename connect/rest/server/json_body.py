@@ -55,8 +55,9 @@ class CreateRequest:
 
 
 async def read_create(request: web.Request) -> CreateRequest:
-    """Return what `{"name", "config", "initial_state"?, "initial_offsets"?}` says. HttpError 400: there are no initial
-    offsets.
+    """Return what `{"name", "config", "initial_state"?, "initial_offsets"?}` says.
+
+    HttpError 400: there are no initial offsets.
     """
     body = await read_json(request)
     if body is None:
@@ -154,8 +155,9 @@ async def read_own_json(request: web.Request) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value with its numbers as int and float, for free-form maps such as offsets. HttpError 500: out of
-    range.
+    """Return a value with its numbers as int and float, for free-form maps such as offsets.
+
+    HttpError 500: out of range.
     """
     match value:
         case NumberText():

@@ -42,8 +42,9 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Holds all listeners of a worker. `url` is where other workers reach it; `admin` None: admin paths are on
-    `main`.
+    """Holds all listeners of a worker.
+
+    `url` is where other workers reach it; `admin` None: admin paths are on `main`.
     """
 
     main: Sequence[Listener]

@@ -32,8 +32,9 @@ class HeaderRule(NamedTuple):
 
 
 def response_headers(worker: WorkerConfig) -> Middleware | None:
-    """Return what adds the headers to answers; None where no headers are configured. ConfigError: a part cannot be
-    read.
+    """Return what adds the headers to answers; None where no headers are configured.
+
+    ConfigError: a part cannot be read.
     """
     rules = header_rules(worker.response_http_headers_config or "")
     if not rules:

@@ -30,8 +30,9 @@ STACKS_BYTES: Final = 6000
 
 
 class Stages:
-    """Gives the host's runs their slots in the crash report. Slots are taken and given back by any thread; each is
-    written by its run's thread.
+    """Gives the host's runs their slots in the crash report.
+
+    Slots are taken and given back by any thread; each is written by its run's thread.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -94,8 +95,9 @@ def stacks_in(descriptor: int) -> str:
 
 
 def say_lease_over(descriptor: int) -> None:
-    """Say that the host ends itself, because its worker's lease is over. No exit code says so: a plug-in may
-    use any.
+    """Say that the host ends itself, because its worker's lease is over.
+
+    No exit code says so: a plug-in may use any.
     """
     os.pwrite(descriptor, _LEASE_OVER, STAGES_BYTES)
 
@@ -106,8 +108,9 @@ def say_lease_until(descriptor: int, until_s: float) -> None:
 
 
 def lease_over_in(descriptor: int) -> bool:
-    """Return True if the host, which has ended, said that its lease was over, or the kernel ended it for that. For the
-    worker.
+    """Return True if the host, which has ended, said that its lease was over, or the kernel ended it for that.
+
+    For the worker.
     """
     if os.pread(descriptor, len(_LEASE_OVER), STAGES_BYTES) == _LEASE_OVER:
         return True

@@ -252,8 +252,9 @@ class TaskRun:
         return plugin.config.with_leave(task_config, self._clients.worker_properties)
 
     def _ask_to_write(self, deadline: Deadline) -> None:
-        """Ask the worker if this run may write. Invariant 8: a run that was late to start may have shut out its
-        successor; the worker knows.
+        """Ask the worker if this run may write.
+
+        Invariant 8: a run that was late to start may have shut out its successor; the worker knows.
         """
         self._report(AsksToWrite(self.id.connector, self.id.task, self.run))
         while not self._may_write.done():

@@ -110,8 +110,9 @@ class SourcePipeline:
         self._letters = letters
 
     def encode(self, batch: Batch) -> Encoded:
-        """Return the rows as bytes, in order; none when every row was dropped. Raises what `give_up` raises for a bad
-        row.
+        """Return the rows as bytes, in order; none when every row was dropped.
+
+        Raises what `give_up` raises for a bad row.
         """
         if self._letters is None:
             return Encoded(self._convert(batch, self._give_up))

@@ -31,8 +31,9 @@ class RecordSizes:
         self._topics: set[str] = set()
 
     def check(self, raw: RawBatch) -> None:
-        """Raise RejectedRowsError, which names the rows that are too large. Batches below the limit as a whole cost
-        nothing.
+        """Raise RejectedRowsError, which names the rows that are too large.
+
+        Batches below the limit as a whole cost nothing.
         """
         self._topics.add(raw.topic)
         whole = raw.values.nbytes + (0 if raw.keys is None else raw.keys.nbytes)

@@ -287,8 +287,9 @@ class EnvVarConfigProvider:
         self._variables = variables
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """Return the values of those variables that are set and allowed. ConnectError for a path, which has no
-        meaning.
+        """Return the values of those variables that are set and allowed.
+
+        ConnectError for a path, which has no meaning.
         """
         if path:
             raise ConnectError(

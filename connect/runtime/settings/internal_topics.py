@@ -94,8 +94,9 @@ class ReservedTopics:
             raise RejectedRowsError(dict.fromkeys(range(rows), refusal))
 
     def require_free(self, topic: str, key: str, *, but: Collection[Holds] = ()) -> None:
-        """Raise ReservedTopicError if the topic holds a cluster's state, other than that of `but`. `key` names the
-        setting.
+        """Raise ReservedTopicError if the topic holds a cluster's state, other than that of `but`.
+
+        `key` names the setting.
         """
         refusal = self.refusal(topic, key, but=but)
         if refusal is not None:

@@ -19,8 +19,9 @@ _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Return the properties in file order; of a key given twice the last counts. ValueError names the line of a bad
-    escape.
+    """Return the properties in file order; of a key given twice the last counts.
+
+    ValueError names the line of a bad escape.
     """
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):

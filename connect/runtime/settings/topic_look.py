@@ -24,8 +24,9 @@ _ADDRESSES: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
 
 def reserved_topics(worker: WorkerConfig, connector: Mapping[str, str]) -> ReservedTopics:
-    """Return the topics that a connector may not write to, on the brokers that its producer writes to. Connects to
-    nothing.
+    """Return the topics that a connector may not write to, on the brokers that its producer writes to.
+
+    Connects to nothing.
     """
     overrides = {k.removeprefix(_OVERRIDE): v for k, v in connector.items() if k.startswith(_OVERRIDE)}
     client_id = f"connector-topics-{connector.get('name', '')}"
@@ -44,8 +45,9 @@ class TopicLook:
         self._admin: TopicAdmin | None = None
 
     def __call__(self, topic: str) -> Holds | None:
-        """Return what state the topic's records are; None: none, or the principal may not look. RetriableError: no
-        answer.
+        """Return what state the topic's records are; None: none, or the principal may not look.
+
+        RetriableError: no answer.
 
         Every topic of cluster state is compacted, so that no other one is read.
         """

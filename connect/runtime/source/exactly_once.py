@@ -64,8 +64,9 @@ class Wish(StrEnum):
 
 
 class ConnectorTransactions:
-    """Takes what a connector wants of its transaction: the `TransactionContext` of the contract. Owned by the task
-    thread.
+    """Takes what a connector wants of its transaction: the `TransactionContext` of the contract.
+
+    Owned by the task thread.
     """
 
     def __init__(self) -> None:

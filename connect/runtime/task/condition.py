@@ -50,8 +50,9 @@ class Condition:
 
 
 class Conditions:
-    """Holds the conditions of one task, by step. The task's thread tells them, and another one what of it does not
-    return.
+    """Holds the conditions of one task, by step.
+
+    The task's thread tells them, and another one what of it does not return.
     """
 
     def __init__(self, report: Callable[[Condition | None], None], clock_ms: Callable[[], int] | None = None) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 
 class UsedTopics:
-    """Keeps the topics that a task used. Filled by the task thread batch by batch, emptied by whoever reports. A topic
-    in use comes back each time.
+    """Keeps the topics that a task used.
+
+    Filled by the task thread batch by batch, emptied by whoever reports. A topic in use comes back each time.
     """
 
     def __init__(self) -> None:

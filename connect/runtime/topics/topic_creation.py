@@ -32,8 +32,9 @@ class BrokersTopics:
 
 
 class CreatedTopics:
-    """Makes the topics that are missing. Owned by the task thread. A topic that was seen or made once is not asked for
-    again.
+    """Makes the topics that are missing.
+
+    Owned by the task thread. A topic that was seen or made once is not asked for again.
     """
 
     def __init__(self, groups: Sequence[TopicGroup], admin: Callable[[], TopicAdmin], task: str) -> None:

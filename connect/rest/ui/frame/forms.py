@@ -54,8 +54,10 @@ def keep_token(request: web.Request, response: web.Response) -> None:
 
 
 async def form_of(request: web.Request, *, names_connector: bool = True) -> Mapping[str, str]:
-    """Return a form's fields. HttpError 403: pages change nothing here, the token is missing or wrong, or the sender
-    lacks the role at the connector that the form names.
+    """Return a form's fields.
+
+    HttpError 403: pages change nothing here, the token is missing or wrong, or the sender lacks the role at the
+    connector that the form names.
     """
     if context_of(request).worker.rest_ui != "on":
         raise HttpError(403, "Pages of this worker change nothing: rest.ui=read-only is in its file.")
