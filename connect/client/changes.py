@@ -1,4 +1,4 @@
-"""What must be done so that a cluster has the connectors that files want. Pure."""
+"""Finds what must be done so that a cluster has the connectors that files want. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one connector. `hidden`: keys of which the cluster does not show whether they change."""
+    """Tells what becomes of one connector. `hidden`: keys of which the cluster does not show whether they change."""
 
     verb: Verb
     name: str
@@ -31,7 +31,7 @@ class Change:
     keys: tuple[KeyChange, ...] = ()
     hidden: tuple[str, ...] = ()
     state: str | None = field(default=None)
-    """The state to bring it to; None: as it is."""
+    """The state to bring it to; None: it stays as it is."""
 
 
 def changes(wanted: Collection[Manifest], present: Mapping[str, Any], *, prune: bool) -> list[Change]:

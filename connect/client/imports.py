@@ -24,7 +24,7 @@ _CONFLICT: Final = 409
 
 @dataclass(frozen=True, slots=True)
 class KeyReport:
-    """What this cluster says of one key of a configuration; no errors: it is taken as it is."""
+    """Tells what this cluster says of one key of a configuration; no errors: it is taken as it is."""
 
     key: str
     errors: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Why a connector does not move, out of what its cluster says. Pure."""
+"""Explains why a connector does not move, from what its cluster says. Pure."""
 
 from __future__ import annotations
 

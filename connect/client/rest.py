@@ -1,4 +1,4 @@
-"""Kafka Connect's REST API as commands call it; what a Java worker does not answer is marked."""
+"""Calls Kafka Connect's REST API for commands; what a Java worker does not answer is marked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RefusedError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where a cluster is and as whom to speak to it. `ca_file`: PEM, beside the authorities the system trusts."""
+    """Tells where a cluster is and as whom to speak to it. `ca_file`: PEM, beside the authorities the system trusts."""
 
     url: str
     user: str = ""

@@ -1,4 +1,4 @@
-"""A cluster's tasks on one line each, with what they do now: out of statuses and two scrapes of metrics. Pure."""
+"""Shows a cluster's tasks on one line each, with what they do now: from statuses and two scrapes of metrics. Pure."""
 
 from __future__ import annotations
 

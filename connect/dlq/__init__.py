@@ -1,1 +1,1 @@
-"""Dead letters after the fact: which there are, why, and back into the work once what made them bad is mended."""
+"""Shows which dead letters there are and why, and replays them once what made them bad is mended."""

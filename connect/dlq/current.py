@@ -1,4 +1,4 @@
-"""The connectors as the config topic has them now, and their pipelines, to see what becomes of a letter today."""
+"""Builds the pipelines of connectors as the config topic has them now, to see what becomes of a letter today."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from connect.runtime.records.tolerance import BadRow
 from connect.runtime.settings.worker_config import WorkerConfig
 
 Convert = Callable[[Letter], list[RawBatch]]
-"""What a letter becomes: records to produce. LetterRefusedError says why it cannot be replayed."""
+"""Converts a letter to records to produce. LetterRefusedError says why it cannot be replayed."""
 
 
 class LetterRefusedError(ConnectError):
@@ -28,7 +28,7 @@ class LetterRefusedError(ConnectError):
 
 
 class CurrentConnectors:
-    """Connector configurations as of when they were first asked for."""
+    """Holds connector configurations as of when they were first asked for."""
 
     def __init__(self, worker: WorkerConfig, catalog: Catalog) -> None:
         self._clients = Clients(worker, catalog)

@@ -12,7 +12,7 @@ from connect.runtime.records.source_letters import FORMAT, SOURCE_TOPIC, LetterF
 
 
 class Place(NamedTuple):
-    """Where a letter is in its dead-letter topic."""
+    """Tells where a letter is in its dead-letter topic."""
 
     partition: int
     offset: int

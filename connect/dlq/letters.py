@@ -1,4 +1,4 @@
-"""A dead-letter topic and what was replayed of it: reading both, and throwing letters away."""
+"""Reads a dead-letter topic and what was replayed of it, and throws letters away."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ from connect.lib.deadline import Deadline
 
 log = logging.getLogger(__name__)
 MARKS_SUFFIX: Final = ".replayed"
-"""Beside each dead-letter topic that was replayed: a compacted topic with one record per replayed letter, written in
-the transaction that replays it. The dead-letter topic itself stays as it is."""
+"""The end of the name of the topic that holds the marks of replays, beside each dead-letter topic that was replayed.
+
+It is compacted and has one record per replayed letter, written in the transaction that replays it. The dead-letter
+topic itself stays as it is.
+"""
 CLIENT_ID: Final = "connect-dlq"
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """What a purge throws away: of each partition the letters before an offset."""
+    """Tells what a purge throws away: of each partition the letters before an offset."""
 
     before: Mapping[TopicPartition, int]
     letters: int

@@ -32,7 +32,7 @@ class Connectors(Protocol):
 
 
 class To:
-    """Every record goes to the same topic as it is, whatever the letters say."""
+    """Sends every record to the same topic as it is, whatever the letters say."""
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
@@ -51,7 +51,7 @@ class Outcome:
     replayed: int = 0
     records: int = 0
     before: int = 0
-    """Selected letters that an earlier replay has done."""
+    """How many selected letters an earlier replay has done."""
     refused: list[tuple[Letter, str]] = field(default_factory=list)
 
 

@@ -1,4 +1,4 @@
-"""What a person reads of dead letters, as plain text and as JSON. Pure."""
+"""Shows dead letters to a person, as plain text and as JSON. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a setting is for."""
+"""Tells what a setting is for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class KeyRole(StrEnum):
-    """What a setting is for, where a program that knows no connector by name has to find it: `connect poc` does."""
+    """Tells what a setting is for, so that `connect poc`, which knows no connector by name, finds it."""
 
     NONE = ""
     PAGE_ROWS = "page rows"

@@ -1,4 +1,4 @@
-"""Where a text refers to a config provider: `${provider:[path:]key}`. Pure, in time linear in the text."""
+"""Finds where a text refers to a config provider: `${provider:[path:]key}`. Pure, in time linear in the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text forms of settings, as ConfigDef reads and writes them. Pure.
+"""Reads and formats the text of settings as ConfigDef does. Pure.
 
 Source: org.apache.kafka.common.config.ConfigDef (Kafka 4.1).
 """

@@ -270,7 +270,7 @@ def _built() -> ModuleType:
 
 
 class _Capsules:
-    """What the native code made, in the form that Arrow takes over without a copy."""
+    """Holds what the native code made, in the form that Arrow takes over without a copy."""
 
     def __init__(self, capsules: _Pair) -> None:
         self._capsules = capsules

@@ -1,4 +1,4 @@
-"""Java connectors that are not here, and what their users can do instead. Pure."""
+"""Knows Java connectors that are not here, and what their users can do instead. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connectors as frames of Spark, and a Kafka sink that writes each batch once. Never imported by a worker."""
+"""Provides connectors as frames of Spark, and a Kafka sink that writes each batch once. Never imported by a worker."""
 
 from connect.spark.sink import KafkaSink, kafka_sink
 

@@ -1,4 +1,4 @@
-"""Options of a Spark frame -> the configuration of a connector, and what is said to Spark alone (`connect.…`)."""
+"""Splits options of a Spark frame into a connector's configuration and what is said to Spark alone (`connect.…`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES: Final = (*_NUMBERS, _KEY_COLUMNS)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FrameOptions:
-    """What a frame is told. Picklable; `connector` may hold secrets.
+    """Holds what a frame is told. Picklable; `connector` may hold secrets.
 
     connector: the connector's configuration. split_rows: about so many rows in a partition of a batch read.
     batch_rows: at most so many in a batch of a stream, unless one page of the connector has more. timeout_s: how long

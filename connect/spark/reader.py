@@ -24,7 +24,7 @@ _SPLIT_BYTES = 256 * 2**20
 
 
 class ConnectReader(DataSourceReader):
-    """Planned by the driver's Python, which gives each task one partition. Picklable."""
+    """Reads a source. The driver's Python plans it, and gives each task one partition. Picklable."""
 
     def __init__(self, options: FrameOptions, columns: StructType) -> None:
         self._options = options

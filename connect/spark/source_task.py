@@ -37,7 +37,10 @@ def retried(call: Callable[[], T], timeout_s: float) -> T:
 
 @dataclass
 class FrameContext:
-    """The `SourceContext` where there is no worker: without metrics and dead letters. A bad row fails the frame."""
+    """Serves as the `SourceContext` where there is no worker: without metrics and dead letters.
+
+    A bad row fails the frame.
+    """
 
     positions: Positions = field(default_factory=dict)
     connector: str = "spark"

@@ -65,7 +65,7 @@ class Place:
 
 @dataclass
 class FrameSinkContext:
-    """The `SinkContext` where there is no worker. A row that the sink refuses fails the write."""
+    """Serves as the `SinkContext` where there is no worker. A row that the sink refuses fails the write."""
 
     write: str
     connector: str = "spark"

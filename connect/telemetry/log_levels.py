@@ -1,4 +1,4 @@
-"""Levels of this process's loggers, by Kafka Connect's names, and when each was last set.
+"""Holds levels of this process's loggers, by Kafka Connect's names, and when each was last set.
 
 Setting a level is by prefix, as in Kafka Connect: every logger that exists below the named one gets it too.
 """
@@ -23,7 +23,7 @@ LEVELS: Final[Mapping[str, int]] = {
     "TRACE": 5,
     "ALL": 1,
 }
-"""Kafka Connect's level names, from silent to loud, and Python's numbers for them."""
+"""Gives Kafka Connect's level names, from silent to loud, and Python's numbers for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,10 @@ OnSet = Callable[[str, str], None]
 
 
 class LogLevels:
-    """Any thread may call it. `logging` itself is the state; only times and what was set are kept here."""
+    """Sets and tells levels; any thread may call it.
+
+    `logging` itself is the state; only times and what was set are kept here.
+    """
 
     def __init__(self) -> None:
         self._modified_ms: dict[str, int] = {}

@@ -12,9 +12,9 @@ import structlog
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 FORMAT_VARIABLE: Final = "CONNECT_LOG_FORMAT"
-"""Environment variable that carries the format to the task hosts: `text` or `json`."""
+"""The environment variable that carries the format to the task hosts: `text` or `json`."""
 LEVEL_VARIABLE: Final = "CONNECT_LOG_LEVEL"
-"""Environment variable that carries the level at the start to the task hosts."""
+"""The environment variable that carries the level at the start to the task hosts."""
 
 Format = Literal["text", "json"]
 

@@ -81,7 +81,7 @@ _BY_FIGURE: Final = {metric.figure: metric for metric in TASK_METRICS}
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStates:
-    """A connector's state and how many of its tasks are in which; states in lower case."""
+    """Holds a connector's state and how many of its tasks are in which; states in lower case."""
 
     state: str
     tasks: Mapping[str, int]
@@ -91,7 +91,10 @@ class ConnectorStates:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFigures:
-    """All a scrape shows. `tasks` is keyed by connector and task; `about` are the labels of kafka_connect_app_info."""
+    """Holds all that a scrape shows.
+
+    `tasks` is keyed by connector and task; `about` are the labels of kafka_connect_app_info.
+    """
 
     about: Mapping[str, str]
     tasks: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)

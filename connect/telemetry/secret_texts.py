@@ -1,4 +1,4 @@
-"""The secrets that a process has read, kept out of its logs, traces and dead letters, whoever writes them."""
+"""Hides secrets, once a process has read them, in its logs, traces and dead letters, whoever writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenTelemetry: whether a process traces, and with what. Nothing of it is imported where tracing is off."""
+"""Decides if a process traces, and with what (OpenTelemetry). Nothing of it is imported where tracing is off."""
 
 from __future__ import annotations
 

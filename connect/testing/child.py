@@ -26,9 +26,9 @@ from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connect.testing.source_run import leave_everywhere
 
 LAG = 1
-"""Batches whose rows are in the journal before the offset of the first of them is stored."""
+"""So many batches have their rows in the journal before the offset of the first of them is stored."""
 PACE_S = 0.05
-"""Between two polls, so that the kill comes in the middle of the rows and not after them."""
+"""A child waits so long between two polls, so that the kill comes in the middle of the rows and not after them."""
 
 
 @dataclass(frozen=True)

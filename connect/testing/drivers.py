@@ -38,7 +38,7 @@ ROW_SCHEMA = s.struct(
 
 
 class Driver(Protocol):
-    """What every driver has."""
+    """Provides what every driver has."""
 
     def reset(self) -> None:
         """Empty the external system. Called before each test and between the lives of one test."""

@@ -41,7 +41,7 @@ def to_stored(value: Mapping[str, object], where: str) -> str:
 
 @dataclass
 class OffsetStore:
-    """Source offsets in memory, through the same JSON text as the offsets topic keeps."""
+    """Keeps source offsets in memory, through the same JSON text as the offsets topic keeps."""
 
     offsets: dict[str, str | None] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ class OffsetStore:
 
 @dataclass
 class FakeTaskContext:
-    """What every task may ask. Gauges are kept by name, and why part of the work waits as it was told last."""
+    """Answers what every task may ask. Gauges are kept by name, and why part of the work waits as it was told last."""
 
     connector: str = "under-test"
     task: int = 0

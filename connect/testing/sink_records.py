@@ -39,7 +39,7 @@ KEYS: Final[Mapping[str, KeyOf]] = MappingProxyType(
         "schemaless-map": lambda row_id: ({"id": row_id}, None),
     }
 )
-"""Name -> what makes the key of a row from its id, and the key's schema."""
+"""Gives by name what makes the key of a row from its id, and the key's schema."""
 
 
 class SinkRecords(SinkRestarts):

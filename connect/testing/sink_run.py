@@ -20,7 +20,7 @@ from connect.testing.fakes import FakeSinkContext
 from connect.testing.source_run import DEADLINE_FIX, build_connector, leave_everywhere
 
 KeyOf = Callable[[int], tuple[Any, s.Schema | None] | None]
-"""From a row's id its key and the key's schema, None: the row has no key."""
+"""Makes from a row's id its key and the key's schema; None: the row has no key."""
 CALL_S = 10.0
 KEY_SCHEMA = s.struct({"id": s.INT64})
 

@@ -1,4 +1,7 @@
-"""What holds for every connector: its declaration, its errors, its secrets. The base of SourceSuite and SinkSuite."""
+"""Checks what holds for every connector: its declaration, its errors, its secrets.
+
+The base of SourceSuite and SinkSuite.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _WithoutFields:
-    """The structs and maps without some fields."""
+    """Rebuilds structs and maps without some fields."""
 
     def __init__(self, config: HeaderFromConfig, names: Iterable[str]) -> None:
         self._gone = frozenset(names) if config.operation == "move" else frozenset()

@@ -1,4 +1,4 @@
-"""The declaration of the built-in transforms and predicates."""
+"""Declares the built-in transforms and predicates."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Filter:
 
 
 class TopicNameMatches:
-    """The whole topic name matches a pattern."""
+    """Selects rows whose whole topic name matches a pattern."""
 
     def __init__(self, config: TopicNameMatchesConfig) -> None:
         self._pattern = compile_pattern(config.pattern)
@@ -38,7 +38,7 @@ class TopicNameMatches:
 
 
 class HasHeaderKey:
-    """The row has a header of this name."""
+    """Selects rows that have a header of this name."""
 
     def __init__(self, config: HasHeaderKeyConfig) -> None:
         self._name = config.name
@@ -53,7 +53,7 @@ class HasHeaderKey:
 
 
 class RecordIsTombstone:
-    """The row's value is null."""
+    """Selects rows whose value is null."""
 
     def __init__(self, _: NoConfig) -> None:
         """Take no settings, as the predicate has none."""

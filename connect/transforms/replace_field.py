@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Fields:
-    """What happens to the fields of one struct."""
+    """Tells what happens to the fields of one struct."""
 
     exclude: set[str] = field(default_factory=set)
     include: set[str] = field(default_factory=set)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RegexRouter:
-    """A batch has one topic, so it keeps its rows together."""
+    """Gives a batch another topic. A batch has one topic, so it keeps its rows together."""
 
     def __init__(self, config: RegexRouterConfig) -> None:
         self._pattern = compile_pattern(config.regex)

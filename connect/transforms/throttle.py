@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 from connect.transforms.settings.extra_config import ThrottleConfig
 
 LONGEST_WAIT_S: Final = 10.0
-"""A task has to hear of a stop, and a consumer has to be polled."""
+"""Bounds one wait, as a task has to hear of a stop, and a consumer has to be polled."""
 
 
 class Throttle:

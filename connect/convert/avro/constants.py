@@ -1,4 +1,4 @@
-"""The bytes of a default value given in a schema: what a record that lacks a field gets. Pure."""
+"""Encodes default values given in a schema, which a record that lacks a field gets. Pure."""
 
 from __future__ import annotations
 

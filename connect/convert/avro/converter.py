@@ -34,7 +34,10 @@ def avro_header(config: AvroConfig, *, is_key: bool = False) -> ColumnHeaderConv
 
 
 class AvroFormat:
-    """See `Format`. A schema that is bytes and nothing else is written without a length, as Confluent does."""
+    """Provides the `Format` of Avro.
+
+    A schema that is bytes and nothing else is written without a length, as Confluent does.
+    """
 
     def __init__(self, settings: AvroSettings) -> None:
         self._settings = settings

@@ -1,4 +1,7 @@
-"""Avro's binary encoding to Arrow columns: every step reads one field of all rows. Built once per schema."""
+"""Decodes Avro's binary encoding to Arrow columns: every step reads one field of all rows.
+
+A decoder is built once per schema.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Default values of Connect schemas as JSON, in Avro's form, and back. Pure."""
+"""Reads default values of Connect schemas from JSON in Avro's form, and writes them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Avro schema of a Connect schema, as Confluent's converter registers it. Pure."""
+"""Derives the Avro schema of a Connect schema, as Confluent's converter registers it. Pure."""
 
 from __future__ import annotations
 

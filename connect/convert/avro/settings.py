@@ -1,4 +1,4 @@
-"""The Avro converter's settings that change how schemas are mapped. Values only."""
+"""Holds the Avro converter's settings that change how schemas are mapped. Values only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AvroSettings:
-    """Each is named after its key, see `connect.convert.registry.config.AvroConfig`."""
+    """Holds the settings, each named after its key, see `connect.convert.registry.config.AvroConfig`."""
 
     enhanced: bool = False
     meta_data: bool = True

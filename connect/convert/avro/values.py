@@ -1,4 +1,4 @@
-"""Values in Avro's binary form without a registry, for files; schemas as Confluent's AvroData maps them."""
+"""Encodes values in Avro's binary form without a registry, for files; schemas as Confluent's AvroData maps them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from connect.convert.vectors import pieces as p
 
 @dataclass(frozen=True, slots=True)
 class AvroFileValues:
-    """See `connect.api.codec.AvroValues`."""
+    """Provides `connect.api.codec.AvroValues`."""
 
     schema_text: str
     _encode: Encoder

@@ -38,12 +38,12 @@ _LOGICAL_WIRE = {
 
 
 class Decimals(Enum):
-    """How the decimals of a batch are parsed."""
+    """Tells how the decimals of a batch are parsed."""
 
     BASE64 = auto()
     NUMERIC = auto()
     PROVEN = auto()
-    """As doubles, only to prove that all of them are numbers."""
+    """Decimals are parsed as doubles, only to prove that all of them are numbers."""
 
 
 def decode_columns(data: pa.BinaryArray, schema: Schema, reading: Reading) -> pa.Array:

@@ -24,7 +24,7 @@ _MOMENTS = {
     s.TIMESTAMP: (pa.timestamp("ms", "UTC"), pa.int64()),
 }  # fmt: skip
 _ESCAPED: Final = r'["\\\x00-\x1f\x{10000}-\x{10ffff}]'
-"""What stands in a JSON string in another form."""
+"""Matches what stands in a JSON string in another form."""
 
 
 def encode_columns(array: pa.Array, schema: Schema, writing: Writing) -> pa.BinaryArray:

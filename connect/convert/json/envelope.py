@@ -30,7 +30,7 @@ _SCANNER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What stands before the payload of every row of one schema."""
+    """The text that stands before the payload of every row of one schema."""
 
     text: bytes
     schema: Schema | None

@@ -1,4 +1,4 @@
-"""Columns of numbers with fractions as the texts that Java writes. Pure."""
+"""Turns columns of numbers with fractions into the texts that Java writes. Pure."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How values are read. `embeds`: what `schema.recursive` holds stands in its place, and not as a text."""
+    """Tells how values are read. `embeds`: what `schema.recursive` holds stands in its place, and not as a text."""
 
     replace_null_with_default: bool = True
     java: bool = False

@@ -22,7 +22,7 @@ from connect.convert.vectors.cursor import Cursor
 Decoder = Callable[[Cursor], pa.Array]
 
 MAX_LEVELS: Final = 100
-"""As deep as Protobuf's own readers go; each level is some frames of Python's stack."""
+"""Types may be nested as deep as Protobuf's own readers go; each level is some frames of Python's stack."""
 _TOO_DEEP: Final = f"it holds values of its own type more than {MAX_LEVELS} levels deep"
 
 

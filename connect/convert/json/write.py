@@ -1,4 +1,4 @@
-"""Connect values in Python form to JSON text, byte for byte as Java's JsonConverter writes it. Pure, row by row."""
+"""Turns Connect values in Python form into JSON text, byte for byte as Java's JsonConverter does. Pure, row by row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REQUIRED_NULL = "Conversion error: null value for field that is required and has
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How values are written. `java`: reject what Java rejects although nothing would be lost.
+    """Tells how values are written. `java`: reject what Java rejects although nothing would be lost.
 
     `embeds`: what `schema.recursive` holds stands in its place, and not as a text.
     """

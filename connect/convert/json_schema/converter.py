@@ -41,7 +41,7 @@ def json_schema_header(config: JsonSchemaConfig, *, is_key: bool = False) -> Col
 
 
 class JsonSchemaFormat:
-    """See `Format`."""
+    """Provides the `Format` of JSON Schema."""
 
     def __init__(self, config: JsonSchemaConfig, *, is_key: bool) -> None:
         self._config = config

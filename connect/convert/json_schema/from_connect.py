@@ -1,4 +1,4 @@
-"""The JSON Schema of a Connect schema, as Confluent's converter registers it. Pure."""
+"""Derives the JSON Schema of a Connect schema, as Confluent's converter registers it. Pure."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ TYPE, VERSION, PARAMETERS, INDEX = "connect.type", "connect.version", "connect.p
 
 @dataclass(frozen=True, slots=True)
 class JsonSchemaSettings:
-    """Each is named after its key, see `JsonSchemaConfig`."""
+    """Holds the settings, each named after its key, see `JsonSchemaConfig`."""
 
     numeric_decimals: bool = False
     additional_properties: bool = True

@@ -1,4 +1,4 @@
-"""Values as the JSON of their schema: columns where that is Kafka's JsonConverter's own, else row by row."""
+"""Converts values to the JSON of their schema: by columns where that is Kafka's JsonConverter's, else row by row."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Converters without a schema format: strings, bytes, numbers; and what all converters share."""
+"""Provides converters without a schema format, for strings, bytes and numbers; and what all converters share."""

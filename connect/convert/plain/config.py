@@ -1,4 +1,4 @@
-"""The settings of the converters, as Kafka 4.1 declares them. No I/O, no Arrow."""
+"""Declares the settings of the converters, as Kafka 4.1 declares them. No I/O, no Arrow."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from connect.api.config import Boolean, Config, Int, String, key, one_of
 
 
 class Coercion(StrEnum):
-    """What becomes of a JSON value that does not fit its schema."""
+    """Tells what becomes of a JSON value that does not fit its schema."""
 
     STRICT = "strict"
     JAVA = "java"
 
 
 class JsonConfig(Config):
-    """org.apache.kafka.connect.json.JsonConverterConfig, and `converter.coercion`, which is ours."""
+    """Declares the keys of org.apache.kafka.connect.json.JsonConverterConfig, and our `converter.coercion`."""
 
     schemas_enable: Boolean = key(
         "schemas.enable", True, doc="Include schemas within each of the serialized values and keys.",

@@ -21,7 +21,7 @@ _TRUE, _FALSE = b"\x01", b"\x00"
 
 
 class PrimitiveConverter:
-    """One primitive type in its fixed number of bytes; reads it as optional. Owned by one task thread."""
+    """Converts one primitive type to its fixed number of bytes; reads it as optional. Owned by one task thread."""
 
     def __init__(self, name: str, schema: Schema) -> None:
         self._name = name

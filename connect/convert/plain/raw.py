@@ -46,7 +46,7 @@ def byte_array_header(config: NoConfig, *, is_key: bool = False) -> ColumnHeader
 
 
 class StringConverter:
-    """The text of every value in one character set; reads optional strings. Owned by one task thread."""
+    """Converts every value to its text in one character set; reads optional strings. Owned by one task thread."""
 
     def __init__(self, config: StringConfig) -> None:
         self._codec = _codec(config.encoding)
@@ -117,7 +117,7 @@ def _plain_text(array: pa.Array, schema: Schema | None) -> pa.BinaryArray | None
 
 
 class ByteArrayConverter:
-    """Bytes as they are; reads optional bytes. Owned by one task thread."""
+    """Passes bytes on as they are; reads optional bytes. Owned by one task thread."""
 
     def encode(self, topic: str, column: Column) -> pa.BinaryArray:  # noqa: ARG002 - of the protocol
         """Return the rows themselves as bytes. Raise SchemaError when the column is of another type."""

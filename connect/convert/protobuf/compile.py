@@ -1,4 +1,4 @@
-"""The text of a .proto file, or its serialized descriptor, as messages; protoc does the work."""
+"""Compiles the text of a .proto file, or its serialized descriptor, to messages; protoc does the work."""
 
 from __future__ import annotations
 

@@ -47,7 +47,10 @@ def protobuf_header(config: ProtobufConfig, *, is_key: bool = False) -> ColumnHe
 
 
 class ProtobufFormat:
-    """See `Format`. Between the frame and the message stand the indexes that say which message of the file it is."""
+    """Provides the `Format` of Protobuf.
+
+    Between the frame and the message stand the indexes that say which message of the file it is.
+    """
 
     def __init__(self, settings: ProtobufSettings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Protobuf's wire format to Arrow columns: every step reads one field of all rows that have it next."""
+"""Decodes Protobuf's wire format to Arrow columns: every step reads one field of all rows that have it next."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from connect.convert.vectors.cursor import Cursor, Positions, ordered_by_row, te
 from connect.convert.vectors.wire import FIXED64, LENGTH, wire_type
 
 Decoder = Callable[[Cursor], pa.Array]
-"""The value at the cursor in every row; or, for a message, all that is left of every row."""
+"""Reads the value at the cursor in every row; or, for a message, all that is left of every row."""
 
 _NUMBERS: Final[Mapping[str, pa.DataType]] = {
     "double": pa.float64(), "float": pa.float32(), "fixed64": pa.int64(), "sfixed64": pa.int64(),
@@ -54,7 +54,7 @@ def decoder(schema: Schema, message: ProtoMessage, settings: n.ProtobufSettings)
 
 @dataclass(slots=True)
 class _Found:
-    """What was read of one field so far: the rows of every piece, and the piece."""
+    """Holds what was read of one field so far: the rows of every piece, and the piece."""
 
     places: list[Positions] = field(default_factory=list)
     pieces: list[pa.Array] = field(default_factory=list)
@@ -110,7 +110,7 @@ def _skip(part: Cursor, wire: int) -> None:
 
 
 class _Plan:
-    """How one field is decoded."""
+    """Decodes one field."""
 
     def __init__(self, proto: ProtoField, schema: Schema, settings: n.ProtobufSettings) -> None:
         self.field = proto

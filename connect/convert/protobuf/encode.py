@@ -32,7 +32,7 @@ Encoder = Callable[[pa.Array], pa.BinaryArray]
 SchemaError for a value that Protobuf has no place for.
 """
 FieldEncoder = Callable[[pa.Array], p.Parts]
-"""A column, nulls included, to the parts of its field; nothing where there is no value."""
+"""Encodes a column, nulls included, to the parts of its field; nothing where there is no value."""
 
 _TAKES: Final[Mapping[Type, TakesKind]] = {
     Type.INT8: ("int32", "sint32", "sfixed32", "int64", "sint64", "sfixed64"),

@@ -1,4 +1,4 @@
-"""The .proto text of a Connect schema, as Confluent's converter registers it. Pure."""
+"""Derives the .proto text of a Connect schema, as Confluent's converter registers it. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WRAPPERS = {
 _KEYS = frozenset({Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.BOOLEAN, Type.STRING})
 
 Scope = tuple[dict[str, list[str]], dict[str, Schema]]
-"""The lines of the types inside a message, by name, and the structs they were made of."""
+"""Holds the lines of the types inside a message, by name, and the structs they were made of."""
 
 
 def proto_text(schema: Schema, settings: n.ProtobufSettings) -> str:
@@ -39,7 +39,7 @@ def message_name(schema: Schema, settings: n.ProtobufSettings) -> str:
 
 
 class _Writer:
-    """One file's worth of names and imports."""
+    """Makes the text of one file, and remembers the names and imports that it has."""
 
     def __init__(self, settings: n.ProtobufSettings) -> None:
         self._settings = settings

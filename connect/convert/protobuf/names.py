@@ -26,7 +26,7 @@ LOCATIONS: Final = MappingProxyType(
         TIMESTAMP: "google/protobuf/timestamp.proto",
     }
 )  # fmt: skip
-"""Where the messages of the logical types are defined."""
+"""Tells where the messages of the logical types are defined."""
 WRAPPERS: Final = "google/protobuf/wrappers.proto"
 META: Final = "confluent/meta.proto"
 LOGICAL: Final = MappingProxyType({s.DECIMAL: DECIMAL, s.DATE: DATE, s.TIME: TIME, s.TIMESTAMP: TIMESTAMP})
@@ -44,7 +44,7 @@ WRAPPED: Final = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSettings:
-    """Each is named after its key, see `ProtobufConfig`."""
+    """Holds the settings, each named after its key, see `ProtobufConfig`."""
 
     enhanced: bool = False
     scrub_invalid_names: bool = False

@@ -1,4 +1,4 @@
-"""The Connect schema of a Protobuf message, as Confluent's converter reads it. Pure."""
+"""Derives the Connect schema of a Protobuf message, as Confluent's converter reads it. Pure."""
 
 from __future__ import annotations
 

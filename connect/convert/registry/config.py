@@ -56,7 +56,7 @@ Strategy = Annotated[ClassName, AfterValidator(_check_strategy)]
 
 
 class RegistryConfig(Config):
-    """Where the registry is, and what is written there."""
+    """Declares where the registry is, and what is written there."""
 
     url: Annotated[Urls, AfterValidator(_check_urls)] = key(
         "schema.registry.url", importance="high", group=CLIENT, display_name="Schema Registry URL",

@@ -29,7 +29,7 @@ Encode = Callable[[pa.Array], Parts]
 
 @dataclass(frozen=True, slots=True)
 class OwnSchema:
-    """The schema a column would be registered with, and the name that subjects may be called after."""
+    """The schema that a column would be registered with, and the name that subjects may be called after."""
 
     registered: Registered
     record_name: str | None
@@ -37,7 +37,7 @@ class OwnSchema:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How rows of one schema are read. `decode` gets framed rows without nulls, and raises RejectedRowsError.
+    """Tells how rows of one schema are read. `decode` gets framed rows without nulls, and raises RejectedRowsError.
 
     `split`: where one schema id holds several types, the consecutive rows of each (start, stop, how they are read).
     """
@@ -92,7 +92,7 @@ class _Writing:
 
 
 class RegistryConverter:
-    """See `Converter`. Owned by one task thread.
+    """Provides a `Converter` over a schema registry. Owned by one task thread.
 
     A null row is a tombstone and becomes null bytes, as with Confluent's serializers.
     """

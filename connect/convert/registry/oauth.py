@@ -25,7 +25,7 @@ class TokenRefusedError(RetriableError):
 
 
 class OAuthTokens:
-    """The token in use, asked for anew before it ends. Owned by one task thread."""
+    """Keeps the token in use, and asks for another one before it ends. Owned by one task thread."""
 
     def __init__(self, config: RegistryConfig, pool: urllib3.PoolManager) -> None:
         assert config.bearer_client_secret is not None, "checked by RegistryConfig"

@@ -22,7 +22,7 @@ REFERENCES: Final = 10_000
 
 
 class Recent(Generic[K, V]):
-    """The values used last, made when they are first asked for; what raises is not kept."""
+    """Keeps the values used last, made when they are first asked for; what raises is not kept."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,4 +1,4 @@
-"""Under which name a schema is registered. Source: io.confluent.kafka.serializers.subject. Pure."""
+"""Chooses the name under which a schema is registered. Source: io.confluent.kafka.serializers.subject. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Final
 from connect.api.errors import SchemaError
 
 Subject = Callable[[str, bool, str | None], str]
-"""Topic, is it the key, full name of the record (None: not a named record) -> subject."""
+"""Gives a schema's subject from the topic, if it is for the key, and the record's full name.
+
+The name is None where the value is no named record.
+"""
 
 _JAVA: Final = "io.confluent.kafka.serializers.subject."
 TOPIC: Final = _JAVA + "TopicNameStrategy"

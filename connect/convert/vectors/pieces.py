@@ -1,4 +1,4 @@
-"""Columns as byte strings, one per row, that are joined to records. Pure."""
+"""Builds columns of byte strings, one per row, that are joined to records. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Protobuf's scalar types over columns: keys, numbers, lengths. Source: the encoding page of protobuf.dev. Pure."""
+"""Encodes Protobuf's scalar types over columns: keys, numbers, lengths.
+
+Source: the encoding page of protobuf.dev. Pure.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _UINT32_END: Final = 1 << 32
 
 
 class NumberedKind(Protocol):
-    """What a key is made of."""
+    """Tells what a key is made of."""
 
     @property
     def number(self) -> int: ...

@@ -1,4 +1,4 @@
-"""Reading a text by a SimpleDateFormat pattern, as leniently as Java does, in UTC. Pure."""
+"""Reads a text by a SimpleDateFormat pattern, as leniently as Java does, in UTC. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ERAS = ("BC", "AD")
 
 
 class ParsePlan:
-    """A pattern's pieces in the order they are read. Immutable; may be shared by threads."""
+    """Holds a pattern's pieces in the order they are read. Immutable; may be shared by threads."""
 
     def __init__(
         self,

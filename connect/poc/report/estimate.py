@@ -19,7 +19,7 @@ _GB: Final = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What was measured of a source.
+    """Holds what was measured of a source.
 
     `rows` is the number of rows that it has; `is_exact` says that all of them were read, so that it is no estimate.
     `row_bytes` is the size of a row in Kafka. `rate`, `slowest` and `fastest` are rows per second: of the run, and of

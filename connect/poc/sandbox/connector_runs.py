@@ -1,4 +1,4 @@
-"""What runs of sources and runs of sinks have in common: state, failure, stop and removal of a connector."""
+"""Provides what runs of sources and runs of sinks have in common: state, failure, stop and removal of a connector."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def status_of(rest: ConnectClient, name: str) -> dict[str, Any]:
 
 
 class RunTime:
-    """The time that a run has left: first the time to start its tasks, and from then on its own time."""
+    """Measures the time that a run has left: first the time to start its tasks, and from then on its own time."""
 
     def __init__(self, duration_s: float, start_s: float = START_S) -> None:
         self._duration_s = duration_s

@@ -29,7 +29,7 @@ KILL, PAUSE = "kill of the task", "pause of the broker"
 
 
 class RunRows(Protocol):
-    """What the faults have to know of a run."""
+    """Tells what the faults have to know of a run."""
 
     @property
     def rows(self) -> int:

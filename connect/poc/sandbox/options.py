@@ -1,4 +1,4 @@
-"""The options of an evaluation: how much it reads, and for how long."""
+"""Holds the options of an evaluation: how much it reads, and for how long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SINK_RECORDS_MIN: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an evaluation may do.
+    """Tells what an evaluation may do.
 
     `sample_rows` are compared value by value. A run of the connector takes at most `duration_s` and `budget_rows`. Its
     tasks are killed `crashes` times. `show_values` lets the report show values of rows.

@@ -14,7 +14,10 @@ Say = Callable[[str], None]
 
 @dataclass(slots=True)
 class Progress:
-    """The checks of one connector. `connector` is its name where several are evaluated together, else empty."""
+    """Collects the checks of one connector.
+
+    `connector` is its name where several are evaluated together, else empty.
+    """
 
     say: Say
     connector: str = ""

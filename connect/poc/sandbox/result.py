@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What the checks add up to."""
+    """Tells what the checks add up to."""
 
     FITS = "fits"
     FITS_WITH_WARNINGS = "fits with warnings"

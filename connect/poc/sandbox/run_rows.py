@@ -37,7 +37,7 @@ class SourceRunRows:
 
 @dataclass(slots=True)
 class SinkRunRows:
-    """The rows of a sink's run: under way are those that the tasks have put and not committed.
+    """Tells how many rows of a sink's run are under way: those that the tasks have put and not committed.
 
     `committed` asks Kafka for the sum of all committed offsets.
     """

@@ -1,1 +1,1 @@
-"""The checks of a sink."""
+"""Checks a sink."""

@@ -17,7 +17,7 @@ from connect.poc.source.delivery_check import KILLS
 
 @dataclass(frozen=True, slots=True)
 class TargetComparison:
-    """The rows of a target after a run under kills, against those of a run without faults."""
+    """Compares the rows of a target after a run under kills with those of a run without faults."""
 
     expected: int
     found: int

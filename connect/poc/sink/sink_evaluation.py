@@ -114,7 +114,7 @@ def _remove_left(settings: ConnectorSettings, progress: Progress) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What all runs of a sink are given."""
+    """Holds what all runs of a sink are given."""
 
     sandbox: Sandbox
     settings: ConnectorSettings

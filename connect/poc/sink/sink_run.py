@@ -27,7 +27,7 @@ _READS_A_SECOND: Final = 5
 
 @dataclass(slots=True)
 class SinkRun:
-    """What a run did. `committed` holds the next offset of each partition, `seconds` the time until the last put.
+    """Holds what a run did. `committed` holds the next offset of each partition, `seconds` the time until the last put.
 
     `columns` are the types of the target's columns by their paths.
     """

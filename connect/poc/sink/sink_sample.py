@@ -19,7 +19,7 @@ from connect.runtime.records.tolerance import BadRow
 
 @dataclass(slots=True)
 class SinkSample:
-    """What a sink would be given of its records.
+    """Holds what a sink would be given of its records.
 
     `kept` holds the offsets of the records that converters and transforms give a value for, by `topic-partition`;
     `tombstones` is the number of those without a value.

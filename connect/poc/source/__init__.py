@@ -1,1 +1,1 @@
-"""The checks of a source."""
+"""Checks a source."""

@@ -18,7 +18,7 @@ from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.parts.task_parts import connector_plugin
 
 PART: Final = 3
-"""The other pages are a third as large."""
+"""The pages of the second reading are a third as large."""
 Rows = Mapping[str, Sequence[bytes]]
 """Hashes of rows in order, by topic."""
 

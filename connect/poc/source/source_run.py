@@ -25,7 +25,7 @@ _ANSWER_S: Final = 30.0
 
 @dataclass(slots=True)
 class SourceRun:
-    """What a run did. `seconds` is the time from the first record to the last."""
+    """Holds what a run did. `seconds` is the time from the first record to the last."""
 
     name: str
     prefix: str
@@ -35,7 +35,7 @@ class SourceRun:
     """True if the source had caught up before the run ended at its bounds."""
     tasks: int = 0
     failure: str | None = None
-    """Why the connector failed for good; None where it did not."""
+    """Says why the connector failed for good; None where it did not."""
     readings: list[Reading] = field(default_factory=list)
 
     def rows(self, cluster: SourceCluster) -> TopicRows:

@@ -39,7 +39,7 @@ KILL_AT: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """What to do.
+    """Tells what to do.
 
     kill_at: the shares of all work (rows into Kafka, rows into S3) at which the worker is killed. flights: how many of
     the flights to load, None for all.

@@ -1,4 +1,4 @@
-"""What the demo shows: a live table on a terminal, plain lines elsewhere."""
+"""Shows the demo: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Is what stands in S3 what stands in the database? Read by raw clients on both sides, never through our own code."""
+"""Checks that what stands in S3 is what stands in the database.
+
+Both sides are read by raw clients, never through our own code.
+"""
 
 from __future__ import annotations
 

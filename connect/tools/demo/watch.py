@@ -1,4 +1,4 @@
-"""How far both ends are, read from Kafka and S3 directly; nothing here trusts the worker's own figures."""
+"""Measures how far both ends are, from Kafka and S3 directly; nothing here trusts the worker's own figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WATERMARK_TIMEOUT_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Where a table stands: records in its topic (transaction markers included), rows and bytes in S3."""
+    """Tells where a table stands: records in its topic (transaction markers included), rows and bytes in S3."""
 
     topic_records: int
     s3_rows: int

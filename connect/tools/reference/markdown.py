@@ -1,4 +1,4 @@
-"""Plain text -> Markdown that shows it as it is. Pure."""
+"""Turns plain text into Markdown that shows it as it is. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Everything that can be set or read off, on one page of Markdown: worker, connectors, plug-ins, metrics, commands."""
+"""Describes everything that can be set or read off, on one page of Markdown.
+
+It has the worker, connectors, plug-ins, metrics and commands.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A name and a kind -> the files of a plug-in project of one's own, which pass their tests as they are."""
+"""Makes from a name and a kind the files of a plug-in project of one's own, which pass their tests as they are."""
 
 from __future__ import annotations
 

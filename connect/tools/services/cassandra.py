@@ -19,7 +19,7 @@ CASSANDRA_VERSION: Final = "5.0.5"
 OLD_VERSION: Final = "4.1.9"
 """The release before, which runs on Java 17 though it is not made for it."""
 _JAMM: Final = {CASSANDRA_VERSION: "0.4.0", OLD_VERSION: "0.3.2"}
-"""By release: the version of the agent that tells it how large objects are."""
+"""Gives for each release the version of the agent that tells it how large objects are."""
 NODE_START_S: Final = 180.0
 """A node takes 6 s on an idle machine, and several times that where others work on the same cores."""
 
@@ -36,7 +36,7 @@ _OPENS: Final = (
     "java.base/java.util.concurrent.atomic", "java.base/java.util.concurrent.locks",
     "jdk.management/com.sun.management.internal",
 )  # fmt: skip
-"""What Cassandra needs of Java 17 (conf/jvm17-server.options of 5.0, and what 4.1 measures objects with)."""
+"""Opens what Cassandra needs of Java 17 (conf/jvm17-server.options of 5.0, and what 4.1 measures objects with)."""
 _SEEDS: Final = "org.apache.cassandra.locator.SimpleSeedProvider"
 _LOGBACK: Final = """\
 <configuration>
@@ -50,7 +50,7 @@ _LOGBACK: Final = """\
 
 @dataclass(frozen=True)
 class CassandraEndpoint:
-    """Where clients connect, and where the node keeps the commit log of tables with change data capture.
+    """Tells where clients connect, and where the node keeps the commit log of tables with change data capture.
 
     `seed`: by which further nodes join it.
     """

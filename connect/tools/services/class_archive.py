@@ -1,4 +1,4 @@
-"""Archives of the classes that a Java program loads, with which it starts in half the time (JEP 350)."""
+"""Makes archives of the classes that a Java program loads, with which it starts in half the time (JEP 350)."""
 
 import hashlib
 import os

@@ -40,7 +40,7 @@ rootLogger.appenderRef.console.ref=console
 
 @dataclass(frozen=True)
 class JavaConnectEndpoint:
-    """Where the REST interface is."""
+    """Tells where the REST interface is."""
 
     url: str
 

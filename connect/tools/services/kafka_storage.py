@@ -1,4 +1,4 @@
-"""A broker's formatted data folder: made once by Kafka's own tool, then copied, as the tool takes a JVM start."""
+"""Makes a broker's formatted data folder once by Kafka's own tool, then copies it, as the tool takes a JVM start."""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""MariaDB, where its server binaries are installed."""
+"""Provides MariaDB, where its server binaries are installed."""
 
 import shutil
 import socket

@@ -1,4 +1,7 @@
-"""MySQL, where its server binary is installed or first on PATH; its names are those of MariaDB's, which it is not."""
+"""Provides MySQL, where its server binary is installed or first on PATH.
+
+Its names are those of MariaDB's, which it is not.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""PostgreSQL, where its server binaries are installed."""
+"""Provides PostgreSQL, where its server binaries are installed."""
 
 import shutil
 import subprocess

@@ -27,7 +27,7 @@ _PROBE: Final = "/readiness/probe"
 
 @dataclass(frozen=True)
 class S3Endpoint:
-    """Where and as whom clients connect; `repr` does not show the secret."""
+    """Tells where and as whom clients connect; `repr` does not show the secret."""
 
     url: str
     access_key_id: str

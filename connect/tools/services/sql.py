@@ -1,4 +1,7 @@
-"""What the SQL database services have in common: where clients connect, and running as a user who is not root."""
+"""Provides what the SQL database services have in common.
+
+That is where clients connect, and running as a user who is not root.
+"""
 
 import os
 import pwd
@@ -18,7 +21,7 @@ _PASSWORD_FILE: Final = "password"  # noqa: S105 - the name of a file
 
 @dataclass(frozen=True)
 class SqlEndpoint:
-    """Where and as whom clients connect; `repr` does not show the password."""
+    """Tells where and as whom clients connect; `repr` does not show the password."""
 
     port: int
     user: str

@@ -1,4 +1,7 @@
-"""A Connect worker of ours as a service: its own process, its own internal topics, killed and started again at will."""
+"""Provides a Connect worker of ours as a service.
+
+It has its own process and its own internal topics, and is killed and started again at will.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from connect.tools.services.process.supervised import SupervisedService
 
 @dataclass(frozen=True)
 class WorkerEndpoint:
-    """Where the REST interface is."""
+    """Tells where the REST interface is."""
 
     url: str
 

@@ -1,4 +1,4 @@
-"""Cast: other types for fields or for the whole."""
+"""Casts fields, or the whole key or value, to other types (Cast)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One value cast to another type as Java's Cast does: numbers wrap or saturate, texts are range-checked. Pure."""
+"""Casts one value to another type as Java's Cast does: numbers wrap or saturate, texts are range-checked. Pure."""
 
 from __future__ import annotations
 

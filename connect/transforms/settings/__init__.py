@@ -1,1 +1,1 @@
-"""The settings of transforms and predicates."""
+"""Declares the settings of transforms and predicates."""

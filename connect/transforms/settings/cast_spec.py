@@ -1,4 +1,4 @@
-"""What Cast turns into what, read from its `spec`. Pure."""
+"""Reads what Cast turns into what from its `spec`. Pure."""
 
 from __future__ import annotations
 

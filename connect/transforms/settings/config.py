@@ -1,4 +1,4 @@
-"""The settings of the built-in transforms and predicates: keys, defaults and messages of Kafka 4.1."""
+"""Declares the settings of the built-in transforms and predicates: keys, defaults and messages of Kafka 4.1."""
 
 from __future__ import annotations
 

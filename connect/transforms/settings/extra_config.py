@@ -1,4 +1,7 @@
-"""The settings of the transforms that Kafka Connect lacks; those of Debezium's keep Debezium's keys. No I/O."""
+"""Declares the settings of the transforms that Kafka Connect lacks; those of Debezium's keep Debezium's keys.
+
+No I/O.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +151,7 @@ class PythonFunctionConfig(Config):
 
 
 class UnwrapConfig(Config):
-    """Settings of io.debezium.transforms.ExtractNewRecordState (Debezium 3)."""
+    """Declares the settings of io.debezium.transforms.ExtractNewRecordState (Debezium 3)."""
 
     delete_mode: Annotated[
         String, one_of("drop", "tombstone", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone")

@@ -1,4 +1,4 @@
-"""Java's regular expressions and date patterns as settings: what is wrong with them. Pure."""
+"""Tells what is wrong with Java's regular expressions and date patterns that settings hold. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of the form old:new as Kafka's ConfigUtils reads them. Pure."""
+"""Reads pairs of the form old:new as Kafka's ConfigUtils does. Pure."""
 
 from __future__ import annotations
 

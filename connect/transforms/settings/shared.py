@@ -53,7 +53,7 @@ NULL = "entry must be non null"
 
 
 class Validated(Config):
-    """Settings whose validators ConfigDef runs on a missing key too, so that it has two messages."""
+    """Declares settings whose validators ConfigDef runs on a missing key too, so that it has two messages."""
 
     of_null: ClassVar[Mapping[str, str]] = {}
 

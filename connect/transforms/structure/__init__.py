@@ -1,1 +1,1 @@
-"""Fields of structs by name and path, for transforms that change them."""
+"""Finds fields of structs by name and path, for transforms that change them."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FieldsKernel(Protocol):
-    """What one transform makes of a struct or map."""
+    """Rebuilds a struct or map in the way of one transform."""
 
     def schema_of(self, schema: Schema, /) -> Schema:
         """Return the struct schema that comes out for one that goes in."""

@@ -1,4 +1,4 @@
-"""What Java calls the class of a value in Python form: names for messages only. Pure."""
+"""Names the class that Java has for a value in Python form, for messages only. Pure."""
 
 from __future__ import annotations
 

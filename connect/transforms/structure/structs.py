@@ -116,7 +116,10 @@ def constant(value: Any, schema: Schema, length: int) -> pa.Array:
 
 
 class PerSchema(Generic[T]):
-    """What was made from the last schema seen: batches of one topic mostly share theirs. Owned by one task thread."""
+    """Keeps what was made from the last schema seen, as batches of one topic mostly share theirs.
+
+    Owned by one task thread.
+    """
 
     def __init__(self, make: Callable[[Schema], T]) -> None:
         self._make = make

@@ -20,7 +20,7 @@ _INT64 = 2**63
 
 
 class Form(StrEnum):
-    """How a moment is held, as `target.type` spells it."""
+    """Tells how a moment is held, as `target.type` spells it."""
 
     STRING = "string"
     UNIX = "unix"
@@ -53,7 +53,10 @@ def form_of(schema: Schema) -> Form:
 
 
 class Moments:
-    """From any form to one; a schemaless date is a moment, as Java has one class for all. Immutable."""
+    """Converts moments from any form to one; a schemaless date is a moment, as Java has one class for all.
+
+    Immutable.
+    """
 
     def __init__(self, target: Form, pattern: str, precision: str, *, this_year: int) -> None:
         """Take the target form; `pattern` may be empty when neither side is a text.

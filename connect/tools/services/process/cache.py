@@ -1,4 +1,4 @@
-"""Where fetched programs are kept, and that a folder there is either complete or absent."""
+"""Keeps fetched programs in a cache folder; a folder there is either complete or absent."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ from connect.tools.services.process.polling import poll_until
 CACHE_KEY: Final = "CONNECT_SERVICES_CACHE"
 FETCH_DEADLINE_S: Final = 900.0
 _held: Final = ContextVar[frozenset[Path]]("held", default=frozenset())
-"""Lock files that this thread holds."""
+"""Holds the lock files that this thread has locked."""
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:

@@ -1,4 +1,4 @@
-"""What can go wrong with an embedded service, each with what to do about it."""
+"""Names what can go wrong with an embedded service, each with what to do about it."""
 
 
 class ServiceError(Exception):

@@ -20,7 +20,7 @@ _TAIL_LINES: Final = 12
 
 @dataclass(frozen=True)
 class Command:
-    """What to run: its arguments, working folder, the file its output is appended to, more environment.
+    """Says what to run: its arguments, working folder, the file its output is appended to, more environment.
 
     `leftovers` are files and folders that are removed should the starting process die before it could do so.
     """
