@@ -118,11 +118,11 @@ class ConnectClient:
         return found
 
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Json]]) -> str:
-        """Set offsets of a stopped connector; the cluster's own words."""
+        """Set offsets of a stopped connector; return the cluster's own words."""
         return str(self.call("PATCH", _path(name, "offsets"), {"offsets": list(offsets)})["message"])
 
     def reset_offsets(self, name: str) -> str:
-        """Forget all offsets of a stopped connector; the cluster's own words."""
+        """Forget all offsets of a stopped connector; return the cluster's own words."""
         return str(self.call("DELETE", _path(name, "offsets"))["message"])
 
     def why(self, name: str) -> Sequence[Json]:

@@ -81,7 +81,7 @@ def _cut(value: object) -> object:
 
 
 def main() -> int:
-    """Answer what standard input asks for; the exit code."""
+    """Answer what standard input asks for; return the exit code."""
     answers = Answers()
     try:
         answers.tell(answer=answer(answers.request()))

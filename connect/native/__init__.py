@@ -201,11 +201,11 @@ class Rows:
         start: int,
         on_acknowledged: Callable[[], None],
     ) -> tuple[int, int]:
-        """Queue rows from `start` on until one is refused: how many were taken, and librdkafka's code (0: none was).
+        """Queue rows from `start` on until one is refused.
 
-        Columns of binary or string, large or not. Their memory is kept, and must not be changed, until `settle` after
-        librdkafka is done with the rows. `settle` calls `on_acknowledged` once all that were taken are in Kafka.
-        `headers`: what every one of the rows has.
+        Return how many were taken, and librdkafka's code (0: none was). Columns of binary or string, large or not.
+        Their memory is kept, and must not be changed, until `settle` after librdkafka is done with the rows. `settle`
+        calls `on_acknowledged` once all that were taken are in Kafka. `headers`: what every one of the rows has.
         """
         own = None if headers is None else list(headers)
         taken, refusal, rows = self._native.produce(
@@ -216,7 +216,7 @@ class Rows:
         return taken, refusal
 
     def queue(self, count: int, queue: Callable[[int], int], on_acknowledged: Callable[[], None]) -> int:
-        """Have `queue` queue `count` rows that librdkafka copies, with the opaque it is given; how many it took.
+        """Have `queue` queue `count` rows that librdkafka copies, with the opaque it is given; return how many it took.
 
         `on_acknowledged`: see `send`.
         """

@@ -29,7 +29,7 @@ def asked_options(given: Mapping[str, Any]) -> Options:
 
 
 def main() -> int:
-    """Run the evaluation that standard input asks for; the exit code."""
+    """Run the evaluation that standard input asks for; return the exit code."""
     answers = Answers()
     asked = answers.request()
     threading.Thread(target=_end_with_owner, daemon=True, name="owner").start()

@@ -101,7 +101,7 @@ class FrameSinkContext:
 
 
 def write_rows(options: FrameOptions, place: Place, rows: Iterator[pa.RecordBatch]) -> int:
-    """Hand all rows to one sink task, and wait until it says that they are durable; how many there were.
+    """Hand all rows to one sink task, and wait until it says that they are durable; return how many there were.
 
     ConnectError: a row is refused, or nothing is durable within `connect.timeout.s` of the last row.
     """

@@ -61,7 +61,7 @@ class LogLevels:
         return None if logger is None else self._level(name, logger)
 
     def set(self, name: str, level: str) -> list[str]:
-        """Set the level, one of LEVELS, of a logger and of all below it; the names that were set, sorted."""
+        """Set the level, one of LEVELS, of a logger and of all below it; return the names that were set, sorted."""
         number = LEVELS[level]
         with self._lock:
             logging.getLogger(None if name == ROOT else name)

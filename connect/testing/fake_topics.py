@@ -33,7 +33,7 @@ class FakeTopics:
                 if any(p.topic == t for p in self.rows)}  # fmt: skip
 
     def read(self, starts: Mapping[TopicPartition, int | None]) -> None:
-        """Go there."""
+        """Go to these offsets, or to the beginning of a partition where there is none."""
         self.places = {place: start or 0 for place, start in starts.items()}
 
     def poll(self, deadline: Deadline) -> Batch | None:

@@ -203,7 +203,7 @@ class SinkSuite(SinkRecords):
     def _check_type(self, system: Any, schema: s.Schema, given_values: Sequence[Any]) -> bool:
         """Put the values; each must come back the same, unless a SchemaError or a rejected row says otherwise.
 
-        Whether one was refused.
+        Return True if one was refused.
         """
         system.reset()
         rows = [{"id": i, "value": given_values[i % len(given_values)]} for i in range(PER_PARTITION)]

@@ -167,7 +167,7 @@ class SinkRun:
         return claims
 
     def flush_until(self, ends: Mapping[TopicPartition, int], *, within_s: float) -> bool:
-        """Flush until each partition is claimed up to its end, or the time is over; whether it was.
+        """Flush until each partition is claimed up to its end, or the time is over; return True if it was.
 
         A flush that says RetriableError is called again, as the framework does; the last one's is raised.
         """

@@ -94,14 +94,14 @@ class SourceRun:
         return next((batch for batch in unit if len(batch)), None)
 
     def read_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
-        """Poll until `done`, or the time is over; whether it was done."""
+        """Poll until `done`, or the time is over; return True if it was done."""
         deadline = Deadline.after(within_s)
         while not (finished := done()) and not deadline.expired:
             self.poll()
         return finished
 
     def read_batches(self, count: int, *, within_s: float) -> int:
-        """Poll until there are `count` batches with rows, or the time is over; how many there are."""
+        """Poll until there are `count` batches with rows, or the time is over; return how many there are."""
         self.read_until(lambda: len(self.full_batches) >= count, within_s=within_s)
         return len(self.full_batches)
 

@@ -123,10 +123,10 @@ def _leaf_columns(array: pa.StructArray, schema: Schema) -> Iterator[pa.Array]:
 
 
 def key(config: FlattenConfig) -> FieldsTransform:
-    """Flatten$Key."""
+    """Return the transform Flatten$Key."""
     return FieldsTransform(Side.KEY, "flattening", _Flatten(config))
 
 
 def value(config: FlattenConfig) -> FieldsTransform:
-    """Flatten$Value."""
+    """Return the transform Flatten$Value."""
     return FieldsTransform(Side.VALUE, "flattening", _Flatten(config))

@@ -85,7 +85,7 @@ def schemaless(node: Node) -> Any:
 
 
 def without_space(text: str) -> str:
-    """Base64 text as Jackson's decoder sees it: space between groups of four characters is skipped."""
+    """Return base64 text as Jackson's decoder sees it: space between groups of four characters is skipped."""
     groups, at = [], 0
     while at < len(text):
         if text[at] <= " ":

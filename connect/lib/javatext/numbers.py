@@ -83,7 +83,10 @@ def parse_whole(text: str, bits: int) -> int:
 
 
 def parse_real(text: str) -> float:
-    """`Double.parseDouble`: blanks around, a type letter behind and hexadecimal floats are fine. ValueError if none."""
+    """Return what `Double.parseDouble` reads. ValueError if there is none.
+
+    Blanks around, a type letter behind and hexadecimal floats are fine.
+    """
     trimmed = text.strip(_BLANK)
     if _HEXADECIMAL.fullmatch(trimmed):
         return float.fromhex(trimmed.rstrip("fFdD") if trimmed[-1] in "fFdD" and _has_exponent(trimmed) else trimmed)

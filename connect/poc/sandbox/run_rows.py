@@ -29,7 +29,7 @@ class SourceRunRows:
         return max(0, self.rows - self._began_rows)
 
     def killed(self) -> int:
-        """Begin to count for the next tasks, as these were killed; how many rows were under way."""
+        """Begin to count for the next tasks, as these were killed; return how many rows were under way."""
         hit = self.under_way()
         self.rows = self._began_rows = self.present()
         return hit
@@ -66,7 +66,7 @@ class SinkRunRows:
         return 0 if self._is_new else max(0, self._began_rows + self._put - self.rows)
 
     def killed(self) -> int:
-        """Begin to count for the next tasks, as these were killed; how many rows were under way."""
+        """Begin to count for the next tasks, as these were killed; return how many rows were under way."""
         self.rows = self.committed()
         hit = self.under_way()
         self._began_rows, self._is_new = self.rows, True

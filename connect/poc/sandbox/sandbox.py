@@ -99,7 +99,7 @@ class Sandbox:
         remove(self.rest, name)
 
     def kill_task_hosts(self) -> int:
-        """Kill every process that runs tasks with SIGKILL; how many there were. The worker starts others."""
+        """Kill every process that runs tasks with SIGKILL; return how many there were. The worker starts others."""
         pid = self.worker.pid
         if pid is None:
             return 0

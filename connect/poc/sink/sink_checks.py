@@ -59,7 +59,7 @@ def expected_rows(kept: Mapping[str, list[int]], committed: Mapping[TopicPartiti
 
 
 def judge_round_trip(run: SinkRun, sample: Mapping[str, Any]) -> Check:
-    """Judge whether every record of a run without faults is a row of the target."""
+    """Judge if every record of a run without faults is a row of the target."""
     if sample["refused_rows"]:
         refused = Table("Records that could not be converted", ("error",), [(text,) for text in sample["refused"]])
         text = f"{sample['refused_rows']:,} records cannot be converted for the sink."

@@ -66,7 +66,7 @@ class Trial:
 
     @classmethod
     def remove_left(cls, settings: ConnectorSettings) -> int:
-        """Remove the targets that killed evaluations of this configuration left behind; how many there were.
+        """Remove the targets that killed evaluations of this configuration left behind; return how many there were.
 
         ConnectError: one cannot be removed.
         """

@@ -15,7 +15,7 @@ _Field = Mapping[str, Any]
 
 
 def judge_types(sample: Mapping[str, Any]) -> Check:
-    """Judge from a sample (`connect.poc.source.sample.Sample` as JSON) whether fields keep their types and values."""
+    """Judge from a sample (`connect.poc.source.sample.Sample` as JSON) if fields keep their types and values."""
     fields = list(sample["fields"].values())
     if not fields:
         return Check(*TYPES, Outcome.NOT_TESTED, "There are no rows, or a transform makes other rows of them.")

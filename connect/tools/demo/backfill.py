@@ -47,7 +47,7 @@ class BackfillAct:
         self._waiting = threading.Event()
 
     def run(self, connector: dict[str, Any], *, kill: bool) -> bool:
-        """Move, verify, hand over, and add rows; whether every row came once. `connector` is created stopped."""
+        """Move, verify, hand over, and add rows; return True if every row came once. `connector` is created stopped."""
         self._worker.rest.create(connector["name"], connector["config"], "STOPPED")
         self._screen.say(f"POST /connectors {connector['name']}: created stopped; a backfill reads its table first")
         start_s = time.monotonic()

@@ -94,7 +94,10 @@ class CassandraService(SupervisedService[CassandraEndpoint]):
         self._optimised = optimised
 
     def nodetool(self, *arguments: str, timeout_s: float = 300.0) -> str:
-        """Ask the running node as an operator does, by its own tool; what the tool says. ServiceError: it failed."""
+        """Ask the running node as an operator does, by its own tool.
+
+        Return what the tool says. ServiceError: it failed.
+        """
         jars = _jars(self._version)
         command = [
             *(str(find_java().launcher), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),

@@ -139,10 +139,10 @@ def _transform(side: Side, config: CastConfig) -> FieldsTransform | Nested | _Ca
 
 
 def key(config: CastConfig) -> FieldsTransform | Nested | _CastWhole:
-    """Cast$Key."""
+    """Return the transform Cast$Key."""
     return _transform(Side.KEY, config)
 
 
 def value(config: CastConfig) -> FieldsTransform | Nested | _CastWhole:
-    """Cast$Value."""
+    """Return the transform Cast$Value."""
     return _transform(Side.VALUE, config)

@@ -19,7 +19,10 @@ _held: Final = ContextVar[frozenset[Path]]("held", default=frozenset())
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """CONNECT_SERVICES_CACHE, or one of ours in the user's cache folder, which XDG_CACHE_HOME may name."""
+    """Return the folder of the cache: CONNECT_SERVICES_CACHE, or one of ours in the user's cache folder.
+
+    XDG_CACHE_HOME may name the latter.
+    """
     configured = environ.get(CACHE_KEY)
     users = environ.get("XDG_CACHE_HOME", "")
     # A relative one is to be ignored (XDG Base Directory Specification 0.8).

@@ -100,7 +100,7 @@ class SupervisedProcess:
 
 
 def run_to_end(command: Command, *, deadline_s: float, doing: str) -> bool:
-    """Run a command and return whether it succeeded; ServiceTimeoutError, and it is killed, after `deadline_s`."""
+    """Run a command and return True if it succeeded; ServiceTimeoutError, and it is killed, after `deadline_s`."""
     process = SupervisedProcess(command)
     try:
         poll_until(
