@@ -48,7 +48,7 @@ def dev(folder: Path, registry: bool, s3: bool, names: str, allow: tuple[Path, .
 
     from connect.api.errors import ConnectError
     from connect.tools.dev.databases import databases_of
-    from connect.tools.dev.environment import DevEnvironment, Parts
+    from connect.tools.dev.environment import DevEnvironment, DevServices
     from connect.tools.services import ServiceError
 
     console = Console(soft_wrap=True)
@@ -58,7 +58,7 @@ def dev(folder: Path, registry: bool, s3: bool, names: str, allow: tuple[Path, .
     with one_line_errors():
         databases = databases_of(names)
     paths = (Path(tempfile.gettempdir()), *map(Path.absolute, allow))
-    parts = Parts(registry=registry, s3=s3, paths=paths, databases=databases)
+    parts = DevServices(registry=registry, s3=s3, paths=paths, databases=databases)
     environment = DevEnvironment(folder, parts, lambda text: console.print(text, highlight=False, style="dim"))
     try:
         environment.start()

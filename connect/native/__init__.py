@@ -174,7 +174,7 @@ class _Sent(NamedTuple):
     on_acknowledged: Callable[[], None]
 
 
-class Rows:
+class RowSender:
     """Sends rows into one librdkafka producer without a copy, and keeps its linger.ms (see kafka_linger.h).
 
     Owned by the producer's thread. Order of calls: made from the rd_kafka_conf_t, `start` with the client, anything,

@@ -16,7 +16,7 @@ from connect.client.manifests import Manifest
 from connect.plugins.catalog import CONNECTORS, Catalog
 from connect.plugins.java_connectors import instead_of
 from connect.poc.sandbox.options import Options
-from connect.poc.sandbox.progress import Progress, Say, checks_of
+from connect.poc.sandbox.progress import CheckProgress, Say, checks_of
 from connect.poc.sandbox.result import Check, Result
 from connect.poc.sandbox.sandbox import REGISTRY_KEY, Sandbox, with_registry
 from connect.poc.sandbox.secrecy import Secrecy
@@ -91,13 +91,13 @@ def run_checks(
     """Run the checks of the source, then those of the sink, which is given what the source wrote."""
     source, sink = (_beside(side, sandbox) for side in (sides.source, sides.sink))
     both = source is not None and sink is not None
-    parts: list[Progress] = []
+    parts: list[CheckProgress] = []
     baseline = None
     if source is not None:
-        parts.append(Progress(say, source.name if both else ""))
+        parts.append(CheckProgress(say, source.name if both else ""))
         baseline = check_source(sandbox, source, options, parts[-1])
     if sink is not None:
-        parts.append(Progress(say, sink.name if both else ""))
+        parts.append(CheckProgress(say, sink.name if both else ""))
         check_sink(sandbox, sink, options, parts[-1], worker, after=baseline, is_fed=both)
     return checks_of(parts)
 

@@ -16,7 +16,7 @@ import structlog
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.cluster.herder.herder import Herder
-from connect.cluster.herder.reconcile import Surroundings
+from connect.cluster.herder.reconcile import HerderWorld
 from connect.cluster.hosts.forked_host import ForkedHosts
 from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.hosts.host_pool import Launch
@@ -178,8 +178,8 @@ class Worker:
         _logger.warning("waiting_for_kafka", brokers=brokers, waited_s=round(waited_s), error=str(error))
         self._stopping.wait(PAUSE_S)
 
-    def _surroundings(self) -> Surroundings:
-        return Surroundings(
+    def _surroundings(self) -> HerderWorld:
+        return HerderWorld(
             config_log=self._log(
                 self._config.config_storage_topic, "configs", leader_id=f"connect-cluster-{self._config.group_id}"
             ),

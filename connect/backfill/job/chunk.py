@@ -20,7 +20,7 @@ from typing import Protocol
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.optional.bulk import Split
 from connect.backfill.job.markers import ChunkState, Marker, chunk_states, with_headers
-from connect.backfill.job.parts import ChunkRest, Part
+from connect.backfill.job.parts import ChunkPart, ChunkRest
 from connect.kafka.client.errors import AbortableError
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -82,7 +82,7 @@ class LanePorts(Protocol):
     def producer(self) -> Transactions:
         """Return the producer that writes the lane's records."""
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
         """Yield the parts of what is left of a chunk; the last one is marked as such.
 
         Raises for a row that is not tolerated.
@@ -203,7 +203,7 @@ class LaneRun:
         for part in self._ports.parts(self._rest(chunk), then):
             self._commit(chunk, part)
 
-    def _commit(self, chunk: Split, part: Part) -> None:
+    def _commit(self, chunk: Split, part: ChunkPart) -> None:
         self._on_step(Step.CHUNK_READ, chunk.id)
         marker = part.marker(chunk.id, self._state(chunk).parts)
         producer, deadline = self._ports.producer, Deadline.after(self._work.limits.chunk_timeout_s)

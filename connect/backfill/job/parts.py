@@ -48,7 +48,7 @@ class ChunkRest:
 
 
 @dataclass(slots=True)
-class Part:
+class ChunkPart:
     """What one transaction has: records (none where a sink has the rows), dead letters, and what its marker tells.
 
     partitions: how many each topic has. pieces: what its chunk was cut into behind it; see `division`.
@@ -103,13 +103,15 @@ class Part:
         )
 
 
-def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes: int) -> Generator[Part, None, None]:
+def record_parts(
+    reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes: int
+) -> Generator[ChunkPart, None, None]:
     """Yield what is left of a chunk as records, in parts of about so many bytes; the last is marked, may be empty.
 
     A chunk that is much larger than planned ends behind one of them: see `division`. Raises what reading and encoding
     raise.
     """
-    part, read = Part(), 0
+    part, read = ChunkPart(), 0
     for (batch, rejected), is_last in _with_last(sifted(reader, rest)):
         part.add(batch, rejected, encode(batch, rejected))
         read += rows_read(batch, rejected)
@@ -122,7 +124,7 @@ def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes:
             if part.pieces:
                 break
             yield part
-            part = Part()
+            part = ChunkPart()
     part.is_last = True
     # What was cut off is counted where it is read.
     part.counted = reader.counted if isinstance(reader, CountedReader) and not part.pieces else None
@@ -130,7 +132,7 @@ def record_parts(reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes:
     yield part
 
 
-def _endless(chunk: Split, part: Part) -> ConnectError:
+def _endless(chunk: Split, part: ChunkPart) -> ConnectError:
     return ConnectError(
         f"Chunk {chunk.id} has {part.rows:,} rows, {part.size_bytes:,} bytes, behind none of which reading could go on,"
         " and one transaction is to have them all.",

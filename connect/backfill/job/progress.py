@@ -21,7 +21,7 @@ _STARTED_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """Counts so far, the rate of the last half minute, and when it would be done at that rate or the owner's limit.
 
     The half minute ends now, and where the job runs no longer with its newest marker.
@@ -97,14 +97,14 @@ class Tally:
         rows = sum(count for at, count in counted if at > first)
         return rows / ((last - first) / 1000) if last > first else 0.0
 
-    def progress(self, job: Job | None, pace: Pace, now_ms: int) -> Progress:
+    def progress(self, job: Job | None, pace: Pace, now_ms: int) -> JobProgress:
         """Return how far the job is; None: there is none. `pace`: what its owner allows it now."""
         if job is None:
-            return Progress()
+            return JobProgress()
         rate = self.rate(now_ms if job.is_running else 0)
         rows = max(job.rows, self.rows)
         left = rows - self.rows
-        return Progress(
+        return JobProgress(
             state=job.state,
             error=job.error,
             chunks=job.chunks + self.chunks_added,
@@ -141,7 +141,7 @@ class Watch:
         """Return what its owner allows it now."""
         return self._jobs.paces.get(self._job, Pace())
 
-    def progress(self) -> Progress:
+    def progress(self) -> JobProgress:
         """Return how far the job is now."""
         job = self._jobs.jobs.get(self._job)
         with self._lock:

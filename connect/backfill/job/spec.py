@@ -59,7 +59,7 @@ Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0)]
 Name = Annotated[str, AfterValidator(_name)]
 
 
-class Part(BaseModel):
+class SpecPart(BaseModel):
     """A part of a spec takes no other keys and no changes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
@@ -72,7 +72,7 @@ def _master(given: str) -> str:
     return given
 
 
-class Engine(Part):
+class Engine(SpecPart):
     """Who runs the lanes: Spark, or processes of this machine."""
 
     type: Literal["spark", "local"] = "spark"
@@ -121,7 +121,7 @@ class Engine(Part):
         return machine_cores if here[1] == "*" else int(here[1])
 
 
-class Source(Part):
+class Source(SpecPart):
     """Says what is read: by a source connector, whose configuration says how and into which topics; or, for kind sink,
     the topics of the sink.
     """
@@ -137,7 +137,7 @@ class Source(Part):
     )
 
 
-class Target(Part):
+class Target(SpecPart):
     """What takes the rows of kinds sink and copy: a sink connector."""
 
     connector: str = Field(default="", description="Name of the sink connector, in the cluster's config topic")
@@ -148,7 +148,7 @@ class Target(Part):
     )
 
 
-class Chunking(Part):
+class Chunking(SpecPart):
     """How the work is cut. Fixed once the job is planned."""
 
     rows: int = Field(default=30_000, ge=1, le=1_000_000, description="About so many rows in a chunk")
@@ -156,7 +156,7 @@ class Chunking(Part):
     lanes: int = Field(default=4, ge=1, le=1000, description="How many chunks are written at a time, at most")
 
 
-class Limits(Part):
+class Limits(SpecPart):
     """What the job may take of source and brokers."""
 
     max_rows_per_second: int = Field(default=0, ge=0, description="Over all lanes; 0: no limit")
@@ -190,7 +190,7 @@ class Limits(Part):
         return Pace(**{name: getattr(self, name) for name in PACE})
 
 
-class Handover(Part):
+class Handover(SpecPart):
     """How the connector goes on."""
 
     mode: Literal["auto", "global_snapshot"] = Field(
@@ -205,14 +205,14 @@ class Handover(Part):
     overwrite: bool = Field(default=False, description="Replace offsets that the connector has")
 
 
-class State(Part):
+class State(SpecPart):
     """Where the job's state is kept. Nothing is kept elsewhere."""
 
     jobs_topic: Name = JOBS_TOPIC
     marker_topic: Name | None = Field(default=None, description="By default connect-backfill-<name>")
 
 
-class BackfillSpec(Part):
+class BackfillSpec(SpecPart):
     """Describes a backfill job. What it may hold depends on its kind: see `joint_mistakes`."""
 
     api_version: Literal["backfill/v1"] = Field(alias="apiVersion")

@@ -16,7 +16,7 @@ from connect.backfill.job.job_store import JobStore, StateTopics, lane_transacti
 from connect.backfill.job.kinds import JobConnectors, bulk_source, load_of
 from connect.backfill.job.markers import Marker
 from connect.backfill.job.pace import LanesLeft, Pace, SourceGuard, Throttle
-from connect.backfill.job.parts import ChunkRest, Part
+from connect.backfill.job.parts import ChunkPart, ChunkRest
 from connect.backfill.lane.record_target import RecordTarget
 from connect.backfill.lane.sink_target import CopiedRows, ReplayedRecords, SinkTarget
 from connect.kafka.client.errors import FatalProducerError, FencedError
@@ -87,7 +87,7 @@ RunLane = Callable[[LaneTask], LaneReport]
 class Target(Protocol):
     """Takes the rows of a lane. Owned by the lane's thread."""
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
         """See `LanePorts.parts`."""
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Lane:
         self._throttle = Throttle(task.sharers, time.monotonic)
         self._guard = SourceGuard(lambda: load_of(parts), time.monotonic)
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
         """Yield the parts as the target makes them."""
         return self._target.parts(rest, then)
 

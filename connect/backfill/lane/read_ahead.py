@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from connect.backfill.job.parts import ChunkRest, Part
+from connect.backfill.job.parts import ChunkPart, ChunkRest
 
 
 @dataclass(slots=True)
@@ -18,21 +18,21 @@ class _Reading:
     """The parts of `rest` in order; `next_part` is read now, or was and is not taken yet."""
 
     rest: ChunkRest
-    parts: Generator[Part, None, None]
-    next_part: Future[Part]
+    parts: Generator[ChunkPart, None, None]
+    next_part: Future[ChunkPart]
 
 
 class ReadAhead:
     """Reads the parts of chunks, and the next one ahead. Owned by the lane's thread."""
 
-    def __init__(self, read: Callable[[ChunkRest], Generator[Part, None, None]]) -> None:
+    def __init__(self, read: Callable[[ChunkRest], Generator[ChunkPart, None, None]]) -> None:
         """`read`: the parts of what is left of a chunk, the last one marked; it is called on the reading thread."""
         self._read = read
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="backfill-reading")
         self._taken: _Reading | None = None
         self._ahead: _Reading | None = None
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
         """Yield the parts of `rest`, read anew unless the last call said that it comes next.
 
         Raises what reading raises.
@@ -54,7 +54,7 @@ class ReadAhead:
         self._forget(ahead)
         self._thread.shutdown()
 
-    def _take(self, reading: _Reading, then: ChunkRest | None) -> Iterator[Part]:
+    def _take(self, reading: _Reading, then: ChunkRest | None) -> Iterator[ChunkPart]:
         is_last = False
         while not is_last:
             part = reading.next_part.result()

@@ -10,7 +10,7 @@ from connect.api.optional.bulk import BulkChunk, BulkReader, BulkWriter, Split
 from connect.api.records import Batch, Consumed, TopicPartition
 from connect.api.schema import Schema
 from connect.backfill.job.kinds import bulk_sink
-from connect.backfill.job.parts import ChunkRest, Part, rows_read, sifted
+from connect.backfill.job.parts import ChunkPart, ChunkRest, rows_read, sifted
 from connect.backfill.job.topic_source import TopicReader, reader_settings
 from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
@@ -24,7 +24,7 @@ from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 
 
-class Rows(Protocol):
+class SinkWay(Protocol):
     """Brings rows to a sink. Owned by the lane's thread."""
 
     is_stable: bool
@@ -51,14 +51,14 @@ class Rows(Protocol):
 class SinkTarget:
     """Writes the chunks of a lane into a sink. Owned by the lane's thread. Implements Target."""
 
-    def __init__(self, job: str, sink: ConnectorParts, rows: Rows, write_s: float) -> None:
+    def __init__(self, job: str, sink: ConnectorParts, rows: SinkWay, write_s: float) -> None:
         """`write_s`: how long a chunk may take. ConfigError: the sink takes no rows in bulk."""
         self._job = job
         self._rows = rows
         self._write_s = write_s
         self._writer: BulkWriter = bulk_sink(sink).bulk_writer(_Context(rows))
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
         """Yield one part, once the sink has the whole chunk; nothing is written before it is asked for."""
         del then
         assert rest.after is None, "a chunk of a sink has one part"
@@ -66,7 +66,7 @@ class SinkTarget:
         self._rows.begin()
         named = BulkChunk(self._job, chunk.id, self._rows.is_stable)
         written = self._writer.write(named, self._rows.batches(chunk), Deadline.after(self._write_s))
-        yield Part(
+        yield ChunkPart(
             letters=self._rows.letters(),
             read=self._rows.read,
             rows=written.rows,
@@ -83,7 +83,7 @@ class SinkTarget:
 class _Context:
     """What the writer may ask. Implements BulkSinkContext."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: SinkWay) -> None:
         self._rows = rows
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:

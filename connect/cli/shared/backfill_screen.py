@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from connect.backfill.job.job_store import JobStore
-    from connect.backfill.job.progress import Progress
+    from connect.backfill.job.progress import JobProgress
 
 _SHOW_S = 1.0
 _READ_S = 60.0
@@ -45,7 +45,7 @@ def show(store: JobStore, job: str, ended: threading.Event | None = None) -> Non
             _lines(_ticks(watch.progress, ended))
 
 
-def _ticks(progress: Callable[[], Progress], ended: threading.Event | None) -> Iterator[Progress]:
+def _ticks(progress: Callable[[], JobProgress], ended: threading.Event | None) -> Iterator[JobProgress]:
     while True:
         is_last = (ended or threading.Event()).wait(_SHOW_S)
         now = progress()
@@ -54,7 +54,7 @@ def _ticks(progress: Callable[[], Progress], ended: threading.Event | None) -> I
             return
 
 
-def _bar(ticks: Iterator[Progress]) -> None:
+def _bar(ticks: Iterator[JobProgress]) -> None:
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
     from rich.table import Column
@@ -67,7 +67,7 @@ def _bar(ticks: Iterator[Progress]) -> None:
             bar.update(shown, completed=now.chunks_done, total=now.chunks or 1, description=now.line())
 
 
-def _lines(ticks: Iterator[Progress]) -> None:
+def _lines(ticks: Iterator[JobProgress]) -> None:
     said = ""
     for now in ticks:
         if now.line() != said:

@@ -16,7 +16,7 @@ import structlog
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.loop.background import Background
 from connect.cluster.loop.connector_calls import TRIES
-from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.herder_parts import HerderParts
 from connect.runtime.task.messages import CallResult, Method
 
 TRY_S: Final = 20.0
@@ -40,7 +40,7 @@ class Cleanup:
     about a minute.
     """
 
-    def __init__(self, parts: Parts, background: Background, ask: Ask, pause_s: float = PAUSE_S) -> None:
+    def __init__(self, parts: HerderParts, background: Background, ask: Ask, pause_s: float = PAUSE_S) -> None:
         self._parts = parts
         self._background = background
         self._ask = ask

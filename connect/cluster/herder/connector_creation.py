@@ -12,7 +12,7 @@ from functools import partial
 
 from connect.cluster.herder.requests import Requests
 from connect.cluster.loop.background import Background
-from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.model.connector_values import PartitionOffset, Saved, TargetState
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
@@ -20,7 +20,9 @@ from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 class Creation:
     """Any thread may ask."""
 
-    def __init__(self, parts: Parts, requests: Requests, offsets: ConnectorOffsets, background: Background) -> None:
+    def __init__(
+        self, parts: HerderParts, requests: Requests, offsets: ConnectorOffsets, background: Background
+    ) -> None:
         self._parts = parts
         self._requests = requests
         self._offsets = offsets

@@ -11,7 +11,7 @@ from functools import partial
 from connect.api.errors import RetriableError
 from connect.cluster.herder.requests import Requests
 from connect.cluster.loop.background import LOOK_S, Background
-from connect.cluster.loop.herder_parts import Parts, connector_config
+from connect.cluster.loop.herder_parts import HerderParts, connector_config
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import NotLeaderError, RequestError
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
@@ -21,7 +21,9 @@ from connect.lib.deadline import Deadline
 class Removal:
     """Any thread may ask."""
 
-    def __init__(self, parts: Parts, requests: Requests, offsets: ConnectorOffsets, background: Background) -> None:
+    def __init__(
+        self, parts: HerderParts, requests: Requests, offsets: ConnectorOffsets, background: Background
+    ) -> None:
         self._parts = parts
         self._requests = requests
         self._offsets = offsets

@@ -25,7 +25,7 @@ from connect.cluster.leader.overdue_tasks import OverdueTasks
 from connect.cluster.leader.task_placement import Placer
 from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
-from connect.cluster.loop.herder_parts import ConnectorCatalog, Limits, Parts
+from connect.cluster.loop.herder_parts import ConnectorCatalog, HerderParts, Limits
 from connect.cluster.loop.membership import NOBODY, Membership, View
 from connect.cluster.model.auto_restart import RestartPolicy
 from connect.cluster.model.config_history import orphans
@@ -53,7 +53,7 @@ _logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class HerderWorld:
     """What a herder is built on: the outside world, as the app or a test provides it."""
 
     config_log: MakeLog
@@ -76,7 +76,7 @@ class Settler:
     What others tell arrives on their threads and is posted; all else happens on the loop's thread.
     """
 
-    def __init__(self, worker: WorkerConfig, around: Surroundings) -> None:
+    def __init__(self, worker: WorkerConfig, around: HerderWorld) -> None:
         self._around = around
         self._pending_restarts: dict[str, RestartRecord] = {}
         self._releases: list[threading.Event] = []
@@ -93,7 +93,7 @@ class Settler:
         self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
         self._placer = Placer(self.parts.configs, self.parts.statuses, around.clock_s)
 
-    def _build(self, worker: WorkerConfig) -> Parts:
+    def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around
         loop = around.make_loop("herder", self._settle)
         configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker))
@@ -103,7 +103,7 @@ class Settler:
         def calls(host: str) -> ConnectorCalls:
             return ConnectorCalls(host, around.launch, loop.post, around.keep_call_host_s, around.clock_s)
 
-        return Parts(
+        return HerderParts(
             loop=loop,
             configs=configs,
             statuses=StatusStore(around.status_log),

@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
-from connect.cluster.loop.herder_parts import Parts, connector_config
+from connect.cluster.loop.herder_parts import HerderParts, connector_config
 from connect.cluster.model.config_records import ConnectorRecord, LoggerRecord, RestartRecord, encode
 from connect.cluster.model.connector_values import Saved, TargetState
 from connect.cluster.model.request_errors import (
@@ -35,7 +35,7 @@ _logger = structlog.get_logger(__name__)
 class Requests:
     """Carries out what REST asks to change. Owned by the herder's thread."""
 
-    def __init__(self, parts: Parts, deleted: Callable[[str, Mapping[str, str]], None]) -> None:
+    def __init__(self, parts: HerderParts, deleted: Callable[[str, Mapping[str, str]], None]) -> None:
         """`deleted` is told a connector's name and its last configuration, and returns at once."""
         self._parts = parts
         self._deleted = deleted

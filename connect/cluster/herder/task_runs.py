@@ -14,7 +14,7 @@ import structlog
 from connect.api.errors import ConnectError
 from connect.cluster.herder.awaited_restarts import AwaitedRestarts
 from connect.cluster.herder.task_statuses import TaskStatuses
-from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.loop.membership import View
 from connect.cluster.model.auto_restart import RestartHistory, next_restart
 from connect.cluster.model.config_state import ConfigSnapshot
@@ -32,7 +32,9 @@ _logger = structlog.get_logger(__name__)
 class TaskRuns:
     """Owned by the herder's thread, which also hears the task hosts through it."""
 
-    def __init__(self, parts: Parts, *, tracks_topics: bool, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, parts: HerderParts, *, tracks_topics: bool, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self._parts = parts
         self._tracks_topics = tracks_topics
         self._running: dict[TaskId, Run] = {}

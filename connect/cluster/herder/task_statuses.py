@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.statuses import Status
 from connect.runtime.task.condition import Condition
@@ -24,7 +24,7 @@ SAY_AGAIN_S: Final = 5.0
 class TaskStatuses:
     """Says what state this worker's tasks are in. Owned by the herder's thread."""
 
-    def __init__(self, parts: Parts, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, parts: HerderParts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
         self._clock_s = clock_s
         self._said: dict[TaskId, Status] = {}

@@ -8,7 +8,7 @@ from functools import partial
 
 from connect.cluster.herder.reconcile import Settler
 from connect.cluster.herder.requests import Requests
-from connect.cluster.loop.herder_parts import Parts, connector_config
+from connect.cluster.loop.herder_parts import HerderParts, connector_config
 from connect.cluster.model import config_history
 from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
 from connect.runtime.task.task_id import TaskId
@@ -46,7 +46,7 @@ class HerderTasks:
 class HerderTopics:
     """It answers what `UsedTopics` asks from the status topic."""
 
-    def __init__(self, parts: Parts, requests: Requests) -> None:
+    def __init__(self, parts: HerderParts, requests: Requests) -> None:
         self._parts = parts
         self._requests = requests
 
@@ -63,7 +63,7 @@ class HerderTopics:
 class HerderHistory:
     """It answers what `History` asks from the internal topics."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: HerderParts) -> None:
         self._parts = parts
 
     def config_versions(self, name: str) -> Sequence[ConfigVersion]:

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from connect.api.errors import ConfigProblem, ConnectError
-from connect.cluster.loop.herder_parts import Parts, with_placeholders
+from connect.cluster.loop.herder_parts import HerderParts, with_placeholders
 from connect.cluster.model.auto_restart import RestartHistory, next_restart
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
@@ -48,7 +48,7 @@ class _ConnectorRun:
 class ConnectorRuns:
     """Brings every connector where it should be. Owned by the herder's thread."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: HerderParts) -> None:
         self._parts = parts
         self._runs: dict[str, _ConnectorRun] = {}
 

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from connect.api.errors import ConnectError
-from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.model.config_records import FencingRecord
 from connect.cluster.model.config_state import ConfigSnapshot, Properties
 from connect.cluster.model.connector_values import TargetState
@@ -53,7 +53,7 @@ class _Round:
 class Fencing:
     """Shuts out the zombies of exactly-once sources. Owned by the herder's thread; the leader's alone."""
 
-    def __init__(self, parts: Parts, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, parts: HerderParts, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
         self._clock_s = clock_s
         self._rounds: dict[str, _Round] = {}

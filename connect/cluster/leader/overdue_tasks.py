@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.loop.membership import View
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
@@ -26,7 +26,7 @@ _logger = structlog.get_logger(__name__)
 class OverdueTasks:
     """Owned by the herder's thread; `found` may be read by any."""
 
-    def __init__(self, parts: Parts, after_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, parts: HerderParts, after_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
         """`after_s`: how long a task may be without a run before it is overdue."""
         self._parts = parts
         self._after_s = after_s

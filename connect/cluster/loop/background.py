@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
-from connect.cluster.loop.herder_parts import Parts
+from connect.cluster.loop.herder_parts import HerderParts
 from connect.lib.deadline import Deadline
 
 TIMEOUT_S: Final = 60.0
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 class Background:
     """Any thread may ask."""
 
-    def __init__(self, parts: Parts, has_runs: Callable[[str], bool]) -> None:
+    def __init__(self, parts: HerderParts, has_runs: Callable[[str], bool]) -> None:
         """`has_runs`: tasks of a connector run, or have yet to end."""
         self._parts = parts
         self._has_runs = has_runs

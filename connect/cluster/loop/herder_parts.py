@@ -58,7 +58,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Parts:
+class HerderParts:
     """Holds the herder's parts; they live as long as the worker. `worker_id` is host:port, known once REST listens."""
 
     loop: EventLoop

@@ -1,7 +1,7 @@
 """Hands Arrow columns to librdkafka without a Python object per row.
 
-Native code hands over pointers to the rows (`connect.native.Rows`). Without it, and for rows with timestamps or headers
-of their own, message arrays are filled by NumPy, and librdkafka copies every row (RD_KAFKA_MSG_F_COPY).
+Native code hands over pointers to the rows (`connect.native.RowSender`). Without it, and for rows with timestamps or
+headers of their own, message arrays are filled by NumPy, and librdkafka copies every row (RD_KAFKA_MSG_F_COPY).
 
 Source: rd_kafka_message_t and rd_kafka_vu_t in rdkafka.h 2.16.
 """
@@ -26,7 +26,7 @@ from connect.kafka.raw import RawBatch, RawHeaders, SharedHeaders, sent_times
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from connect.native import Rows
+    from connect.native import RowSender
 
 Words = npt.NDArray[np.uint64]
 
@@ -136,7 +136,7 @@ class ColumnarPath:
         """Free the client."""
         self._native.close()
 
-    def _enqueue_native(self, rows: Rows, batch: RawBatch, start: int, receipt: Receipt) -> int:
+    def _enqueue_native(self, rows: RowSender, batch: RawBatch, start: int, receipt: Receipt) -> int:
         values = _byte_strings(batch.values)
         keys = None if batch.keys is None else _byte_strings(batch.keys)
         partition = _ANY_PARTITION if batch.partition is None else batch.partition

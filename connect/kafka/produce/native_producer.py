@@ -48,9 +48,9 @@ class NativeProducer:
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._lib = library()
-        self.rows: native.Rows | None = None
+        self.rows: native.RowSender | None = None
         """Queues rows without a copy; None: this takes native code, which is not there."""
-        self.copied: native.Rows | ReportedRows
+        self.copied: native.RowSender | ReportedRows
         """Counts rows that librdkafka copies."""
         self._client = self._made(settings)
         self._queue = self._lib.rd_kafka_queue_get_main(self._client)
@@ -156,7 +156,7 @@ class NativeProducer:
         linger_ms = float(settings.get("linger.ms", _LIBRARY_DEFAULT_LINGER_MS))
         if native.module() is not None:
             native.bind_librdkafka(library_path())
-            self.rows = native.Rows(conf)
+            self.rows = native.RowSender(conf)
             own["linger.ms"] = _library_linger_ms(settings, linger_ms)
         self.copied = self.rows or ReportedRows()
         for key, value in own.items():

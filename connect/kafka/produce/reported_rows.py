@@ -1,4 +1,4 @@
-"""Rows counted by librdkafka's delivery reports: the twin of `connect.native.Rows` where there is no native code."""
+"""Counts rows by librdkafka's delivery reports: the twin of `connect.native.RowSender` without native code."""
 
 from __future__ import annotations
 

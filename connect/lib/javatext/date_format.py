@@ -39,7 +39,7 @@ _STEPS: Mapping[str, int] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PatternPart:
     """One piece of a pattern: a letter and how often it stands there, or with no letter a text."""
 
     letter: str
@@ -95,7 +95,7 @@ class DateFormat:
         return self._plan.parse(text)
 
 
-def split_pattern(pattern: str) -> list[Part]:
+def split_pattern(pattern: str) -> list[PatternPart]:
     """Return the pieces of a pattern. ValueError with Java's text when it is not a valid pattern."""
     parts = []
     for found in _PARTS.finditer(pattern):
@@ -105,19 +105,19 @@ def split_pattern(pattern: str) -> list[Part]:
         if found.group(2):
             parts.append(_field(piece))
         elif found.group(1) is not None:
-            parts.append(Part("", 0, found.group(1).replace("''", "'") or "'"))
+            parts.append(PatternPart("", 0, found.group(1).replace("''", "'") or "'"))
         else:
-            parts.append(Part("", 0, piece))
+            parts.append(PatternPart("", 0, piece))
     return parts
 
 
-def _field(piece: str) -> Part:
+def _field(piece: str) -> PatternPart:
     letter = piece[0]
     if letter not in LETTERS:
         raise ValueError(f"Illegal pattern character '{letter}'")
     if letter == "X" and len(piece) > 3:
         raise ValueError(f"invalid ISO 8601 format: length={len(piece)}")
-    return Part(letter, len(piece))
+    return PatternPart(letter, len(piece))
 
 
 def _number(value: int, count: int) -> str:

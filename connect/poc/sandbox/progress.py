@@ -13,7 +13,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
-class Progress:
+class CheckProgress:
     """Collects the checks of one connector.
 
     `connector` is its name where several are evaluated together, else empty.
@@ -51,6 +51,6 @@ class Progress:
         return next((check.outcome for check in self.checks if check.number == number), None)
 
 
-def checks_of(parts: Sequence[Progress]) -> list[Check]:
+def checks_of(parts: Sequence[CheckProgress]) -> list[Check]:
     """Return the checks of all connectors, in their order."""
     return [check for part in parts for check in sorted(part.checks, key=lambda check: check.number)]

@@ -14,7 +14,7 @@ from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.config_checks import check_config
 from connect.poc.sandbox.examination import examine
 from connect.poc.sandbox.options import Options
-from connect.poc.sandbox.progress import Progress
+from connect.poc.sandbox.progress import CheckProgress
 from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome
 from connect.poc.sandbox.sandbox import Sandbox
 from connect.poc.sink.sink_checks import (
@@ -42,7 +42,7 @@ def check_sink(
     sandbox: Sandbox,
     manifest: Manifest,
     options: Options,
-    progress: Progress,
+    progress: CheckProgress,
     worker: Mapping[str, str] | None,
     *,
     after: SourceRun | None = None,
@@ -77,7 +77,7 @@ def check_sink(
     _run_checks(_Given(sandbox, settings, records, sample, options), progress)
 
 
-def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: Progress) -> ConnectError | None:
+def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: CheckProgress) -> ConnectError | None:
     """Run checks 1 and 2; why no target can be made beside the real one, None where one can.
 
     Where one can, the connector checks its rights there, so that what it tries out is not tried out on the real target.
@@ -102,7 +102,7 @@ def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: Progre
     return target_error
 
 
-def _remove_left(settings: ConnectorSettings, progress: Progress) -> None:
+def _remove_left(settings: ConnectorSettings, progress: CheckProgress) -> None:
     try:
         count = Trial.remove_left(settings)
     except ConnectError as error:
@@ -123,7 +123,7 @@ class _Given:
     options: Options
 
 
-def _run_checks(given: _Given, progress: Progress) -> None:
+def _run_checks(given: _Given, progress: CheckProgress) -> None:
     sandbox, options, sample = given.sandbox, given.options, given.sample
     runner = SinkRunner(sandbox, given.settings, given.records.ends, options)
     try:

@@ -15,7 +15,7 @@ from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.config_checks import check_config, with_statement_limit
 from connect.poc.sandbox.examination import examine
 from connect.poc.sandbox.options import Options
-from connect.poc.sandbox.progress import Progress
+from connect.poc.sandbox.progress import CheckProgress
 from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome
 from connect.poc.sandbox.row_values import without_values
 from connect.poc.sandbox.sandbox import Sandbox
@@ -35,7 +35,7 @@ CHUNK_BYTES: Final = 32 * 2**20
 PLAN_S: Final = 20.0
 
 
-def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: Progress) -> SourceRun | None:
+def check_source(sandbox: Sandbox, manifest: Manifest, options: Options, progress: CheckProgress) -> SourceRun | None:
     """Run the checks; the run without faults, whose topics are kept, or None where it did not come to that."""
     config = {**manifest.config, "name": manifest.name}
     checked, reach = check_config(sandbox.rest, config)
@@ -58,7 +58,7 @@ def _run_checks(
     config: Mapping[str, str],
     settings: ConnectorSettings,
     options: Options,
-    progress: Progress,
+    progress: CheckProgress,
 ) -> SourceRun | None:
     runner = SourceRunner(sandbox, config, options)
     try:

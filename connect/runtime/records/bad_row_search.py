@@ -8,7 +8,7 @@ from typing import Protocol, Self, TypeVar
 from connect.api.errors import RejectedRowsError, RetriableError
 
 
-class Rows(Protocol):
+class DivisibleRows(Protocol):
     """What can be cut: a Batch or a RawBatch."""
 
     def __len__(self) -> int: ...
@@ -16,7 +16,7 @@ class Rows(Protocol):
     def take(self, indices: list[int]) -> Self: ...
 
 
-B = TypeVar("B", bound=Rows)
+B = TypeVar("B", bound=DivisibleRows)
 R = TypeVar("R")
 
 

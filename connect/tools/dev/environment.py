@@ -29,7 +29,7 @@ VARIABLES: Final = "env.sh"
 
 
 @dataclass(frozen=True)
-class Parts:
+class DevServices:
     """Tells which services there are besides Kafka and the worker."""
 
     registry: bool = True
@@ -52,7 +52,7 @@ class Offer:
 class DevEnvironment:
     """Keeps services and a worker whose data stay in `folder`. Owned by the thread that starts and stops them."""
 
-    def __init__(self, folder: Path, parts: Parts, say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, parts: DevServices, say: Callable[[str], None]) -> None:
         """Take `say`, which is called with a sentence on each service that is started."""
         self._folder = folder.resolve()
         self._parts = parts

@@ -41,7 +41,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SplitProgress:
     """Holds a place in a split, which is behind all rows of tokens below `token`.
 
     `partition_key` None: and behind those of this token, too. Else behind the partitions of this token up to this key,
@@ -100,16 +100,16 @@ def share_of(splits: Sequence[Split], share: int, shares: int) -> list[Split]:
     return list(splits[share::shares])
 
 
-def progress_of(split: Split, stored: Mapping[str, object] | None) -> Progress:
+def progress_of(split: Split, stored: Mapping[str, object] | None) -> SplitProgress:
     """Return the stored place to go on from. Raise ConnectError when what is stored is no place in this split."""
     if stored is None:
-        return Progress(split.after)
+        return SplitProgress(split.after)
     token, finished = stored.get("token"), stored.get("finished", False)
     if isinstance(token, bool) or not isinstance(token, int) or not split.after <= token <= split.upto:
         raise _no_place(split, f"the token {token!r}, which is not between {split.after} and {split.upto}")
     key = _values(split, stored, "partition_key", len(split.table.partition_key))
     clustering = _values(split, stored, "clustering", len(split.table.clustering))
-    return Progress(token, key, clustering, finished is True)
+    return SplitProgress(token, key, clustering, finished is True)
 
 
 def stored_key(table: Table, values: Sequence[bytes]) -> bytes:

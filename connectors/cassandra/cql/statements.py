@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from connectors.cassandra.cql.owners import NO_NODES, Nodes
-from connectors.cassandra.cql.splits import Progress, Split
+from connectors.cassandra.cql.splits import Split, SplitProgress
 from connectors.cassandra.cql.tables import Table
 
 
@@ -46,7 +46,7 @@ def count_query(split: Split) -> Query:
     return Query(text, [as_long(split.after), as_long(split.upto)])
 
 
-def rest_of_partition(table: Table, progress: Progress, more: str = "") -> list[Query]:
+def rest_of_partition(table: Table, progress: SplitProgress, more: str = "") -> list[Query]:
     """Return the queries for the rows behind a row in its partition: first those with the same leading clustering
     columns.
     """

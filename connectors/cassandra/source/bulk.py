@@ -14,7 +14,7 @@ from connect.lib.deadline import Deadline
 from connectors.cassandra.cql.page_size import PageSize
 from connectors.cassandra.cql.schema_reader import Schemas, read_schemas
 from connectors.cassandra.cql.session import Database
-from connectors.cassandra.cql.splits import Progress, Split, cut, progress_of
+from connectors.cassandra.cql.splits import Split, SplitProgress, cut, progress_of
 from connectors.cassandra.cql.statements import count_query, range_query
 from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.source.config import CassandraSourceConfig
@@ -50,7 +50,7 @@ def plan_tables(config: CassandraSourceConfig, size: SplitSize) -> BulkPlan:
     finally:
         database.close()
     done = [
-        SourcePosition(split.partition, Progress(split.upto, finished=True).offset)
+        SourcePosition(split.partition, SplitProgress(split.upto, finished=True).offset)
         for table in tables
         for split in cut(table, config.table_splits)
     ]

@@ -14,7 +14,7 @@ from connect.api.schema import Schema, struct
 from connectors.cassandra.cql.cql_types import CqlType
 from connectors.cassandra.cql.pages import Cells, Page, decode_column, moments_ms, split_columns
 from connectors.cassandra.cql.schemas import columns_schema, key_schema
-from connectors.cassandra.cql.splits import Progress, Split
+from connectors.cassandra.cql.splits import Split, SplitProgress
 from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.source.config import CassandraSourceConfig
 from connectors.cassandra.source.sweeps import Sweep
@@ -71,7 +71,7 @@ class TableRows:
         SchemaError names a column whose value has no form.
         """
         token, *cells = split_columns(page)
-        progress = Progress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
+        progress = SplitProgress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
         if sweep.window is not None and self._time_place is not None:
             assert self._time is not None
             at_ms = moments_ms(cells[self._time_place], self._time.type)
@@ -97,7 +97,7 @@ class TableRows:
         )
 
 
-def behind(table: Table, token: Cells, cells: Sequence[Cells], rows: int) -> Progress | None:
+def behind(table: Table, token: Cells, cells: Sequence[Cells], rows: int) -> SplitProgress | None:
     """Return the place behind the last row of a page; None for a page without rows."""
     if not rows:
         return None
@@ -107,7 +107,7 @@ def behind(table: Table, token: Cells, cells: Sequence[Cells], rows: int) -> Pro
     clustering = tuple(value for value in values[len(key) :] if value is not None)
     # A row with static values alone is its partition's only one, and has no clustering columns.
     whole = len(clustering) < len(table.clustering) or not clustering
-    return Progress(last, key, None if whole else clustering)
+    return SplitProgress(last, key, None if whole else clustering)
 
 
 def _struct(arrays: list[pa.Array], schema: Schema) -> Column:

@@ -13,7 +13,7 @@ from typing import Final
 from connect.api.records import Batch, SourcePosition
 from connectors.cassandra.cql.cql_types import CqlType
 from connectors.cassandra.cql.pages import Cells, Page, split_columns
-from connectors.cassandra.cql.splits import Progress, Split, stored_key
+from connectors.cassandra.cql.splits import Split, SplitProgress, stored_key
 from connectors.cassandra.cql.statements import quoted
 from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.cql.values import parts
@@ -73,7 +73,7 @@ class SnapshotEvents:
         events = Events(self._shape, self._node, row_op=SNAPSHOT)
         for number in range(page.rows):
             events.add(self._fenced(self._written(self._update(number, by_name, times))), 0, 0)
-        progress = Progress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
+        progress = SplitProgress(split.upto, finished=True) if is_last else behind(self._table, token, cells, page.rows)
         keys, values = events.columns()
         position = None
         if progress is not None:

@@ -16,7 +16,7 @@ from connectors.cassandra.cql.errors import TombstonesError
 from connectors.cassandra.cql.owners import OwnedPart
 from connectors.cassandra.cql.page_size import PageSize
 from connectors.cassandra.cql.pages import Page
-from connectors.cassandra.cql.splits import Progress, Split, stored_key
+from connectors.cassandra.cql.splits import Split, SplitProgress, stored_key
 from connectors.cassandra.cql.statements import Query, keys_of_token, partition_query, range_query, rest_of_partition
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class SplitReader:
         self,
         server: Server,
         split: Split,
-        progress: Progress,
+        progress: SplitProgress,
         size: PageSize,
         *,
         more: str = "",

@@ -17,7 +17,7 @@ from connectors.cassandra.cql.errors import TableGoneError
 from connectors.cassandra.cql.page_size import PageSize
 from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
-from connectors.cassandra.cql.splits import Progress, Split, cut, progress_of, share_of
+from connectors.cassandra.cql.splits import Split, SplitProgress, cut, progress_of, share_of
 from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.source.config import CassandraTaskConfig
 from connectors.cassandra.source.page_rows import page_rows
@@ -42,7 +42,7 @@ class _Work:
     """
 
     split: Split
-    progress: Progress
+    progress: SplitProgress
     due_s: float
     sweep: Sweep | None = None
     done: Sweep | None = None
@@ -160,7 +160,7 @@ class CassandraSourceTask:
     def _rest(self, split: Split, done: Sweep, pause_s: float) -> None:
         """Plan the next sweep of a split, if there is one."""
         if self._mode.next(done, _now_ms()) is not None:
-            self._waiting.append(_Work(split, Progress(split.after), time.monotonic() + pause_s, done=done))
+            self._waiting.append(_Work(split, SplitProgress(split.after), time.monotonic() + pause_s, done=done))
 
     def _pace(self, rows: int) -> None:
         if self._config.max_rows_per_second:

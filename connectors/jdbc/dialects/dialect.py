@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Part(Generic[T_co]):
+class DialectPart(Generic[T_co]):
     """A part of a dialect, whose class is loaded when the part is first used; it is made once for each dialect."""
 
     def __init__(self, reference: str) -> None:
@@ -70,35 +70,35 @@ class Dialect:
 
         return UrlForm(self.name)
 
-    sessions: Part[Sessions] = Part("generic.sessions:Sessions")
+    sessions: DialectPart[Sessions] = DialectPart("generic.sessions:Sessions")
     """Tell how its sessions begin."""
 
-    types: Part[ColumnTypes] = Part("generic.types:ColumnTypes")
+    types: DialectPart[ColumnTypes] = DialectPart("generic.types:ColumnTypes")
     """Tell what its column types hold."""
 
-    connecting: Part[Connecting] = Part("generic.connecting:Connecting")
+    connecting: DialectPart[Connecting] = DialectPart("generic.connecting:Connecting")
     """Tell how it is connected to."""
 
-    sink: Part[Writing | None] = Part("")
+    sink: DialectPart[Writing | None] = DialectPart("")
     """Tell what the sink needs to know of it; None: the sink does not write to it."""
 
-    catalog: Part[Catalog] = Part("generic.catalog:Catalog")
+    catalog: DialectPart[Catalog] = DialectPart("generic.catalog:Catalog")
     """Tell what its catalog has."""
 
-    plans: Part[Plans] = Part("generic.plans:Plans")
+    plans: DialectPart[Plans] = DialectPart("generic.plans:Plans")
     """Tell how it explains polls."""
 
-    server: Part[Server] = Part("generic.server:Server")
+    server: DialectPart[Server] = DialectPart("generic.server:Server")
     """Tell what a server says of itself."""
 
-    rights: Part[Rights] = Part("generic.rights:Rights")
+    rights: DialectPart[Rights] = DialectPart("generic.rights:Rights")
     """Tell which rights its users need."""
 
-    settled: Part[Settled] = Part("generic.settled:Settled")
+    settled: DialectPart[Settled] = DialectPart("generic.settled:Settled")
     """Tell up to when its work is settled."""
 
-    cursors: Part[Cursors] = Part("generic.cursors:Cursors")
+    cursors: DialectPart[Cursors] = DialectPart("generic.cursors:Cursors")
     """Tell how its rows are followed."""
 
-    log: Part[LogSupport | None] = Part("")
+    log: DialectPart[LogSupport | None] = DialectPart("")
     """Tell how its log is read; None: mode=log is not for it."""

@@ -25,7 +25,7 @@ from connectors.jdbc.follow.ranges import TableBase, split_plan
 from connectors.jdbc.follow.read_plan import assembled
 from connectors.jdbc.follow.reading import Connections, ReadingPlan, TableReader
 from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.settings.table_choice import Part
+from connectors.jdbc.settings.table_choice import TablePart
 
 _log = logging.getLogger(__name__)
 _SOON_S = 0.25
@@ -61,7 +61,7 @@ class Around:
 class PartReader:
     """Reads a part of a table's ranges, one after the other. Read by a task as a `Followed` is."""
 
-    def __init__(self, part: Part, around: Around) -> None:
+    def __init__(self, part: TablePart, around: Around) -> None:
         self.label = f"{part.table.full}, part {part.number + 1} of {part.of} of its first read"
         self.failure: ConnectError | None = None
         self.due_at_s = 0.0
@@ -156,7 +156,7 @@ class Handover:
     Read by a task as a `Followed` is.
     """
 
-    def __init__(self, followed: Followed, part: Part, around: Around) -> None:
+    def __init__(self, followed: Followed, part: TablePart, around: Around) -> None:
         self.label = followed.label
         self._followed = followed
         self._own = PartReader(part, around)

@@ -19,7 +19,7 @@ from connectors.jdbc.log.shared.log_reader import LogReader
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import from_text, no_table
-from connectors.jdbc.settled.progress import Progress
+from connectors.jdbc.settled.progress import StoredProgress
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 OpensLog = Callable[[LogSession, Stored], LogReader]
@@ -44,7 +44,7 @@ class JdbcLogTask:
         self._reading: _Reading | None = None
         self._session = LogSession(config, from_text(config.tables), self._stopping)
         self._paced_s = 0.0
-        self._progress = Progress((), 0.0)
+        self._progress = StoredProgress((), 0.0)
         self._explained: str | None = None
 
     def open(self, ctx: SourceContext) -> None:
@@ -53,7 +53,7 @@ class JdbcLogTask:
             raise no_table(self._config)
         self._ctx = ctx
         self._reading = _Reading(self._log(self._session, ctx.stored_offset), self._stopping)
-        self._progress = Progress([_LOG], time.time())
+        self._progress = StoredProgress([_LOG], time.time())
         ctx.caught_up(self._progress.caught_up_s)
 
     def poll(self, deadline: Deadline) -> Batch | None:

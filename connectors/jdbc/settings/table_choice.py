@@ -39,7 +39,7 @@ class TableName(NamedTuple):
         return text in {self.name, self.full, self.quoted} or (plain != text and plain in {self.name, self.full})
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """A task's share of a table's first read: every range with the number `number` modulo `of`; part 0 owns it."""
 
     table: TableName
@@ -154,7 +154,7 @@ def split(tables: Sequence[TableName], groups: int) -> list[Sequence[TableName]]
 
 def share_out(
     tables: Sequence[TableName], tasks: int, parallelism: int
-) -> list[tuple[Sequence[TableName], Sequence[Part]]]:
+) -> list[tuple[Sequence[TableName], Sequence[TablePart]]]:
     """Per task its tables, and its parts of first reads that are cut into `parallelism` ranges."""
     if parallelism < 2:
         return [(own, ()) for own in split(tables, tasks)]
@@ -164,24 +164,24 @@ def share_out(
     for place, group in enumerate(groups):
         # Apart from each other, so that every task between two owners gets a part.
         owned[place * count // len(groups)] = group
-    parts: list[list[Part]] = [[] for _ in owned]
+    parts: list[list[TablePart]] = [[] for _ in owned]
     for owner, own in enumerate(owned):
         for table in own:
             of = min(parallelism, count)
             for number in range(of):
-                parts[(owner + number) % count].append(Part(table, number, of))
+                parts[(owner + number) % count].append(TablePart(table, number, of))
     return list(zip(owned, parts, strict=True))
 
 
-def parts_to_text(parts: Iterable[Part]) -> str:
+def parts_to_text(parts: Iterable[TablePart]) -> str:
     """Write parts as a task's `first.reads` setting."""
     return ",".join(f"{part.table.quoted}#{part.number}/{part.of}" for part in parts)
 
 
-def parts_from_text(text: str) -> list[Part]:
+def parts_from_text(text: str) -> list[TablePart]:
     """Return the parts that a task's `first.reads` setting names."""
     found = re.finditer(rf"(?:{_QUOTED_PART}\.)?{_QUOTED_PART}#(\d+)/(\d+)(?:,|$)", text)
-    return [Part(TableName(_unquoted(m[1]), _unquoted(m[2]) or ""), int(m[3]), int(m[4])) for m in found]
+    return [TablePart(TableName(_unquoted(m[1]), _unquoted(m[2]) or ""), int(m[3]), int(m[4])) for m in found]
 
 
 def to_text(tables: Iterable[TableName]) -> str:

@@ -22,7 +22,7 @@ class _Given:
     is_stored: bool = False
 
 
-class Progress:
+class StoredProgress:
     """What was given of each followed table and what of it is stored. Owned by the task thread."""
 
     def __init__(self, followed: Iterable[str], begun_s: float) -> None:

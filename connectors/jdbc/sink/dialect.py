@@ -24,7 +24,7 @@ Type = sa.types.TypeEngine[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class StatementRows:
     """Rows of one statement: a column of values as the dialect takes them per column of the table."""
 
     columns: pa.Table
@@ -50,10 +50,10 @@ class Rows:
         found: list[dict[str, Any]] = self.columns.rename_columns(names).to_pylist()
         return found
 
-    def parts(self, rows: int) -> Iterator[Rows]:
+    def parts(self, rows: int) -> Iterator[StatementRows]:
         """Yield the rows in their order, at most so many at once."""
         for start in range(0, len(self.columns), rows):
-            yield Rows(self.columns.slice(start, rows), self.keys)
+            yield StatementRows(self.columns.slice(start, rows), self.keys)
 
 
 class SqlDialect(ABC):
@@ -96,15 +96,15 @@ class SqlDialect(ABC):
     def cells(self, array: pa.Array, schema: s.Schema, column: TargetColumn) -> pa.Array:
         """Return a column's values as statements take them. SchemaError: the column cannot hold one."""
 
-    def insert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def insert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Add rows."""
         connection.execute(sa.insert(target.relation).values(rows.bound(rows.columns.column_names)), rows.records())
 
     @abstractmethod
-    def upsert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Add rows, or change those of the same key; no key is there twice."""
 
-    def update(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def update(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Change the rows of these keys, where they are; no key is there twice."""
         if rows.values:
             statement = sa.update(target.relation).where(_same_key(target, rows)).values(rows.bound(rows.values))
@@ -115,18 +115,18 @@ class SqlDialect(ABC):
 
         Each has a unique key.
         """
-        rows = Rows(columns, ())
+        rows = StatementRows(columns, ())
         same = (target.relation.c[name].is_not_distinct_from(p) for name, p in rows.bound(columns.column_names).items())
         statement = sa.select(sa.literal(1)).select_from(target.relation).where(*same).limit(1)
         found = (connection.execute(statement, record).first() is not None for record in rows.records())
         return {number for number, is_there in enumerate(found) if is_there}
 
-    def delete(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def delete(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Delete the rows of these keys."""
         connection.execute(sa.delete(target.relation).where(_same_key(target, rows)), rows.records())
 
 
-def _same_key(target: Target, rows: Rows) -> sa.ColumnElement[bool]:
+def _same_key(target: Target, rows: StatementRows) -> sa.ColumnElement[bool]:
     return sa.and_(*(target.relation.c[name] == parameter for name, parameter in rows.bound(rows.keys).items()))
 
 
@@ -134,9 +134,9 @@ NUMBER: Final = "connect_number"
 """The column beside the others of a temporary table of rows that are compared."""
 
 
-def numbered(columns: pa.Table) -> Rows:
+def numbered(columns: pa.Table) -> StatementRows:
     """Return the rows with their numbers."""
-    return Rows(columns.append_column(NUMBER, pa.array(range(len(columns)), pa.int64())), ())
+    return StatementRows(columns.append_column(NUMBER, pa.array(range(len(columns)), pa.int64())), ())
 
 
 def same_rows(target: Target, staged: str, columns: pa.Table, *, mark: str, text: str, equal: str) -> Iterator[str]:

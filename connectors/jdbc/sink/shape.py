@@ -26,7 +26,7 @@ _KAFKA_SCHEMAS = (s.STRING, s.INT32, s.INT64)
 _KAFKA_PARTS = ("topic", "partition", "offset")
 
 
-class Part(Enum):
+class RecordPart(Enum):
     """The part of a record that has a column's values."""
 
     KEY = "key"
@@ -42,7 +42,7 @@ class Member:
 
     name: str
     schema: s.Schema
-    part: Part
+    part: RecordPart
     field: str
     is_key: bool = False
     is_timestamp: bool = False
@@ -80,7 +80,7 @@ def shape_of(config: JdbcSinkConfig, batch: Batch) -> Shape:
     wanted = set(config.fields_whitelist)
     key_names = {member.name for member in keys}
     values = [
-        Member(name, schema, Part.VALUE, name, is_timestamp=schema != value.field(name))
+        Member(name, schema, RecordPart.VALUE, name, is_timestamp=schema != value.field(name))
         for name, schema in fields.items()
         if name not in key_names and (not wanted or name in wanted)
     ]
@@ -108,9 +108,9 @@ def _keys(config: JdbcSinkConfig, batch: Batch, fields: Mapping[str, s.Schema]) 
     match config.pk_mode:
         case "kafka":
             for name, schema, part in zip(config.key_columns, _KAFKA_SCHEMAS, _KAFKA_PARTS, strict=True):
-                yield Member(name, schema, Part.PLACE, part, is_key=True)
+                yield Member(name, schema, RecordPart.PLACE, part, is_key=True)
         case "record_value":
-            yield from _fields_of(config, fields, Part.VALUE)
+            yield from _fields_of(config, fields, RecordPart.VALUE)
         case "record_key":
             yield from _record_key(config, batch.keys)
 
@@ -120,7 +120,7 @@ def _record_key(config: JdbcSinkConfig, keys: Column | None) -> Iterator[Member]
     if keys is None or schema is None or keys.arrow().null_count == len(keys):
         raise SchemaError("The record has no key, which pk.mode=record_key needs.", key="pk.mode")
     if schema.type is s.Type.STRUCT:
-        yield from _fields_of(config, {f.name: f.schema for f in schema.fields}, Part.KEY)
+        yield from _fields_of(config, {f.name: f.schema for f in schema.fields}, RecordPart.KEY)
         return
     if schema.type in {s.Type.ARRAY, s.Type.MAP}:
         raise SchemaError(f"The key is of type {schema.type}, and must be a struct or a single value.", key="pk.mode")
@@ -129,10 +129,10 @@ def _record_key(config: JdbcSinkConfig, keys: Column | None) -> Iterator[Member]
             f"The key is of type {schema.type}, so pk.fields must have the one name of its column; it has "
             f"{len(config.pk_fields)}.", key="pk.fields",
         )  # fmt: skip
-    yield Member(config.pk_fields[0], schema, Part.WHOLE_KEY, "", is_key=True)
+    yield Member(config.pk_fields[0], schema, RecordPart.WHOLE_KEY, "", is_key=True)
 
 
-def _fields_of(config: JdbcSinkConfig, fields: Mapping[str, s.Schema], part: Part) -> Iterator[Member]:
+def _fields_of(config: JdbcSinkConfig, fields: Mapping[str, s.Schema], part: RecordPart) -> Iterator[Member]:
     missing = [name for name in config.pk_fields if name not in fields]
     if missing:
         raise SchemaError(f"The record's {part.value} has no field {', '.join(missing)} of pk.fields.", key="pk.fields")
@@ -143,12 +143,12 @@ def _fields_of(config: JdbcSinkConfig, fields: Mapping[str, s.Schema], part: Par
 def array_of(batch: Batch, member: Member) -> pa.Array:
     """Return the values of a column, one per row."""
     match member.part:
-        case Part.VALUE:
+        case RecordPart.VALUE:
             return _field(batch.values.arrow(), member.field)
-        case Part.KEY | Part.WHOLE_KEY:
+        case RecordPart.KEY | RecordPart.WHOLE_KEY:
             assert batch.keys is not None
             keys = batch.keys.arrow()
-            return keys if member.part is Part.WHOLE_KEY else _field(keys, member.field)
+            return keys if member.part is RecordPart.WHOLE_KEY else _field(keys, member.field)
     assert batch.consumed is not None
     if member.field == "offset":
         return batch.consumed.offsets

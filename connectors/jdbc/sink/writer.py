@@ -17,7 +17,7 @@ from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
 from connectors.jdbc.sink.changes import changes_of
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
-from connectors.jdbc.sink.dialect import Rows, SqlDialect
+from connectors.jdbc.sink.dialect import SqlDialect, StatementRows
 from connectors.jdbc.sink.late import late_refusals
 from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
@@ -222,13 +222,13 @@ class TableWriter:
         changes = changes_of(keys, is_tombstone, is_keyed=self._config.is_keyed)
         statement_rows = max(1, self._config.batch_size)
         if len(changes.deleted):
-            for rows in Rows(keys.take(changes.deleted), keys.column_names).parts(statement_rows):
+            for rows in StatementRows(keys.take(changes.deleted), keys.column_names).parts(statement_rows):
                 self._dialect.delete(connection, target, rows)
         if not len(changes.written):
             return
         columns = self._cells(target, shape.members, batch.take(changes.written.to_pylist()))
         write = getattr(self._dialect, "insert" if self._config.insert_mode == "multi" else self._config.insert_mode)
-        for rows in Rows(columns, keys.column_names).parts(statement_rows):
+        for rows in StatementRows(columns, keys.column_names).parts(statement_rows):
             write(connection, target, rows)
 
     def _cells(self, target: Target, members: Sequence[Member], batch: Batch) -> pa.Table:

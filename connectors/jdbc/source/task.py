@@ -26,8 +26,8 @@ from connectors.jdbc.follow.read_plan import QUERY, query_plan, table_plan
 from connectors.jdbc.follow.reading import Connections, ReadingPlan
 from connectors.jdbc.follow.stored_offsets import StoredOffsets
 from connectors.jdbc.settings.config import JdbcTaskConfig
-from connectors.jdbc.settings.table_choice import Part, TableName, from_text, no_table, parts_from_text
-from connectors.jdbc.settled.progress import Progress
+from connectors.jdbc.settings.table_choice import TableName, TablePart, from_text, no_table, parts_from_text
+from connectors.jdbc.settled.progress import StoredProgress
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class JdbcSourceTask:
         self._reading: Reads | None = None
         self._reading_had_failed = False
         self._ctx: SourceContext | None = None
-        self._progress = Progress((), 0.0)
+        self._progress = StoredProgress((), 0.0)
         self._bad: list[BadRows] = []
         self._ahead: Future[Batch | None] | None = None
         self._polled = threading.Event()
@@ -68,7 +68,7 @@ class JdbcSourceTask:
         if caution := dialect_of(self._config.connection_url).caution:
             _log.warning("%s", caution)
         self._readers = self._thread.submit(self._plan, ctx).result()
-        self._progress = Progress((reader.label for reader in self._readers), time.time())
+        self._progress = StoredProgress((reader.label for reader in self._readers), time.time())
         ctx.caught_up(self._progress.caught_up_s)
         self._judge_failures()
 
@@ -149,7 +149,7 @@ class JdbcSourceTask:
             around = Around(config, self._connections, stored, look_s, reject)
             parts = parts_from_text(config.first_reads)
             own = {part.table: part for part in parts if part.number == 0}
-            readers = [Handover(followed[t.full], own.get(t, Part(t)), around) for t in from_text(config.tables)]
+            readers = [Handover(followed[t.full], own.get(t, TablePart(t)), around) for t in from_text(config.tables)]
             readers += [PartReader(part, around) for part in parts if part.number > 0]
         for reader in readers:
             try:

@@ -12,7 +12,7 @@ from connectors.s3.files.intake import Admitted, joined_rows
 from connectors.s3.files.known_objects import KnownReaches
 from connectors.s3.files.open_files import OpenFile, OpenFiles
 from connectors.s3.files.rotation import Rotation
-from connectors.s3.files.spool import Rows, Spool
+from connectors.s3.files.spool import Spool, SpooledRows
 from connectors.s3.formats.file_format import Format
 
 _ENDED_SHARE: Final = 8
@@ -130,7 +130,7 @@ class RowAssignment:
         at = 0
         for part in group:
             offsets, times = part.consumed.offsets.to_numpy(), part.timestamps_ms.to_numpy()
-            spool.add(Rows(part.prepared.rows, offsets, times), numbers[at : at + part.facts.length])
+            spool.add(SpooledRows(part.prepared.rows, offsets, times), numbers[at : at + part.facts.length])
             at += part.facts.length
 
     def _not_in_objects(self, part: Admitted) -> Admitted | None:

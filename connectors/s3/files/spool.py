@@ -44,7 +44,7 @@ def stable_order(numbers: NDArray[Any]) -> Ints:
     return order
 
 
-class Rows(NamedTuple):
+class SpooledRows(NamedTuple):
     """Holds rows in the form that a format writes, with their offsets and Kafka's timestamps."""
 
     rows: Any
@@ -56,15 +56,17 @@ class Rows(NamedTuple):
         """Return the bytes of memory that the rows hold."""
         return int(self.rows.nbytes) + self.offsets.nbytes + self.timestamps_ms.nbytes
 
-    def part(self, start: int, stop: int) -> Rows:
+    def part(self, start: int, stop: int) -> SpooledRows:
         """Return rows start..stop-1, not copied."""
-        return Rows(self.rows.slice(start, stop - start), self.offsets[start:stop], self.timestamps_ms[start:stop])
+        return SpooledRows(
+            self.rows.slice(start, stop - start), self.offsets[start:stop], self.timestamps_ms[start:stop]
+        )
 
-    def picked(self, places: Any) -> Rows:
+    def picked(self, places: Any) -> SpooledRows:
         """Copies of the rows at these places."""
         import pyarrow as pa
 
-        return Rows(self.rows.take(pa.array(places)), self.offsets[places], self.timestamps_ms[places])
+        return SpooledRows(self.rows.take(pa.array(places)), self.offsets[places], self.timestamps_ms[places])
 
 
 class Written(NamedTuple):
@@ -88,7 +90,7 @@ class _File:
     def size_bytes(self) -> int:
         return self.waiting_bytes + self.encoder.size_bytes
 
-    def write(self, rows: Rows, schema: Any, *, is_sparse: bool) -> None:
+    def write(self, rows: SpooledRows, schema: Any, *, is_sparse: bool) -> None:
         """`is_sparse`: what only rows of other files gave a type is left out."""
         if is_sparse:
             part = Prepared(rows.rows, None, schema).narrowed(0, len(rows.offsets))
@@ -106,7 +108,7 @@ class _File:
 class _Run:
     """Rows sorted by their file; `spans` says where each file's begin and end. Arrow counts bytes slowly, so once."""
 
-    def __init__(self, rows: Rows, spans: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, rows: SpooledRows, spans: dict[int, tuple[int, int]]) -> None:
         self.rows = rows
         self.size_bytes = rows.size_bytes
         self._spans = spans
@@ -117,7 +119,7 @@ class _Run:
         """These files are taken out now. Where there are no others, what stays between is not worth a copy."""
         self._is_ending = self._spans.keys() <= numbers
 
-    def take_out(self, number: int) -> Rows:
+    def take_out(self, number: int) -> SpooledRows:
         """Return the rows of a file, which are no more of this run."""
         start, stop = self._spans.pop(number)
         found = self.rows.part(start, stop)
@@ -151,7 +153,7 @@ class Spool:
         self.schema: Any = None
         self._may_widen = False
         self._is_sparse = False
-        self._staged: list[tuple[Rows, Ints]] = []
+        self._staged: list[tuple[SpooledRows, Ints]] = []
         self._staged_rows = 0
         self._staged_bytes = 0
         self._files: dict[int, _File] = {}
@@ -213,7 +215,7 @@ class Spool:
         """Begin a file."""
         self._files[number] = _File(encoder)
 
-    def add(self, rows: Rows, numbers: Ints) -> None:
+    def add(self, rows: SpooledRows, numbers: Ints) -> None:
         """Keep rows of files that were begun; those of one file come in the order of their offsets."""
         self._staged.append((rows, numbers))
         self._staged_rows += len(numbers)
@@ -264,7 +266,7 @@ class Spool:
             self._runs, self.schema = [], None
         return written
 
-    def _add_run(self, rows: Rows, numbers: Ints) -> None:
+    def _add_run(self, rows: SpooledRows, numbers: Ints) -> None:
         starts = np.flatnonzero(np.concatenate(([True], numbers[1:] != numbers[:-1])))
         stops = np.append(starts[1:], len(numbers))
         spans = {n: (a, b) for n, a, b in zip(numbers[starts].tolist(), starts.tolist(), stops.tolist(), strict=True)}
@@ -287,10 +289,10 @@ class Spool:
         file.runs, file.waiting_bytes = [], 0
 
 
-def _whole(parts: Sequence[Rows], schema: Any) -> Rows:
+def _whole(parts: Sequence[SpooledRows], schema: Any) -> SpooledRows:
     if len(parts) == 1:
         return parts[0]
-    return Rows(
+    return SpooledRows(
         joined([part.rows for part in parts], schema),
         np.concatenate([part.offsets for part in parts]),
         np.concatenate([part.timestamps_ms for part in parts]),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from connect.api.records import TopicPartition
-from connectors.s3.iceberg.progress import Progress
+from connectors.s3.iceberg.progress import TableProgress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class Pending:
         """Return the rows without those of these partitions."""
         return Pending({partition: own for partition, own in self.pieces.items() if partition not in partitions})
 
-    def behind(self, progress: Progress) -> Pending:
+    def behind(self, progress: TableProgress) -> Pending:
         """Return the rows that a table which is so far has not; the same object where it has none of them."""
         left: dict[TopicPartition, Sequence[Piece]] = {}
         for partition, own in self.pieces.items():

@@ -29,13 +29,13 @@ class TopicProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TableProgress:
     """How far a table holds the rows of each topic that it has rows of."""
 
     topics: Mapping[str, TopicProgress] = field(default_factory=dict)
 
     @classmethod
-    def parsed(cls, text: str) -> Progress:
+    def parsed(cls, text: str) -> TableProgress:
         """Return the progress that `text` said. ConnectError: it is none of ours."""
         try:
             told = orjson.loads(text)
@@ -62,7 +62,7 @@ class Progress:
         one = self.topics.get(partition.topic)
         return 0 if one is None else one.next_offsets.get(partition.partition, 0)
 
-    def advanced(self, partition: TopicPartition, topic_id: str | None, end: int) -> Progress:
+    def advanced(self, partition: TopicPartition, topic_id: str | None, end: int) -> TableProgress:
         """Return the progress with the rows of a partition before `end`."""
         one = self.topics.get(partition.topic, TopicProgress())
         ends = {**one.next_offsets, partition.partition: end}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from connectors.s3.iceberg.partitions import split
-from connectors.s3.iceberg.progress import OFFSETS, Progress
+from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.witnesses import properties_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def write_rows(table: Table, rows: pa.Table) -> list[DataFile]:
 
 
 def is_committed(
-    table: Table, progress: Progress | None, new_files: Sequence[DataFile], old_files: Sequence[DataFile] = ()
+    table: Table, progress: TableProgress | None, new_files: Sequence[DataFile], old_files: Sequence[DataFile] = ()
 ) -> bool:
     """Try once to commit a snapshot behind the one that the table was at when refreshed; return False if it has another
     one.

@@ -17,7 +17,7 @@ from connect.lib.deadline import Deadline
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
 from connectors.s3.iceberg.columns import fitted, merged, plain
 from connectors.s3.iceberg.pending import Pending
-from connectors.s3.iceberg.progress import OFFSETS, Progress
+from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
 from connectors.s3.iceberg.witnesses import told_by
 from connectors.s3.settings.config import S3SinkConfig
@@ -43,7 +43,7 @@ class LakeTable:
         self._catalog = catalog
         self._config = config
         self._opened: Table | None = None
-        self._progress = Progress()
+        self._progress = TableProgress()
 
     def admit(self, rows: pa.StructType) -> pa.StructType:
         """Return the columns that rows of this type are written in; the table is made or changed where it has to be.
@@ -84,7 +84,7 @@ class LakeTable:
                     raise RetriableError(f"Other writers of table {self.name} came first until the time was over.")
                 wait_s = min(2 * wait_s, _WAIT_MAX_S)
 
-    def _read_progress(self, table: Table, pending: Pending, topic_ids: TopicIds) -> Progress:
+    def _read_progress(self, table: Table, pending: Pending, topic_ids: TopicIds) -> TableProgress:
         told = told_by(table)
         found = told.progress
         for topic, topic_id in topic_ids.items():
@@ -184,14 +184,14 @@ def _columns(table: Table) -> pa.StructType:
     return found
 
 
-def _behind(progress: Progress, pending: Pending, topic_ids: TopicIds) -> Progress:
+def _behind(progress: TableProgress, pending: Pending, topic_ids: TopicIds) -> TableProgress:
     """Return how far the table is once it has these rows."""
     for partition, end in pending.ends():
         progress = progress.advanced(partition, topic_ids[partition.topic], end)
     return progress
 
 
-def _warn(name: str, found: Progress, before: Progress, pending: Pending) -> None:
+def _warn(name: str, found: TableProgress, before: TableProgress, pending: Pending) -> None:
     """Say which rows a former task had brought in that are not in the table any more."""
     ends = {at: (found.next_offset(at), before.next_offset(at)) for at in pending.pieces}
     gone = [f"{topic}-{number}: {now} to {end - 1}" for (topic, number), (now, end) in ends.items() if now < end]

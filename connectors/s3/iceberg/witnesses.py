@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connectors.s3.iceberg.progress import OFFSETS, Progress
+from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -37,9 +37,9 @@ class Told:
     than the snapshots, which count, as after a rollback.
     """
 
-    progress: Progress
+    progress: TableProgress
     is_certain: bool = True
-    taken_back: Progress | None = None
+    taken_back: TableProgress | None = None
 
 
 def told_by(table: Table) -> Told:
@@ -48,21 +48,21 @@ def told_by(table: Table) -> Told:
     ConnectError: none of ours.
     """
     text = table.properties.get(OFFSETS)
-    by_property = None if text is None else Progress.parsed(text)
+    by_property = None if text is None else TableProgress.parsed(text)
     oldest = None
     for snapshot in _lineage(table):
         own = None if snapshot.summary is None else snapshot.summary.get(OFFSETS)
         if own is not None:
-            found = Progress.parsed(own)
+            found = TableProgress.parsed(own)
             return Told(found, taken_back=by_property if by_property != found else None)
         oldest = snapshot
     if by_property is None or oldest is None:
-        return Told(Progress(), taken_back=by_property)
+        return Told(TableProgress(), taken_back=by_property)
     before = _rows_before(oldest)
     return Told(by_property, is_certain=before is not None and str(before) == table.properties.get(ROWS))
 
 
-def properties_of(progress: Progress, head: Snapshot | None) -> dict[str, str]:
+def properties_of(progress: TableProgress, head: Snapshot | None) -> dict[str, str]:
     """Return the table's properties once it has this snapshot, with which it is so far."""
     rows = None if head is None else _rows(head)
     return {OFFSETS: progress.text, ROWS: "" if rows is None else str(rows)}

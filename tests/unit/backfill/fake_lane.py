@@ -12,7 +12,7 @@ from connect.api.optional.bulk import Split
 from connect.api.records import Batch, Column, SourcePosition
 from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
 from connect.backfill.job.markers import Marker, markers
-from connect.backfill.job.parts import ChunkRest, Part, Rejected, record_parts
+from connect.backfill.job.parts import ChunkPart, ChunkRest, Rejected, record_parts
 from connect.backfill.lane.read_ahead import ReadAhead
 from connect.kafka.client.errors import FencedError
 from connect.kafka.raw import RawBatch
@@ -143,7 +143,7 @@ class Ports:
         letters = [RawBatch(LETTERS, pa.array(bad, pa.binary()))] if bad else []
         return Encoded([RawBatch(TOPIC, pa.array(good, pa.binary()))], letters)
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[Part]:
+    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
         return self.ahead.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:

@@ -9,7 +9,7 @@ import pytest
 from connect.backfill.job.job import Job, JobState
 from connect.backfill.job.markers import Marker
 from connect.backfill.job.pace import Pace
-from connect.backfill.job.progress import Progress, Tally
+from connect.backfill.job.progress import JobProgress, Tally
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders"}}
 RUNNING = Job(SPEC, JobState.RUNNING, "run", 10, 10_000, 0, (), (), (), created_ms=0, updated_ms=0)
@@ -69,4 +69,4 @@ def test_a_job_whose_lanes_have_not_begun_for_a_minute_says_where_to_look():
 
 
 def test_without_a_job_there_is_nothing_to_tell():
-    assert tally_of((1,)).progress(None, Pace(), 2000) == Progress()
+    assert tally_of((1,)).progress(None, Pace(), 2000) == JobProgress()

@@ -8,7 +8,7 @@ import pytest
 from fake_lane import chunks
 
 from connect.api.errors import RetriableError
-from connect.backfill.job.parts import ChunkRest, Part
+from connect.backfill.job.parts import ChunkPart, ChunkRest
 from connect.backfill.lane.read_ahead import ReadAhead
 
 FIRST, SECOND, THIRD = (ChunkRest(chunk) for chunk in chunks(3, 20))
@@ -30,7 +30,7 @@ class Source:
                 self._note(self.read, (rest.chunk.id, number))
                 if (rest.chunk.id, number) in self.failing:
                     raise RetriableError("the database is away")
-                yield Part(rows=number, is_last=number == 1)
+                yield ChunkPart(rows=number, is_last=number == 1)
         finally:
             self._note(self.closed, rest.chunk.id)
 

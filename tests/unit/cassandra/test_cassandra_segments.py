@@ -13,7 +13,7 @@ from segment_writer import segment
 
 from connectors.cassandra.cql.cursor import Cursor, TruncatedError, signed
 from connectors.cassandra.log.events.decode import MutationDecoder
-from connectors.cassandra.log.segments.index_file import Progress, parse_index
+from connectors.cassandra.log.segments.index_file import SegmentProgress, parse_index
 from connectors.cassandra.log.segments.segment import (
     CorruptSegmentError,
     UnsupportedSegmentError,
@@ -23,10 +23,10 @@ from connectors.cassandra.log.segments.segment import (
 from connectors.cassandra.log.segments.segment_file import SegmentFile
 
 BODIES = [[b"first mutation", b"second mutation"], [b"third mutation" * 500]]
-WHOLE = Progress(0, completed=True)
+WHOLE = SegmentProgress(0, completed=True)
 
 
-def read(file: SegmentFile, progress: Progress, most: int = 100, most_bytes: int = 10**9) -> Iterator[Frame]:
+def read(file: SegmentFile, progress: SegmentProgress, most: int = 100, most_bytes: int = 10**9) -> Iterator[Frame]:
     """What comes next, until nothing does."""
     while (found := file.frames(progress, most, most_bytes)) is not None:
         yield from frames_in(found)
@@ -99,7 +99,7 @@ def test_a_file_cut_anywhere_gives_a_beginning_of_its_frames(tmp_path: Path) -> 
     for size in range(0, len(whole), 23):
         path.write_bytes(whole[:size])
         file = SegmentFile(path)
-        found = [frame.body for frame in read(file, Progress(10**9, completed=False))]
+        found = [frame.body for frame in read(file, SegmentProgress(10**9, completed=False))]
         file.close()
         assert found == bodies[: len(found)]
         assert len(found) in {0, 2}, "a section is there whole or not at all"
@@ -114,11 +114,11 @@ def test_a_growing_file_is_read_as_far_as_it_is_synced_and_no_frame_twice(tmp_pa
     assert first is not None
     path.write_bytes(whole)
     file = SegmentFile(path)
-    assert [f.body for f in read(file, Progress(header.size, completed=False))] == []
-    assert [f.body for f in read(file, Progress(first.end, completed=False))] == BODIES[0]
-    assert [f.body for f in read(file, Progress(first.end, completed=False))] == []
+    assert [f.body for f in read(file, SegmentProgress(header.size, completed=False))] == []
+    assert [f.body for f in read(file, SegmentProgress(first.end, completed=False))] == BODIES[0]
+    assert [f.body for f in read(file, SegmentProgress(first.end, completed=False))] == []
     # Of a completed segment the number is not looked at.
-    assert [f.body for f in read(file, Progress(0, completed=True))] == BODIES[1]
+    assert [f.body for f in read(file, SegmentProgress(0, completed=True))] == BODIES[1]
     file.close()
 
 
@@ -161,7 +161,7 @@ def test_damage_fails_a_completed_segment_and_is_read_again_in_one_that_grows(tm
     whole[-1] ^= 1
     path.write_bytes(whole)
     file = SegmentFile(path)
-    assert [f.body for f in read(file, Progress(10**9, completed=False))] == BODIES[0]
+    assert [f.body for f in read(file, SegmentProgress(10**9, completed=False))] == BODIES[0]
     with pytest.raises(CorruptSegmentError, match="checksum of the mutation at position"):
         list(read(file, WHOLE))
     whole[-1] ^= 1
@@ -173,14 +173,14 @@ def test_damage_fails_a_completed_segment_and_is_read_again_in_one_that_grows(tm
 @pytest.mark.parametrize(
     ("text", "progress"),
     [
-        ("1048551\nCOMPLETED", Progress(1048551, completed=True)),
-        ("370368", Progress(370368, completed=False)),
-        ("370368\n", Progress(370368, completed=False)),
+        ("1048551\nCOMPLETED", SegmentProgress(1048551, completed=True)),
+        ("370368", SegmentProgress(370368, completed=False)),
+        ("370368\n", SegmentProgress(370368, completed=False)),
         ("", None),
         ("COMPLETED", None),
     ],
 )
-def test_an_index_file_tells_how_far_is_safe(text: str, progress: Progress | None) -> None:
+def test_an_index_file_tells_how_far_is_safe(text: str, progress: SegmentProgress | None) -> None:
     assert parse_index(text) == progress
 
 

@@ -17,7 +17,15 @@ from connectors.cassandra.cql.errors import TombstonesError
 from connectors.cassandra.cql.owners import NO_NODES, OwnedPart
 from connectors.cassandra.cql.page_size import PageSize
 from connectors.cassandra.cql.pages import Page
-from connectors.cassandra.cql.splits import GREATEST_TOKEN, LEAST_TOKEN, Progress, count_in, cut, progress_of, share_of
+from connectors.cassandra.cql.splits import (
+    GREATEST_TOKEN,
+    LEAST_TOKEN,
+    SplitProgress,
+    count_in,
+    cut,
+    progress_of,
+    share_of,
+)
 from connectors.cassandra.cql.statements import Query, range_query, rest_of_partition
 from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.source.config import CassandraSourceConfig
@@ -65,11 +73,11 @@ ONE = (b"\x00\x00\x00\x01", b"", b"\xff")
 def test_a_place_is_read_back_from_its_offset(change: dict[str, object]) -> None:
     split = cut(TABLE, 4)[1]
     for token in (split.after, split.after + 5, split.upto):
-        progress = replace(Progress(token), **{**change, "token": token})
+        progress = replace(SplitProgress(token), **{**change, "token": token})
         assert progress_of(split, dict(progress.offset)) == progress
-    finished = Progress(split.upto, finished=True)
+    finished = SplitProgress(split.upto, finished=True)
     assert progress_of(split, finished.offset) == finished
-    assert progress_of(split, None) == Progress(split.after)
+    assert progress_of(split, None) == SplitProgress(split.after)
 
 
 @pytest.mark.parametrize(
@@ -97,13 +105,13 @@ def test_names_are_quoted_and_values_bound() -> None:
 
 def test_what_is_behind_a_row_in_its_partition_follows_the_order_of_each_column() -> None:
     key, clustering = (b"k1", b"k2"), (b"c1", b"d1")
-    queries = rest_of_partition(TABLE, Progress(0, key, clustering))
+    queries = rest_of_partition(TABLE, SplitProgress(0, key, clustering))
     assert [(query.text, list(query.parameters)) for query in queries] == [
         (IN_PARTITION + '"c" = ? AND "D" < ?', [*key, *clustering]),
         (IN_PARTITION + '"c" > ?', [*key, b"c1"]),
     ]
-    assert rest_of_partition(TABLE, Progress(0, key)) == []
-    assert rest_of_partition(TABLE, Progress(0)) == []
+    assert rest_of_partition(TABLE, SplitProgress(0, key)) == []
+    assert rest_of_partition(TABLE, SplitProgress(0)) == []
 
 
 class Server:
@@ -152,7 +160,7 @@ def now() -> Deadline:
 def test_a_page_that_does_not_come_is_asked_for_again_from_the_same_place_with_half_its_rows() -> None:
     away = RetriableError("slow")
     server = Server(page(100, 1000, b"s1"), away, away, page(1, 10, b"s2"), page())
-    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0), PageSize(100, 10**6))
+    reader = SplitReader(server, cut(TABLE, 1)[0], SplitProgress(0), PageSize(100, 10**6))
     assert reader.next(now()) is not None
     for _ in range(2):
         with pytest.raises(RetriableError):
@@ -167,7 +175,7 @@ def test_a_page_that_does_not_come_is_asked_for_again_from_the_same_place_with_h
 def test_a_page_that_came_counts_though_no_node_takes_the_next_question() -> None:
     server = Server(page(3, 9), page(2, 9), page(1, 9))
     server.refused = dict.fromkeys((2, 3), RetriableError("no node answers"))
-    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0, (b"a", b"1"), (b"c1", b"d1")), PageSize(9, 10**6))
+    reader = SplitReader(server, cut(TABLE, 1)[0], SplitProgress(0, (b"a", b"1"), (b"c1", b"d1")), PageSize(9, 10**6))
     first = reader.next(now())
     with pytest.raises(RetriableError):
         reader.next(now())
@@ -193,7 +201,7 @@ def test_pages_of_large_rows_have_few_of_them() -> None:
 def test_partitions_that_share_the_token_and_come_behind_are_read_whole() -> None:
     before, this, behind = (b"a", b"1"), (b"b", b"1"), (b"c", b"1")
     server = Server(page(), page(), page(), page(), keys=[behind, this, before])
-    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0, this, (b"c1", b"d1")), PageSize(9, 9))
+    reader = SplitReader(server, cut(TABLE, 1)[0], SplitProgress(0, this, (b"c1", b"d1")), PageSize(9, 9))
     while not reader.finished:
         reader.next(now())
     texts = [text.removeprefix(SELECT) for text, _, _ in server.asked]
@@ -211,7 +219,7 @@ def test_a_page_that_takes_longer_than_the_deadline_is_waited_for_by_the_next_ca
             self.ring = ring
 
     server = Slow(page())
-    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0), PageSize(9, 9))
+    reader = SplitReader(server, cut(TABLE, 1)[0], SplitProgress(0), PageSize(9, 9))
     assert reader.next(Deadline.after(0.01)) is None
     server.ring()
     assert reader.next(now()) is not None
@@ -221,7 +229,7 @@ def test_a_page_that_takes_longer_than_the_deadline_is_waited_for_by_the_next_ca
 def test_each_part_of_a_split_is_asked_of_the_nodes_that_have_it() -> None:
     server, split = Server(page(3, 9, b"s1"), page(1, 9), page(2, 9)), cut(TABLE, 4)[2]
     server.parts = [OwnedPart(split.after + 100, frozenset("a"))]
-    reader = SplitReader(server, split, Progress(split.after + 5), PageSize(9, 10**6))
+    reader = SplitReader(server, split, SplitProgress(split.after + 5), PageSize(9, 10**6))
     assert [found.rows for found in (reader.next(now()), reader.next(now()), reader.next(now())) if found] == [3, 1, 2]
     assert reader.finished
     bounds = [[int.from_bytes(part, "big", signed=True) for part in query.parameters] for query in server.queries]
@@ -233,7 +241,7 @@ def test_each_part_of_a_split_is_asked_of_the_nodes_that_have_it() -> None:
 def test_a_page_of_too_many_deleted_rows_is_asked_for_with_fewer_and_given_up_with_one() -> None:
     flood = TombstonesError("too many tombstones")
     server = Server(flood, flood, page(1, 10, b"s1"), flood, flood, flood)
-    reader = SplitReader(server, cut(TABLE, 1)[0], Progress(0), PageSize(8, 10**6))
+    reader = SplitReader(server, cut(TABLE, 1)[0], SplitProgress(0), PageSize(8, 10**6))
     found = reader.next(now())
     assert found is not None
     assert found.rows == 1
@@ -265,7 +273,7 @@ def test_the_split_whose_page_comes_first_is_next_and_none_is_passed_over() -> N
     splits, cuts = SplitsAtOnce(3), cut(TABLE, 3)
     servers = [Asked(page(1, 9, b"s"), page(2, 9, b"s"), page(3, 9)) for _ in range(3)]
     for server, split in zip(servers, cuts, strict=True):
-        reader = SplitReader(server, split, Progress(split.after), PageSize(9, 9), ring=splits.ring)
+        reader = SplitReader(server, split, SplitProgress(split.after), PageSize(9, 9), ring=splits.ring)
         splits.add(Reading(reader, Sweep()))
     assert splits.is_full
 
@@ -293,7 +301,7 @@ def test_a_split_whose_pages_come_at_once_takes_no_turn_of_the_others() -> None:
     for split in cuts:
         server = Server(*(page(1, 9, b"s") for _ in range(9)))
         splits.add(
-            Reading(SplitReader(server, split, Progress(split.after), PageSize(9, 9), ring=splits.ring), Sweep())
+            Reading(SplitReader(server, split, SplitProgress(split.after), PageSize(9, 9), ring=splits.ring), Sweep())
         )
     turns = []
     for _ in range(9):
@@ -307,7 +315,7 @@ def test_a_split_whose_pages_come_at_once_takes_no_turn_of_the_others() -> None:
 def stored_of(count: int, *numbers: int) -> list[SourcePosition]:
     """The places of these splits, of a table cut into `count`."""
     splits = cut(TABLE, count)
-    return [SourcePosition(splits[i].partition, Progress(splits[i].upto, finished=True).offset) for i in numbers]
+    return [SourcePosition(splits[i].partition, SplitProgress(splits[i].upto, finished=True).offset) for i in numbers]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 60, 997, 100_000])

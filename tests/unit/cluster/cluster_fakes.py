@@ -7,7 +7,7 @@ from concurrent.futures import Future
 
 from connect.api.errors import ConfigProblem, RetriableError
 from connect.cluster.herder.herder import Herder
-from connect.cluster.herder.reconcile import Surroundings
+from connect.cluster.herder.reconcile import HerderWorld
 from connect.cluster.hosts.task_host import CrashReport
 from connect.cluster.loop.membership import Alone
 from connect.kafka.client.errors import FencedError
@@ -273,7 +273,7 @@ class World:
     def herder(self, membership=lambda configs: Alone(), worker_id="me:1", **keys):
         herder = Herder(
             WorkerConfig.parse({**WORKER, **keys}),
-            Surroundings(
+            HerderWorld(
                 config_log=self.configs.log,
                 status_log=self.statuses.log,
                 offset_log=self.offsets.log,

@@ -11,7 +11,7 @@ from connect.api.errors import ConfigError
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.first_read import LEAST_KEYS, FirstRead, NotSplit, bounds
 from connectors.jdbc.settings.config import JdbcSourceConfig
-from connectors.jdbc.settings.table_choice import Part, TableName, parts_from_text, parts_to_text, share_out
+from connectors.jdbc.settings.table_choice import TableName, TablePart, parts_from_text, parts_to_text, share_out
 
 ORDERS, ITEMS = TableName("shop", "orders"), TableName("shop", 'it"ems#1/2,')
 MARK = offsets.timestamp_incrementing(1_700_000_000_000_000, -1)
@@ -40,7 +40,7 @@ def test_each_range_has_one_task_however_many_there_are(tasks: int, parallelism:
     for table in (ORDERS, ITEMS):
         parts = [part for _, parts in shares for part in parts if part.table == table]
         assert sorted(number for part in parts for number in range(9)[part.number :: part.of]) == list(range(9))
-        owner = next(own for own, held in shares if Part(table, 0, parts[0].of) in held)
+        owner = next(own for own, held in shares if TablePart(table, 0, parts[0].of) in held)
         assert table in owner
     assert all(parts for _, parts in shares)
 
@@ -50,7 +50,7 @@ def test_without_parallelism_tables_are_shared_out_as_ever():
 
 
 def test_parts_survive_their_way_through_a_task_config():
-    parts = [Part(ORDERS, 2, 3), Part(ITEMS, 0, 1), Part(TableName(None, "t.x"), 11, 12)]
+    parts = [TablePart(ORDERS, 2, 3), TablePart(ITEMS, 0, 1), TablePart(TableName(None, "t.x"), 11, 12)]
     assert parts_from_text(parts_to_text(parts)) == parts
     assert parts_from_text("") == []
 

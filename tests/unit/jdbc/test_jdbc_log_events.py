@@ -113,7 +113,7 @@ def _rows(ops, old, before, new, after):
     kind = arrow_type(schema)
     source = dict.fromkeys(("version", "connector", "name", "db"), "x") | {"ts_ms": np.zeros(len(ops), np.int64)}
     form = envelope.EventFormat("p.t", schema, ("id",), envelope.source_schema("x", {}))
-    rows = envelope.Rows(
+    rows = envelope.ChangedRows(
         np.array(ops, np.uint8),
         np.array(old, np.int64),
         pa.array([{"id": i, "name": None} for i in before], kind) if before else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from connect.api.records import SourcePosition
-from connectors.jdbc.settled.progress import Progress
+from connectors.jdbc.settled.progress import StoredProgress
 
 
 def at(table: str, id_: int) -> SourcePosition:
@@ -11,7 +11,7 @@ def at(table: str, id_: int) -> SourcePosition:
 
 
 def test_a_pass_without_rows_counts_at_once_and_nothing_is_known_before_the_first():
-    progress = Progress(["a"], 100.0)
+    progress = StoredProgress(["a"], 100.0)
     assert progress.caught_up_s == 100.0
     progress.read("a", None)
     assert progress.caught_up_s == 100.0
@@ -20,7 +20,7 @@ def test_a_pass_without_rows_counts_at_once_and_nothing_is_known_before_the_firs
 
 
 def test_rows_that_are_not_stored_are_lag_and_so_is_what_is_read_behind_them():
-    progress = Progress(["a"], 100.0)
+    progress = StoredProgress(["a"], 100.0)
     progress.given("a", at("a", 1))
     progress.given("a", at("a", 2))
     progress.read("a", 110.0)
@@ -33,7 +33,7 @@ def test_rows_that_are_not_stored_are_lag_and_so_is_what_is_read_behind_them():
 
 
 def test_the_last_position_of_several_tells_of_all_before_it():
-    progress = Progress(["a"], 100.0)
+    progress = StoredProgress(["a"], 100.0)
     for id_ in (1, 2, 3):
         progress.given("a", at("a", id_))
         progress.read("a", 100.0 + id_)
@@ -44,7 +44,7 @@ def test_the_last_position_of_several_tells_of_all_before_it():
 
 
 def test_the_table_furthest_behind_counts():
-    progress = Progress(["a", "b"], 100.0)
+    progress = StoredProgress(["a", "b"], 100.0)
     progress.read("a", 500.0)
     assert progress.caught_up_s == 100.0
     progress.read("b", 300.0)
@@ -52,7 +52,7 @@ def test_the_table_furthest_behind_counts():
 
 
 def test_a_table_of_several_partitions_waits_for_all_of_them():
-    progress = Progress(["a"], 100.0)
+    progress = StoredProgress(["a"], 100.0)
     progress.given("a", at("range 1", 1))
     progress.given("a", at("range 2", 2))
     progress.read("a", 200.0)
@@ -63,7 +63,7 @@ def test_a_table_of_several_partitions_waits_for_all_of_them():
 
 
 def test_an_old_commit_that_was_stored_replaces_the_time_the_task_began():
-    progress = Progress(["log"], 100.0)
+    progress = StoredProgress(["log"], 100.0)
     progress.given("log", at("log", 1))
     progress.read("log", 40.0)
     progress.stored([at("log", 1)])

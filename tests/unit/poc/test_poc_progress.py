@@ -6,12 +6,12 @@ import pytest
 
 from connect.api.errors import ConnectError
 from connect.poc.sandbox.connector_runs import RunTime
-from connect.poc.sandbox.progress import Progress
+from connect.poc.sandbox.progress import CheckProgress
 from connect.poc.sandbox.result import Check, Outcome
 
 
 def test_an_error_that_ends_a_check_is_noted_under_its_name_and_the_next_one_is_done():
-    progress = Progress(lambda text: None)
+    progress = CheckProgress(lambda text: None)
 
     def broken() -> Check:
         raise ConnectError("nobody answers.")

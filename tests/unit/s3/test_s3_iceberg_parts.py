@@ -15,7 +15,7 @@ from connectors.s3.formats.format_specs import JSON_FORMAT, PARQUET_FORMAT
 from connectors.s3.iceberg.catalog import properties
 from connectors.s3.iceberg.columns import fitted, merged
 from connectors.s3.iceberg.pending import Pending, Piece
-from connectors.s3.iceberg.progress import OFFSETS, Progress
+from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.witnesses import ROWS, Told, properties_of, told_by
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.partition_by import PartitionField, parse_partition_by
@@ -142,8 +142,8 @@ def test_rows_get_the_columns_they_lack_and_nothing_is_rounded():
         fitted(pa.record_batch({"a": [1]}), required)
 
 
-NEWER = Progress().advanced(ZERO, "id-1", 7).advanced(ONE, "id-1", 3)
-OLDER = Progress().advanced(ZERO, "id-1", 5)
+NEWER = TableProgress().advanced(ZERO, "id-1", 7).advanced(ONE, "id-1", 3)
+OLDER = TableProgress().advanced(ZERO, "id-1", 5)
 
 
 def table(*summaries: dict | None, expired: int = 0, **properties: str) -> SimpleNamespace:
@@ -157,7 +157,7 @@ def table(*summaries: dict | None, expired: int = 0, **properties: str) -> Simpl
     return SimpleNamespace(properties=properties, current_snapshot=lambda: found.get(0), snapshot_by_id=found.get)
 
 
-def with_property(told: Progress, rows: int) -> dict[str, str]:
+def with_property(told: TableProgress, rows: int) -> dict[str, str]:
     return {OFFSETS: told.text, ROWS: str(rows)}
 
 
@@ -169,7 +169,10 @@ DELETED = {"total-records": "9", "deleted-records": "1"}
 def test_offsets_are_read_behind_snapshots_of_others():
     assert told_by(table(REWRITTEN, None, OWN)) == Told(NEWER)
     assert (
-        told_by(table()) == told_by(table(REWRITTEN)) == told_by(table(REWRITTEN, OWN, expired=1)) == Told(Progress())
+        told_by(table())
+        == told_by(table(REWRITTEN))
+        == told_by(table(REWRITTEN, OWN, expired=1))
+        == Told(TableProgress())
     )
     found = told_by(table(OWN)).progress
     assert (found.next_offset(ZERO), found.next_offset(ONE), found.next_offset(TopicPartition("x", 0))) == (7, 3, 0)
@@ -203,11 +206,11 @@ def test_offsets_whose_rows_are_not_counted_are_in_doubt(oldest):
 def test_what_goes_with_the_rows_counts_before_what_stays_through_a_rollback():
     own = {OFFSETS: OLDER.text, "total-records": "6"}
     assert told_by(table(own, **with_property(NEWER, 10))) == Told(OLDER, taken_back=NEWER)
-    assert told_by(table(**with_property(NEWER, 10))) == Told(Progress(), taken_back=NEWER)
+    assert told_by(table(**with_property(NEWER, 10))) == Told(TableProgress(), taken_back=NEWER)
 
 
 def test_a_topic_made_anew_is_told_by_its_id():
-    told = Progress().advanced(ZERO, "id-1", 7)
+    told = TableProgress().advanced(ZERO, "id-1", 7)
     told.require_same_log("lake.orders", "orders", "id-1")
     told.require_same_log("lake.orders", "orders", None)
     told.require_same_log("lake.orders", "others", "id-2")
@@ -217,7 +220,7 @@ def test_a_topic_made_anew_is_told_by_its_id():
 
 def test_offsets_of_somebody_else_are_not_guessed_at():
     with pytest.raises(ConnectError, match=OFFSETS):
-        Progress.parsed('{"orders": 5}')
+        TableProgress.parsed('{"orders": 5}')
 
 
 def piece(*offsets: int) -> Piece:
@@ -226,15 +229,15 @@ def piece(*offsets: int) -> Piece:
 
 def test_rows_that_a_table_has_are_left_out_and_others_stay_the_same_object():
     pending = Pending().with_piece(ZERO, piece(3, 4, 5)).with_piece(ZERO, piece(6, 7)).with_piece(ONE, piece(1))
-    assert pending.behind(Progress().advanced(ZERO, None, 3)) is pending
-    left = pending.behind(Progress().advanced(ZERO, None, 5).advanced(ONE, None, 9))
+    assert pending.behind(TableProgress().advanced(ZERO, None, 3)) is pending
+    left = pending.behind(TableProgress().advanced(ZERO, None, 5).advanced(ONE, None, 9))
     assert [batch["n"].to_pylist() for batch in left.batches] == [[5], [6, 7]]
     assert dict(left.ends()) == {ZERO: 8}
     assert (left.rows, left.first_offset(ZERO), left.first_offset(ONE)) == (3, 5, None)
-    assert not pending.behind(Progress().advanced(ZERO, None, 8).advanced(ONE, None, 2))
+    assert not pending.behind(TableProgress().advanced(ZERO, None, 8).advanced(ONE, None, 2))
 
 
 def test_rows_of_one_offset_stay_together():
     pending = Pending().with_piece(ZERO, piece(3, 3, 4)).with_piece(ZERO, piece(4, 4))
-    left = pending.behind(Progress().advanced(ZERO, None, 4))
+    left = pending.behind(TableProgress().advanced(ZERO, None, 4))
     assert [batch["n"].to_pylist() for batch in left.batches] == [[4], [4, 4]]

@@ -37,7 +37,7 @@ class Located:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableEvents:
     """The events of one table that have the same schema, with the positions of their mutations."""
 
     table: WatchedTable
@@ -64,7 +64,7 @@ def batches(frames: Frames, watched: Watched, node: Node, keep: Keep) -> list[Ba
     return [batch for of_table in parts.values() for batch in _merged(of_table)]
 
 
-def _native_parts(frames: Frames, watched: Watched, node: Node) -> tuple[dict[UUID, list[Part]], Iterable[int]]:
+def _native_parts(frames: Frames, watched: Watched, node: Node) -> tuple[dict[UUID, list[TableEvents]], Iterable[int]]:
     """Return the events that native code makes, and the numbers of the mutations that it leaves to Python."""
     native = module()
     if native is None:
@@ -77,7 +77,7 @@ def _native_parts(frames: Frames, watched: Watched, node: Node) -> tuple[dict[UU
             keys, values = event_columns(events, table.shape, node)
         except (SchemaError, ValueError):
             return {}, range(len(frames))
-        parts[table_id] = [Part(table, Batch(table.topic, values, keys=keys), events.positions)]
+        parts[table_id] = [TableEvents(table, Batch(table.topic, values, keys=keys), events.positions)]
     return parts, gathered.odd.tolist()
 
 
@@ -101,7 +101,7 @@ def _by_table(found: Sequence[Located]) -> dict[UUID, list[Located]]:
     return by_table
 
 
-def _part(updates: Sequence[Located], table_id: UUID, watched: Watched, node: Node, keep: Keep) -> Part | None:
+def _part(updates: Sequence[Located], table_id: UUID, watched: Watched, node: Node, keep: Keep) -> TableEvents | None:
     table = watched.tables.get(table_id)
     if table is not None:
         try:
@@ -131,16 +131,16 @@ def _is_readable(located: Located, table: WatchedTable, node: Node, keep: Keep) 
     return True
 
 
-def _made(updates: Sequence[Located], table: WatchedTable, node: Node) -> Part:
+def _made(updates: Sequence[Located], table: WatchedTable, node: Node) -> TableEvents:
     events = Events(table.shape, node)
     for located in updates:
         events.add(located.update, located.segment, located.position)
     arrays = events.arrays()
     keys, values = event_columns(arrays, table.shape, node)
-    return Part(table, Batch(table.topic, values, keys=keys), arrays.positions)
+    return TableEvents(table, Batch(table.topic, values, keys=keys), arrays.positions)
 
 
-def _merged(parts: Sequence[Part]) -> list[Batch]:
+def _merged(parts: Sequence[TableEvents]) -> list[Batch]:
     """Join events in the order of the log; those of a table before and after it changed are batches of their own."""
     if len(parts) == 1 or any(part.table.shape.value != parts[0].table.shape.value for part in parts):
         return [part.batch for part in parts]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.api.errors import ConnectError
-from connectors.cassandra.log.segments.index_file import Progress, parse_index
+from connectors.cassandra.log.segments.index_file import SegmentProgress, parse_index
 
 _NAME: Final = re.compile(r"CommitLog-(?P<version>\d+)-(?P<id>\d+)(?P<kind>\.log|_cdc\.idx)")
 
@@ -28,7 +28,7 @@ class SegmentFiles:
     has_index: bool = True
     has_log: bool = True
 
-    def progress(self) -> Progress | None:
+    def progress(self) -> SegmentProgress | None:
         """Return how far the segment may be read; None where the index file does not say it (now)."""
         try:
             return parse_index(self.index.read_bytes().decode("ascii", "replace"))

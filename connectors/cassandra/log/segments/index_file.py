@@ -13,7 +13,7 @@ COMPLETED: Final = "COMPLETED"
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SegmentProgress:
     """`synced`: the logical end of what is on disk for good; `completed`: the segment does not change any more.
 
     Of a completed segment the number is its end or, where the node has replayed it after a crash, the file's size.
@@ -23,9 +23,9 @@ class Progress:
     completed: bool
 
 
-def parse_index(text: str) -> Progress | None:
+def parse_index(text: str) -> SegmentProgress | None:
     """Return what an index file says; None: it is being written, or broken."""
     lines = text.split("\n")
     if not lines[0].isdigit():
         return None
-    return Progress(int(lines[0]), lines[1:2] == [COMPLETED])
+    return SegmentProgress(int(lines[0]), lines[1:2] == [COMPLETED])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from connectors.cassandra.log.segments.index_file import Progress
+from connectors.cassandra.log.segments.index_file import SegmentProgress
 from connectors.cassandra.log.segments.segment import (
     CorruptSegmentError,
     Frames,
@@ -55,7 +55,7 @@ class SegmentFile:
         self._damage: CorruptSegmentError | None = None
         """The error that tells what is wrong with the mutation behind these; None where nothing is."""
 
-    def frames(self, progress: Progress, most: int, most_bytes: int) -> Frames | None:
+    def frames(self, progress: SegmentProgress, most: int, most_bytes: int) -> Frames | None:
         """Mutations that were not given before, as far as the segment may be read now; None: there are no more.
 
         So many at most, and as many bytes, or one mutation. CorruptSegmentError: a completed segment holds bytes that
@@ -90,13 +90,13 @@ class SegmentFile:
         """Close the file."""
         self._data.close()
 
-    def _check_end(self, progress: Progress) -> None:
+    def _check_end(self, progress: SegmentProgress) -> None:
         """Raise CorruptSegmentError if the segment ends before the end that its index file tells."""
         if self._logical_at < progress.synced != len(self._data):
             told = f"the index file tells of {progress.synced}"
             raise CorruptSegmentError(f"The segment has {self._logical_at} bytes of changes; {told}.", self._file_at)
 
-    def _next(self, progress: Progress) -> Frames | None:
+    def _next(self, progress: SegmentProgress) -> Frames | None:
         """Return the frames that are left of this section, or of the next one with some behind the position."""
         while self._left is None or not len(self._left):
             damage, self._damage = self._damage, None
@@ -107,7 +107,7 @@ class SegmentFile:
                 return None
         return self._left
 
-    def _read_section(self, progress: Progress) -> bool:
+    def _read_section(self, progress: SegmentProgress) -> bool:
         if self._header is None:
             self._header = parse_header(self._data)
             if self._header is None:

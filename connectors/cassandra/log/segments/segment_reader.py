@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from connectors.cassandra.log.segments.folder import CdcFolder, SegmentFiles
-from connectors.cassandra.log.segments.index_file import Progress
+from connectors.cassandra.log.segments.index_file import SegmentProgress
 from connectors.cassandra.log.segments.place import Place
 from connectors.cassandra.log.segments.segment import CorruptSegmentError, Frames, UnsupportedSegmentError
 from connectors.cassandra.log.segments.segment_file import SegmentFile
@@ -22,7 +22,7 @@ _BROKEN_S: Final = 10.0
 """The node needs a moment to write an index file: one that tells nothing for longer is broken."""
 _MOST_SAID: Final = 20
 """So many places of a segment that cannot be read are named in the log, the others counted."""
-_TO_END: Final = Progress(0, completed=True)
+_TO_END: Final = SegmentProgress(0, completed=True)
 
 
 class Segments:
@@ -155,7 +155,7 @@ class Segments:
         """Return True if the segment that is read is one without changes, as far as it was read."""
         return self._files is not None and not self._files.has_index and not self._has_changes
 
-    def _progress(self, files: SegmentFiles) -> Progress | None:
+    def _progress(self, files: SegmentFiles) -> SegmentProgress | None:
         """Return how far this segment may be read; None: wait."""
         progress = files.progress()
         if progress is not None and progress.completed:

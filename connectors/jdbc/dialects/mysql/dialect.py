@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from connectors.jdbc.dialects.dialect import Dialect, Part
+from connectors.jdbc.dialects.dialect import Dialect, DialectPart
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
@@ -34,16 +34,16 @@ class MySql(Dialect):
 
         return MySqlUrl(self.name)
 
-    sessions: Part[Sessions] = Part("mysql.sessions:MySqlSessions")
-    types: Part[ColumnTypes] = Part("mysql.types:MySqlTypes")
-    connecting: Part[Connecting] = Part("mysql.connecting:MySqlConnecting")
-    sink: Part[Writing | None] = Part("mysql.writing:MySqlWriting")
-    catalog: Part[Catalog] = Part("mysql.catalog:MySqlCatalog")
-    plans: Part[Plans] = Part("mysql.plans:MySqlPlans")
-    server: Part[Server] = Part("mysql.server:MySqlServer")
-    rights: Part[Rights] = Part("mysql.rights:MySqlRights")
-    settled: Part[Settled] = Part("mysql.settled:MySqlSettled")
-    log: Part[LogSupport | None] = Part("mysql.log:MySqlLogSupport")
+    sessions: DialectPart[Sessions] = DialectPart("mysql.sessions:MySqlSessions")
+    types: DialectPart[ColumnTypes] = DialectPart("mysql.types:MySqlTypes")
+    connecting: DialectPart[Connecting] = DialectPart("mysql.connecting:MySqlConnecting")
+    sink: DialectPart[Writing | None] = DialectPart("mysql.writing:MySqlWriting")
+    catalog: DialectPart[Catalog] = DialectPart("mysql.catalog:MySqlCatalog")
+    plans: DialectPart[Plans] = DialectPart("mysql.plans:MySqlPlans")
+    server: DialectPart[Server] = DialectPart("mysql.server:MySqlServer")
+    rights: DialectPart[Rights] = DialectPart("mysql.rights:MySqlRights")
+    settled: DialectPart[Settled] = DialectPart("mysql.settled:MySqlSettled")
+    log: DialectPart[LogSupport | None] = DialectPart("mysql.log:MySqlLogSupport")
 
 
 class MariaDb(MySql):

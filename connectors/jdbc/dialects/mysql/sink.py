@@ -16,7 +16,7 @@ from sqlalchemy.dialects import mysql as my
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.sink.dialect import NUMBER, Rows, SqlDialect, numbered, quoted, same_rows
+from connectors.jdbc.sink.dialect import NUMBER, SqlDialect, StatementRows, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ class MySql(SqlDialect):
         is_number = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
         return array.cast(pa.int64()) if is_number and isinstance(column.type, my.BIT) else texts
 
-    def insert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def insert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """In one statement, or a few where the texts are long."""
         self._write(connection, target, rows, "")
 
-    def upsert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """In one statement, or a few where the texts are long."""
         names = [quoted("`", name) for name in rows.values or rows.keys]
         changes = ", ".join(f"{name}=VALUES({name})" for name in names)
@@ -86,7 +86,7 @@ class MySql(SqlDialect):
         connection.exec_driver_sql(f"DROP TEMPORARY TABLE {stage}")
         return found
 
-    def _write(self, connection: sa.Connection, target: Target, rows: Rows, end: str) -> None:
+    def _write(self, connection: sa.Connection, target: Target, rows: StatementRows, end: str) -> None:
         if rows.columns.nbytes > _MOST_BYTES and len(rows.columns) > 1:
             for part in rows.parts(-(-len(rows.columns) // 2)):
                 self._write(connection, target, part, end)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from connectors.jdbc.dialects.dialect import Part
+from connectors.jdbc.dialects.dialect import DialectPart
 from connectors.jdbc.dialects.generic.dialect import Generic
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ class Oracle(Generic):
     title = "Oracle"
     java_name = "Oracle"
 
-    connecting: Part[Connecting] = Part("partly_known.oracle:OracleConnecting")
-    cursors: Part[Cursors] = Part("partly_known.oracle:OracleCursors")
+    connecting: DialectPart[Connecting] = DialectPart("partly_known.oracle:OracleConnecting")
+    cursors: DialectPart[Cursors] = DialectPart("partly_known.oracle:OracleCursors")
 
 
 class MsSql(Generic):
@@ -39,9 +39,9 @@ class MsSql(Generic):
 
         return UrlForm(self.name, instead="mssql+pymssql://user@host:1433/name")
 
-    sessions: Part[Sessions] = Part("partly_known.mssql:MsSqlSessions")
-    types: Part[ColumnTypes] = Part("partly_known.mssql:MsSqlTypes")
-    cursors: Part[Cursors] = Part("partly_known.mssql:MsSqlCursors")
+    sessions: DialectPart[Sessions] = DialectPart("partly_known.mssql:MsSqlSessions")
+    types: DialectPart[ColumnTypes] = DialectPart("partly_known.mssql:MsSqlTypes")
+    cursors: DialectPart[Cursors] = DialectPart("partly_known.mssql:MsSqlCursors")
 
 
 class DuckDb(Generic):
@@ -56,7 +56,7 @@ class DuckDb(Generic):
 
         return UrlForm(self.name, is_file=True, instead="duckdb:////folder/file.db")
 
-    sessions: Part[Sessions] = Part("partly_known.duckdb:DuckDbSessions")
+    sessions: DialectPart[Sessions] = DialectPart("partly_known.duckdb:DuckDbSessions")
 
 
 class Db2(Generic):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from connectors.jdbc.dialects.dialect import Dialect, Part
+from connectors.jdbc.dialects.dialect import Dialect, DialectPart
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
@@ -34,13 +34,13 @@ class Postgres(Dialect):
 
         return PostgresUrl(self.name)
 
-    sessions: Part[Sessions] = Part("postgres.sessions:PostgresSessions")
-    types: Part[ColumnTypes] = Part("postgres.types:PostgresTypes")
-    connecting: Part[Connecting] = Part("postgres.connecting:PostgresConnecting")
-    sink: Part[Writing | None] = Part("postgres.writing:PostgresWriting")
-    catalog: Part[Catalog] = Part("postgres.catalog:PostgresCatalog")
-    plans: Part[Plans] = Part("postgres.plans:PostgresPlans")
-    server: Part[Server] = Part("postgres.server:PostgresServer")
-    rights: Part[Rights] = Part("postgres.rights:PostgresRights")
-    settled: Part[Settled] = Part("postgres.settled:PostgresSettled")
-    log: Part[LogSupport | None] = Part("postgres.log:PostgresLogSupport")
+    sessions: DialectPart[Sessions] = DialectPart("postgres.sessions:PostgresSessions")
+    types: DialectPart[ColumnTypes] = DialectPart("postgres.types:PostgresTypes")
+    connecting: DialectPart[Connecting] = DialectPart("postgres.connecting:PostgresConnecting")
+    sink: DialectPart[Writing | None] = DialectPart("postgres.writing:PostgresWriting")
+    catalog: DialectPart[Catalog] = DialectPart("postgres.catalog:PostgresCatalog")
+    plans: DialectPart[Plans] = DialectPart("postgres.plans:PostgresPlans")
+    server: DialectPart[Server] = DialectPart("postgres.server:PostgresServer")
+    rights: DialectPart[Rights] = DialectPart("postgres.rights:PostgresRights")
+    settled: DialectPart[Settled] = DialectPart("postgres.settled:PostgresSettled")
+    log: DialectPart[LogSupport | None] = DialectPart("postgres.log:PostgresLogSupport")

@@ -18,7 +18,7 @@ from sqlalchemy.sql.elements import quoted_name
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.sink.dialect import NUMBER, Rows, SqlDialect, Type, numbered, quoted, same_rows
+from connectors.jdbc.sink.dialect import NUMBER, SqlDialect, StatementRows, Type, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Postgres(SqlDialect):
         hexed = pa.array([None if value is None else value.hex() for value in texts.to_pylist()], pa.string())
         return pc.binary_join_element_wise(pa.scalar("\\x"), hexed, "")
 
-    def insert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def insert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """COPY into the table; into a view by way of the temporary table."""
         if target.is_view:
             names = rows.columns.column_names
@@ -75,7 +75,7 @@ class Postgres(SqlDialect):
             return
         _copy(connection, target.name.quoted, rows)
 
-    def upsert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Insert the rows from the temporary table, and change those that are there."""
         staged = self._staged(connection, target, rows)
         statement = pg.insert(target.relation).from_select(rows.columns.column_names, sa.select(*staged.c))
@@ -85,14 +85,14 @@ class Postgres(SqlDialect):
         else:
             connection.execute(statement.on_conflict_do_nothing(index_elements=rows.keys))
 
-    def update(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def update(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Change the rows that are there from the temporary table."""
         if rows.values:
             staged = self._staged(connection, target, rows)
             changes = {name: staged.c[name] for name in rows.values}
             connection.execute(sa.update(target.relation).where(_same_key(target, staged, rows)).values(changes))
 
-    def delete(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def delete(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """Delete the rows whose keys are in the temporary table."""
         staged = self._staged(connection, target, rows)
         connection.execute(sa.delete(target.relation).where(_same_key(target, staged, rows)))
@@ -114,7 +114,7 @@ class Postgres(SqlDialect):
             cursor.execute(f"DROP TABLE pg_temp.{stage}")
         return found
 
-    def _staged(self, connection: sa.Connection, target: Target, rows: Rows) -> sa.TableClause:
+    def _staged(self, connection: sa.Connection, target: Target, rows: StatementRows) -> sa.TableClause:
         """Put the rows into a temporary table whose columns are those of the target, which lasts as long as the
         session.
         """
@@ -139,7 +139,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(quoted('"', name) for name in names)
 
 
-def _copy(connection: sa.Connection, table: str, rows: Rows) -> None:
+def _copy(connection: sa.Connection, table: str, rows: StatementRows) -> None:
     text = io.BytesIO()
     csv.write_csv(rows.columns, text, _CSV)
     statement = f"COPY {table} ({_listed(rows.columns.column_names)}) FROM STDIN (FORMAT csv)"
@@ -147,7 +147,7 @@ def _copy(connection: sa.Connection, table: str, rows: Rows) -> None:
         copy.write(text.getbuffer())
 
 
-def _same_key(target: Target, staged: sa.TableClause, rows: Rows) -> sa.ColumnElement[bool]:
+def _same_key(target: Target, staged: sa.TableClause, rows: StatementRows) -> sa.ColumnElement[bool]:
     return sa.and_(*(target.relation.c[name] == staged.c[name] for name in rows.keys))
 
 

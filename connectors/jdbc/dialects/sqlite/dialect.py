@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from connectors.jdbc.dialects.dialect import Dialect, Part
+from connectors.jdbc.dialects.dialect import Dialect, DialectPart
 
 if TYPE_CHECKING:
     from connectors.jdbc.dialects.generic.catalog import Catalog
@@ -32,11 +32,11 @@ class Sqlite(Dialect):
 
         return SqliteUrl(self.name)
 
-    sessions: Part[Sessions] = Part("sqlite.sessions:SqliteSessions")
-    types: Part[ColumnTypes] = Part("sqlite.types:SqliteTypes")
-    connecting: Part[Connecting] = Part("sqlite.connecting:SqliteConnecting")
-    sink: Part[Writing | None] = Part("sqlite.writing:SqliteWriting")
-    catalog: Part[Catalog] = Part("sqlite.catalog:SqliteCatalog")
-    plans: Part[Plans] = Part("sqlite.plans:SqlitePlans")
-    settled: Part[Settled] = Part("sqlite.settled:SqliteSettled")
-    cursors: Part[Cursors] = Part("sqlite.cursors:SqliteCursors")
+    sessions: DialectPart[Sessions] = DialectPart("sqlite.sessions:SqliteSessions")
+    types: DialectPart[ColumnTypes] = DialectPart("sqlite.types:SqliteTypes")
+    connecting: DialectPart[Connecting] = DialectPart("sqlite.connecting:SqliteConnecting")
+    sink: DialectPart[Writing | None] = DialectPart("sqlite.writing:SqliteWriting")
+    catalog: DialectPart[Catalog] = DialectPart("sqlite.catalog:SqliteCatalog")
+    plans: DialectPart[Plans] = DialectPart("sqlite.plans:SqlitePlans")
+    settled: DialectPart[Settled] = DialectPart("sqlite.settled:SqliteSettled")
+    cursors: DialectPart[Cursors] = DialectPart("sqlite.cursors:SqliteCursors")

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.sink.dialect import Rows, SqlDialect
+from connectors.jdbc.sink.dialect import SqlDialect, StatementRows
 from connectors.jdbc.sink.texts import moments_us, text_of
 from connectors.jdbc.values.types import Raw
 
@@ -49,7 +49,7 @@ class Sqlite(SqlDialect):
             return array
         return text_of(array, schema, Raw.TEXT, self.zones)
 
-    def upsert(self, connection: sa.Connection, target: Target, rows: Rows) -> None:
+    def upsert(self, connection: sa.Connection, target: Target, rows: StatementRows) -> None:
         """INSERT … ON CONFLICT."""
         statement = sqlite.insert(target.relation).values(rows.bound(rows.columns.column_names))
         changes = {name: statement.excluded[name] for name in rows.values}

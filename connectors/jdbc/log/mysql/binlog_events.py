@@ -320,7 +320,7 @@ class BinlogEvents:
             for places, at in ((changes.before, old), (changes.after, new))
         )
         source = self._source(table, collected, changes)
-        rows = envelope.Rows(
+        rows = envelope.ChangedRows(
             _OPS[changes.operation], old, before if len(old) else None, new, after, source, full_before=True
         )
         return envelope.batch(table.events, rows, self._rules)
@@ -349,7 +349,7 @@ class BinlogEvents:
         }  # fmt: skip
         none = np.empty(0, np.int64)
         ops = np.full(count, envelope.READ, np.uint8)
-        rows = envelope.Rows(ops, none, None, np.arange(count), values, source)
+        rows = envelope.ChangedRows(ops, none, None, np.arange(count), values, source)
         return envelope.batch(table.events, rows, self._rules)
 
 

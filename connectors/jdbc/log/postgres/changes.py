@@ -39,7 +39,7 @@ from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, 
 _log = logging.getLogger(__name__)
 
 
-class Part(NamedTuple):
+class TableEvents(NamedTuple):
     """Events of one table, None where all changes are bad, the last change among them, and the bad ones."""
 
     table: str
@@ -117,7 +117,7 @@ class ChangeEvents:
         }  # fmt: skip
         ops = np.full(rows.count, envelope.READ, np.uint8)
         none = np.empty(0, np.int64)
-        made = envelope.Rows(ops, none, None, np.arange(rows.count), after, source)
+        made = envelope.ChangedRows(ops, none, None, np.arange(rows.count), after, source)
         return envelope.batch(table.events, made, self._rules)
 
     def _bad(
@@ -134,7 +134,7 @@ class ChangeEvents:
         """Return a position as the framework stores it."""
         return SourcePosition(partition_of(self._prefix), position.offset())
 
-    def _parts(self, item: Changes | Truncation, position: LogPosition) -> Iterator[Part]:
+    def _parts(self, item: Changes | Truncation, position: LogPosition) -> Iterator[TableEvents]:
         if isinstance(item, Truncation):
             yield from self._truncated(item, position)
             return
@@ -151,7 +151,7 @@ class ChangeEvents:
             last = Coordinate(int(item.origin.final_lsn[-1]), int(item.origin.place[-1]))
             bad = self._bad(table, [(_change_texts(table, item, row), error) for row, error in found.items()], position)
             if made is not None or bad is not None:
-                yield Part(table.name.full, made, last, bad)
+                yield TableEvents(table.name.full, made, last, bad)
 
     def _untold(self, origin: Origin, told: Told | None) -> Mask:
         """Tell the changes that Debezium did not deliver before the connector came here."""
@@ -177,10 +177,10 @@ class ChangeEvents:
         ops = np.full(len(item.kind), envelope.CREATE, np.uint8)
         ops[item.kind == UPDATE], ops[item.kind == DELETE] = envelope.UPDATE, envelope.DELETE
         source = self._source(item.relation) | _origin_members(item.origin)
-        rows = envelope.Rows(ops, item.old, before, item.new, after, source, full)
+        rows = envelope.ChangedRows(ops, item.old, before, item.new, after, source, full)
         return envelope.batch(table.events, rows, self._rules)
 
-    def _truncated(self, item: Truncation, position: LogPosition) -> Iterator[Part]:
+    def _truncated(self, item: Truncation, position: LogPosition) -> Iterator[TableEvents]:
         for relation in item.relations:
             table = self._table(relation)
             if table is None or not _fresh(item.origin, table.name.full, position).all():
@@ -197,7 +197,7 @@ class ChangeEvents:
                 continue
             source = self._source(relation) | _origin_members(item.origin)
             last = Coordinate(int(item.origin.final_lsn[0]), int(item.origin.place[0]))
-            yield Part(table.name.full, envelope.truncation(table.events, source, self._rules), last)
+            yield TableEvents(table.name.full, envelope.truncation(table.events, source, self._rules), last)
 
     def _table(self, relation: Relation) -> LogTable | None:
         name = TableName(relation.schema, relation.table)

@@ -109,7 +109,7 @@ class EventFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ChangedRows:
     """Changes of one table that are in order: `ops` per change, rows of `before` and `after` for the changes `old` and
     `new`.
 
@@ -164,7 +164,7 @@ class _Events:
     """Where a moved row has its other key: in `after` for a delete, in `before` for a create."""
 
 
-def batch(form: EventFormat, rows: Rows, rules: EventRules) -> Batch | None:
+def batch(form: EventFormat, rows: ChangedRows, rules: EventRules) -> Batch | None:
     """Return the records of changes, without a position; None when all are skipped."""
     events = _events(form, rows, rules)
     size = len(events.change)
@@ -175,7 +175,7 @@ def batch(form: EventFormat, rows: Rows, rules: EventRules) -> Batch | None:
     return Batch(form.topic, values, keys=_keys(form, rows, events), headers=headers)
 
 
-def _moves(form: EventFormat, rows: Rows, events: _Events) -> dict[int, Moved]:
+def _moves(form: EventFormat, rows: ChangedRows, events: _Events) -> dict[int, Moved]:
     found = {}
     for event in np.flatnonzero(events.other != _NONE).tolist():
         is_old = events.op[event] == CREATE
@@ -186,7 +186,7 @@ def _moves(form: EventFormat, rows: Rows, events: _Events) -> dict[int, Moved]:
     return found
 
 
-def _events(form: EventFormat, rows: Rows, rules: EventRules) -> _Events:
+def _events(form: EventFormat, rows: ChangedRows, rules: EventRules) -> _Events:
     count = len(rows.ops)
     old_at, new_at = np.full(count, _NONE, np.int64), np.full(count, _NONE, np.int64)
     old_at[rows.old] = np.arange(len(rows.old))
@@ -215,7 +215,7 @@ def _events(form: EventFormat, rows: Rows, rules: EventRules) -> _Events:
     return _Events(change, op, before, after, other)
 
 
-def _moved(form: EventFormat, rows: Rows, old_at: Indices, new_at: Indices) -> npt.NDArray[np.bool_]:
+def _moved(form: EventFormat, rows: ChangedRows, old_at: Indices, new_at: Indices) -> npt.NDArray[np.bool_]:
     """Updates that changed the key."""
     moved = np.zeros(len(rows.ops), bool)
     both = np.flatnonzero((rows.ops == UPDATE) & (old_at >= 0))
@@ -236,7 +236,7 @@ def _different(was: pa.Array, now: pa.Array) -> npt.NDArray[np.bool_]:
     return different
 
 
-def _values(form: EventFormat, rows: Rows, events: _Events) -> pa.StructArray:
+def _values(form: EventFormat, rows: ChangedRows, events: _Events) -> pa.StructArray:
     size = len(events.change)
     empty = rows.after.slice(0, 0) if rows.before is None else rows.before
     now_us = time.time_ns() // 1000
@@ -273,7 +273,7 @@ def _taken(rows: pa.StructArray, at: Indices) -> pa.StructArray:
     return rows.take(pa.array(at, mask=at == _NONE))
 
 
-def _source(form: EventFormat, rows: Rows, change: Indices) -> pa.StructArray:
+def _source(form: EventFormat, rows: ChangedRows, change: Indices) -> pa.StructArray:
     fields = form.source_fields
     same = len(change) == len(rows.ops)
     columns = []
@@ -288,7 +288,7 @@ def _source(form: EventFormat, rows: Rows, change: Indices) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=fields)
 
 
-def _keys(form: EventFormat, rows: Rows, events: _Events) -> Column | None:
+def _keys(form: EventFormat, rows: ChangedRows, events: _Events) -> Column | None:
     if not form.key:
         return None
     schema = form.key_schema
@@ -308,7 +308,7 @@ def _keys(form: EventFormat, rows: Rows, events: _Events) -> Column | None:
 
 def truncation(form: EventFormat, source: Mapping[str, object], rules: EventRules) -> Batch:
     """Return the one record that says a table was emptied; it has no key."""
-    rows = Rows(
+    rows = ChangedRows(
         np.array([TRUNCATE], np.uint8),
         np.empty(0, np.int64),
         None,
