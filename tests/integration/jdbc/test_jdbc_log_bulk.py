@@ -329,6 +329,9 @@ def test_a_slot_that_cannot_be_made_or_is_read_by_somebody_is_said_with_what_to_
         assert planned.begin_bulk(plan, Deadline.after(60)) == [begun], "a driver that died is followed by another one"
         run.open()
         run.until_events(10)
+        # A row that comes by the log tells that its slot is read by now.
+        server.run("INSERT INTO {t} VALUES (12, 0)")
+        run.until_events(11)
         with pytest.raises(ConnectError, match="is read by somebody"):
             planned.begin_bulk(plan, Deadline.after(60))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from chromium import axe, browser  # noqa: F401 - fixtures
@@ -33,9 +34,11 @@ class Bed:
 @pytest.fixture(scope="module")
 def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
     folder = tmp_path_factory.mktemp("ui")
-    topic = f"orders-{folder.name}"
+    # Processes that test side by side share a Kafka, and number their folders alike.
+    cluster = f"ui-{uuid4().hex[:8]}"
+    topic = f"orders-{cluster}"
     settings = {"allowed.paths": str(folder), "auto.restart.enabled": "false", "value.converter": TEXT}
-    worker = WorkerProcess(folder / "worker", kafka.bootstrap_servers, f"ui-{folder.name}", **settings)
+    worker = WorkerProcess(folder / "worker", kafka.bootstrap_servers, cluster, **settings)
     found = Bed(worker, folder / "orders.txt", topic)
     found.write(5)
     try:

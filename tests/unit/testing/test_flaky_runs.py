@@ -56,7 +56,7 @@ def test_what_fails_twice_fails(tmp_path: Path) -> None:
 
 
 def test_many_failures_are_no_races(tmp_path: Path) -> None:
-    (tmp_path / "test_broken.py").write_text("".join(f"def test_{n}():\n    assert 0\n" for n in range(11)))
+    (tmp_path / "test_broken.py").write_text("".join(f"def test_{n}():\n    assert 0\n" for n in range(31)))
     done = second_try(tmp_path)
     assert done.returncode == 1
     assert "Once more" not in done.stdout
