@@ -1,4 +1,4 @@
-"""Counts rows by librdkafka's delivery reports: the twin of `connect.native.RowSender` without native code."""
+"""Rows are counted by librdkafka's delivery reports: the twin of `connect.native.RowSender` without native code."""
 
 from __future__ import annotations
 

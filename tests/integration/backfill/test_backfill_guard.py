@@ -14,6 +14,7 @@ from e2e_worker import wait_for
 
 from connect.api.errors import ConfigError
 from connect.api.optional.bulk import SourceLoad
+from connect.backfill.driver import Driver
 from connect.backfill.job import pace
 from connect.backfill.job.job import JobPace, JobState
 from connect.backfill.job.kinds import load_of
@@ -82,5 +83,6 @@ def test_a_limit_that_the_source_cannot_tell_is_refused_before_anything_is_plann
     given = table.connector() | {"connection.url": f"jdbc:sqlite:{tmp_path / 'none.db'}"}
     settings = {key: value for key, value in given.items() if key not in {"connection.user", "connection.password"}}
     told = pytest.raises(ConfigError, match=r"limits\.max_active_sessions: the source does not tell it")
-    with table.driver(settings, limits={"max_active_sessions": 5}) as driver, told:
+    worker = table.worker(**{"allowed.paths": str(tmp_path)})
+    with Driver(table.spec(limits={"max_active_sessions": 5}), worker, settings) as driver, told:
         driver.planner.plan()

@@ -120,7 +120,9 @@ def test_tasks_that_die_and_compactions_that_die_leave_each_row_once(lake, commi
 def test_the_command_compacts_what_a_configuration_names(lake, tmp_path):
     before = small_files(lake, 5)
     file, worker = sink_file(tmp_path, lake.config().originals), worker_file(tmp_path)
-    refused = CliRunner().invoke(main, ["compact", file, "--worker", worker_file(tmp_path / "elsewhere")])
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    refused = CliRunner().invoke(main, ["compact", file, "--worker", worker_file(elsewhere)])
     assert (refused.exit_code, "allowed.paths" in refused.output) == (1, True)
     assert CliRunner().invoke(main, ["compact", file, "--dry-run"]).exit_code == 0, "the person's own rights"
     done = CliRunner().invoke(main, ["compact", file, "--worker", worker])
