@@ -38,7 +38,7 @@ _SPACE: Final = re.compile(r"\s")
 _USER: Final = re.compile(r"[^:/@?#;,()\s]*")
 # What a port follows is a host, and what stands behind a host is no password.
 _PORT: Final = re.compile(r"\d+(?:[/?#;,]|\Z)")
-_ORACLE_USER: Final = re.compile(r"jdbc:oracle:\w+:[^/@]*/([^@]*)@")
+_ORACLE_USER: Final = re.compile(r"(?:jdbc:oracle:\w+:[^/@]*/([^@]*)|oracle(?:\+\w+)?://[^/@]*/([^@?]*))@")
 _PARAMETER: Final = re.compile(r"([?&;(,])\s*([\w.\-]+)\s*=")
 _BRACKET_END: Final = re.compile(r"[,)]")
 _ENDS: Final = {"(": _BRACKET_END, ",": _BRACKET_END}
@@ -162,7 +162,7 @@ def _parts_of(url: str, offset: int) -> Iterator[SecretPart]:
 def _credentials(url: str) -> Iterator[tuple[str, int, int]]:
     """Yield the user's password; without one the user of a web address, as that is a token then."""
     if found := _ORACLE_USER.match(url):
-        yield "password", *found.span(1)
+        yield "password", *found.span(found.lastindex or 1)
         return
     head, _, tail = url.partition("?")
     # A password may hold a question mark, and a parameter an at sign.

@@ -31,7 +31,8 @@ S = "s3cr3t-c4n4ry"
     "url",
     [
         "postgresql://u:{}@h/d", "jdbc:postgresql://h/d?user=u&password={}&x=1", "jdbc:sqlserver://h;user=u;password={};x=1",
-        "jdbc:postgresql://h/d?sslpassword={}", "jdbc:oracle:thin:scott/{}@//h:1521/x", "https://{}@h/x", "redis://:{}@h",
+        "jdbc:postgresql://h/d?sslpassword={}", "jdbc:oracle:thin:scott/{}@//h:1521/x",
+        "oracle+oracledb://scott/{}@h/x", "https://{}@h/x", "redis://:{}@h",
         "jdbc:mysql://address=(host=a)(user=u)(password={})/d", "jdbc:mysql://(host=h,password={},port=1)/d",
         "jdbc:mysql:replication://u:{}@a:1,b:2/d", "http://a/b, http://u:{}@c:81/", "https://h/oauth?client_secret={}",
         "https://h/blob?sv=1&sig={}&se=2", "mongodb://u:{}@h", "see http://u:{}@h/ there", "http://u:x{}/@h/d",
@@ -60,7 +61,7 @@ def test_a_secret_of_a_url_is_masked_and_comes_back(url: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "http://host:8083/a?m=a@b", "postgresql://scott@h/d", "jdbc:sqlite:/data/x.db", "http://${env:U}:${env:P}@h",
+        "http://host:8083/a?m=a@b", "postgresql://scott@h/d", "oracle://h/svc?m=a@b", "jdbc:sqlite:/data/x.db", "http://${env:U}:${env:P}@h",
         "jdbc:postgresql://h/d?password=${file:/run/s:pw}&x=1", "user@example.com", "SELECT a FROM t",
         "http://a:8081,http://b:8082", "jdbc:mysql://h/d?user=u&useSSL=true", "", "user=u, password=", "topic:12",
         "12:30", "a=b;c=d", "passwords",
