@@ -152,7 +152,7 @@ class SourceRestarts(ConnectorSuite):
             store = OffsetStore()
             store.store([b.position for b in first.batches[:stored] if b.position is not None])
             with self.run_of(system, store) as second:
-                second.read_until(lambda: before + len(second.rejected) >= 2, within_s=self.patience_s)  # noqa: B023
+                second.read_until(lambda: before + len(second.rejected) >= 2, within_s=self.patience_s)  # noqa: B023 - called at once
                 second.read_until(lambda: False, within_s=self.quiet_s)
             found = before + len(second.rejected)
             assert found == 2, (

@@ -168,7 +168,7 @@ class CassandraHistory:
             self._written["t1"].add(at_us)
             self._node.run(f"INSERT INTO t1 (k, c, v) VALUES (100, {c}, '{_SEGMENT_TEXT}') USING TIMESTAMP {at_us}")
 
-    # What is there.
+    # These methods read what the topics and the tables hold.
 
     def _events(self, table: str) -> list[Mapping[str, Any]]:
         return [record.value for record in json_records(self._kafka, f"{self._keyspace}.{self._keyspace}.{table}")]

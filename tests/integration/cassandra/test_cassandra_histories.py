@@ -13,7 +13,7 @@ from histories import History, run_histories
 from connect.tools.services import KafkaEndpoint
 
 ROUNDS = {True: 6, False: 20}
-"""Of the first seeds, which `make test` runs, and of drawn ones."""
+"""A history has this many rounds: True is for the first seeds, which `make test` runs, False for drawn ones."""
 
 
 @pytest.mark.histories

@@ -10,7 +10,7 @@ from histories import FOLDER, run_histories
 
 WORKERS = 3
 ROUNDS = {True: 5, False: 14}
-"""Of the first seeds, which `make test` runs, and of drawn ones."""
+"""A history has this many rounds: True is for the first seeds, which `make test` runs, False for drawn ones."""
 
 
 @contextmanager

@@ -296,7 +296,7 @@ class BigQueryHistory:
         self._service.faults, self._may_die = before, True
         self._look(is_settled=not self._frozen)
 
-    # What is there.
+    # These methods read what the tables hold, and compare it with what was sent.
 
     def _is_bad(self, sent: Sent) -> bool:
         if self._promise.key == ("place",):

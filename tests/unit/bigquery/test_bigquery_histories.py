@@ -13,7 +13,7 @@ from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 STEPS = {True: 60, False: 150}
-"""Of the first seeds, which `make test` runs, and of drawn ones."""
+"""A history has this many steps: True is for the first seeds, which `make test` runs, False for drawn ones."""
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""Which databases `connect dev --with` takes, and how their ports are kept."""
+"""`connect dev --with` takes the databases that it knows, and keeps their ports."""
 
 from __future__ import annotations
 

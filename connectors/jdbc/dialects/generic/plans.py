@@ -19,7 +19,7 @@ class Plans:
     """Tells nothing, as a form of EXPLAIN that is not known says nothing."""
 
     # Either kind of column takes it.
-    moment: sa.ColumnElement[Any] = sa.literal(datetime(1970, 1, 2), sa.DateTime())  # noqa: DTZ001
+    moment: sa.ColumnElement[Any] = sa.literal(datetime(1970, 1, 2), sa.DateTime())  # noqa: DTZ001 - without a zone
     """Polls are explained as if they went on behind this moment."""
 
     def reads_all(self, database: Database, poll: sa.Select[Any]) -> bool | None:

@@ -117,7 +117,7 @@ def _mariadb_sequence(database: Database, table: TableName, column: str) -> str 
     sequence = found[1]
     # Its cache is the server's, not a session's: numbers are given out in order.
     ((step, cycles),) = database.rows(
-        sa.text(f"SELECT increment, cycle_option FROM {sequence.replace(':', chr(92) + ':')}"),  # noqa: S608
+        sa.text(f"SELECT increment, cycle_option FROM {sequence.replace(':', chr(92) + ':')}"),  # noqa: S608 - as the catalog quotes it
         _IDS,
     )
     if step < 0 or cycles:

@@ -6,7 +6,7 @@ from typing import Final
 
 from connectors.jdbc.dialects.generic.sessions import Sessions
 
-# What is read as text does not depend on a role's or a database's settings.
+# A role or a database may have settings of its own, and values that are read as text must not depend on them.
 _ALWAYS: Final = (
     "SET TIME ZONE 'UTC'", "SET DateStyle='ISO'", "SET IntervalStyle='postgres'", "SET extra_float_digits=1",
 )  # fmt: skip

@@ -81,7 +81,8 @@ class PostgresHorizon(Limited):
         return Observation(now, observation.settled_us)
 
     def _started(self, now_us: int, work: Sequence[OpenWork]) -> Mapping[str, int]:
-        # What is new began after the last look, or is an older transaction under a new name since it was prepared.
+        # A transaction that was not seen before began after the last look, or is an older one that was prepared since,
+        # which gave it a new name.
         last_us, settled_us = self._last or (now_us - self.longest_us, now_us - self.longest_us)
         started = {}
         for one in work:
