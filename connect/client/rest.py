@@ -5,17 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from connect.api.errors import ConnectError
+from connect.lib.http_client import HttpClient, NoAnswerError, environment_proxy
 
 TIMEOUT_S: Final = 90.0
 """A worker itself gives up after 90 s and says in which stage."""
+_LONGEST_BYTES: Final = 1 << 30
+"""No cluster's answer is as long: it lists ten thousand connectors in 100 MB."""
+_REDIRECTS: Final = 5
 _NO_SUCH_PATH: Final = "HTTP 404 Not Found"
 """What a worker says of a path that it does not know."""
 Json = Any
@@ -185,23 +188,27 @@ class ConnectClient:
             ) from error
 
     def _answer(self, method: str, url: str, data: bytes | None = None, accept: str = "application/json") -> bytes:
-        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
-            url, data=data, method=method, headers={**self._headers, "Accept": accept}
-        )
+        proxy = environment_proxy(url)
         try:
-            with urllib.request.urlopen(  # noqa: S310 - the scheme was checked
-                request, timeout=self._timeout_s, context=self._tls
-            ) as response:
-                found: bytes = response.read()
-        except urllib.error.HTTPError as error:
-            raise RefusedError(error.code, _words(error.read(), error.reason)) from error
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", error)
+            with HttpClient(
+                timeout_s=self._timeout_s, connect_timeout_s=self._timeout_s, tls=self._tls, proxy=proxy
+            ) as client:
+                answer = client.ask(
+                    method,
+                    url,
+                    headers={**self._headers, "Accept": accept},
+                    body=data,
+                    redirects=_REDIRECTS if method == "GET" else 0,
+                    limit_bytes=_LONGEST_BYTES,
+                )
+        except NoAnswerError as error:
             raise ConnectError(
-                f"No worker answers at {self.url}: {reason}.",
+                f"No worker answers at {self.url}: {error}.",
                 fix="Name one by --url, by CONNECT_URL, or by a context (connect context).",
             ) from error
-        return found
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise RefusedError(answer.status, _words(answer.data, answer.reason))
+        return answer.data
 
 
 def _path(name: str, *more: str) -> str:

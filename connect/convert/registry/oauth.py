@@ -11,10 +11,9 @@ import time
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
 
-import urllib3
-
 from connect.api.errors import RetriableError
 from connect.convert.registry.config import RegistryConfig
+from connect.lib.http_client import HttpClient, NoAnswerError
 
 _ISSUER: Final = "bearer.auth.issuer.endpoint.url"
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -27,7 +26,7 @@ class TokenRefusedError(RetriableError):
 class OAuthTokens:
     """Keeps the token in use, and asks for another one before it ends. Owned by one task thread."""
 
-    def __init__(self, config: RegistryConfig, pool: urllib3.PoolManager) -> None:
+    def __init__(self, config: RegistryConfig, client: HttpClient) -> None:
         assert config.bearer_client_secret is not None, "checked by RegistryConfig"
         self._issuer, self._shown = config.bearer_issuer, config.bearer_issuer.shown
         self._form = {"grant_type": "client_credentials"} | (
@@ -35,10 +34,9 @@ class OAuthTokens:
         )
         secret = config.bearer_client_secret.get_secret_value()
         # RFC 6749, 2.3.1: both parts are form-encoded before they are joined.
-        self._authorization = urllib3.make_headers(
-            basic_auth=f"{quote_plus(config.bearer_client_id)}:{quote_plus(secret)}"
-        )["authorization"]
-        self._pool = pool
+        login = f"{quote_plus(config.bearer_client_id)}:{quote_plus(secret)}"
+        self._authorization = f"Basic {base64.b64encode(login.encode()).decode()}"
+        self._client = client
         self._spare_s = config.bearer_expiry_buffer_s
         self._token = ""
         self._until_s = 0.0
@@ -61,10 +59,10 @@ class OAuthTokens:
         headers = {"Authorization": self._authorization, "Content-Type": "application/x-www-form-urlencoded",
                    "Accept": "application/json"}  # fmt: skip
         try:
-            answer = self._pool.request("POST", self._issuer, headers=headers, body=urlencode(self._form))
-        except urllib3.exceptions.HTTPError as error:
+            answer = self._client.ask("POST", self._issuer, headers=headers, body=urlencode(self._form))
+        except NoAnswerError as error:
             raise RetriableError(
-                f"The OAuth issuer {self._shown} of the schema registry does not answer ({type(error).__name__}).",
+                f"The OAuth issuer {self._shown} of the schema registry does not answer ({error.kind}).",
                 key=_ISSUER, fix="Check the address and that the issuer runs.",
             ) from None  # fmt: skip
         if answer.status in _TRANSIENT:

@@ -5,6 +5,7 @@ Knows nothing of schemas.
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import ssl
@@ -15,14 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-import urllib3
-
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.oauth import OAuthTokens, TokenRefusedError
 from connect.lib.backoff import delays_s
 from connect.lib.deadline import Deadline
+from connect.lib.http_client import Answer, HttpClient, NoAnswerError
 
 _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -59,11 +59,11 @@ class Transport:
         self._addresses = [_without_user(url) for url in urls]
         self._attempts = config.max_retries + 1
         self._wait_s = config.retries_wait_ms / 1000, config.retries_max_wait_ms / 1000
-        self._pool = _pool(config)
+        self._client = _client(config)
         self._headers = {"Accept": f"{_MEDIA_TYPE}, application/json", "Content-Type": _MEDIA_TYPE}
         self._headers |= config.with_prefix("request.header.")
         self._authorizations = [_authorization(config, url) for url in urls]
-        self._tokens = OAuthTokens(config, self._pool) if config.bearer_source == "OAUTHBEARER" else None
+        self._tokens = OAuthTokens(config, self._client) if config.bearer_source == "OAUTHBEARER" else None
         if self._tokens is not None or config.bearer_token is not None:
             own = {"target-sr-cluster": config.bearer_logical_cluster,
                    "Confluent-Identity-Pool-Id": config.bearer_identity_pool}  # fmt: skip
@@ -83,15 +83,15 @@ class Transport:
 
     def close(self) -> None:
         """Close connections."""
-        self._pool.clear()
+        self._client.close()
 
     def _once(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         reasons = []
         for address, authorization in zip(self._addresses, self._authorizations, strict=True):
             try:
                 answer = self._answer(method, address + path, body, authorization)
-            except urllib3.exceptions.HTTPError as error:
-                reasons.append(f"{address}: {_reason(error)}")
+            except NoAnswerError as error:
+                reasons.append(f"{address}: {error.kind}: {error}")
                 continue
             if answer.status not in _RETRIED or _is_verdict(answer):
                 return _parsed(answer, address)
@@ -103,16 +103,14 @@ class Transport:
             fix="Check schema.registry.url and that the registry runs.",
         )
 
-    def _answer(
-        self, method: str, url: str, body: Mapping[str, Any] | None, authorization: str | None
-    ) -> urllib3.BaseHTTPResponse:
+    def _answer(self, method: str, url: str, body: Mapping[str, Any] | None, authorization: str | None) -> Answer:
         data = None if body is None else json.dumps(body).encode()
         if self._tokens is None:
             own = {"Authorization": authorization} if authorization else {}
-            return self._pool.request(method, url, headers={**self._headers, **own}, body=data)
+            return self._client.ask(method, url, headers={**self._headers, **own}, body=data)
         for _ in range(2):
             headers = {**self._headers, "Authorization": f"Bearer {self._tokens.token()}"}
-            answer = self._pool.request(method, url, headers=headers, body=data)
+            answer = self._client.ask(method, url, headers=headers, body=data)
             if answer.status != 401:
                 break
             # It may have been withdrawn before its time.
@@ -124,12 +122,12 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, RetriableError) and not isinstance(error, RegistryUnusableError | TokenRefusedError)
 
 
-def _is_verdict(answer: urllib3.BaseHTTPResponse) -> bool:
+def _is_verdict(answer: Answer) -> bool:
     """Tell if this is a 500 with an error code of the registry's own about the request, not about its state."""
     return answer.status == 500 and 40000 <= _error_body(answer)[0] < 50000
 
 
-def _error_body(answer: urllib3.BaseHTTPResponse) -> tuple[int, str]:
+def _error_body(answer: Answer) -> tuple[int, str]:
     try:
         body = json.loads(answer.data)
         return int(body["error_code"]), str(body["message"])
@@ -137,7 +135,7 @@ def _error_body(answer: urllib3.BaseHTTPResponse) -> tuple[int, str]:
         return answer.status, answer.data[:300].decode(errors="replace")
 
 
-def _parsed(answer: urllib3.BaseHTTPResponse, address: str) -> Any:
+def _parsed(answer: Answer, address: str) -> Any:
     if answer.status in {401, 403}:
         word = "who this is (401)" if answer.status == 401 else "this user the right (403)"
         raise RegistryUnusableError(
@@ -159,11 +157,6 @@ def _parsed(answer: urllib3.BaseHTTPResponse, address: str) -> Any:
     )  # fmt: skip
 
 
-def _reason(error: Exception) -> str:
-    inner = getattr(error, "reason", None) or error
-    return f"{type(inner).__name__}: {str(inner).rpartition('>: ')[2]}"
-
-
 def _authorization(config: RegistryConfig, url: str) -> str | None:
     if config.bearer_token is not None:
         return f"Bearer {config.bearer_token.get_secret_value()}"
@@ -176,7 +169,7 @@ def _authorization(config: RegistryConfig, url: str) -> str | None:
 
 
 def _basic(user_info: str) -> str:
-    return urllib3.make_headers(basic_auth=user_info)["authorization"]
+    return f"Basic {base64.b64encode(user_info.encode()).decode()}"
 
 
 def _without_user(url: str) -> str:
@@ -184,16 +177,15 @@ def _without_user(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def _pool(config: RegistryConfig) -> urllib3.PoolManager:
-    timeout = urllib3.Timeout(connect=config.connect_timeout_ms / 1000, read=config.read_timeout_ms / 1000)
+def _client(config: RegistryConfig) -> HttpClient:
     given = {**config.with_prefix("ssl."), **config.with_prefix(f"{_PREFIX}ssl.")}
-    context, check_host = _context(given, config.allowed), given.get("endpoint.identification.algorithm", "https") != ""
-    settings: dict[str, Any] = {
-        "retries": False, "timeout": timeout, "ssl_context": context, "assert_hostname": None if check_host else False,
-    }  # fmt: skip
-    if config.proxy_host:
-        return urllib3.ProxyManager(f"http://{config.proxy_host}:{config.proxy_port}", **settings)
-    return urllib3.PoolManager(**settings)
+    return HttpClient(
+        timeout_s=config.read_timeout_ms / 1000,
+        connect_timeout_s=config.connect_timeout_ms / 1000,
+        tls=_context(given, config.allowed),
+        checks_host=given.get("endpoint.identification.algorithm", "https") != "",
+        proxy=f"http://{config.proxy_host}:{config.proxy_port}" if config.proxy_host else None,
+    )
 
 
 def _context(given: Mapping[str, str], allowed: AllowedPaths) -> ssl.SSLContext:

@@ -6,9 +6,9 @@ The source is only read; schemas go to the sandbox's registry.
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import Batch
 from connect.api.schema import Type
 from connect.lib.deadline import Deadline
+from connect.lib.http_client import HttpClient
 from connect.poc.sandbox.reading import read_batches
 from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome, Table
 from connect.poc.source.table_changes import Change, changed, changes_of, shown_in, table_of
@@ -89,15 +90,14 @@ def try_changes(parts: ConnectorParts, registry_url: str | None, deadline: Deadl
 
 def _require_compatibility(registry_url: str) -> None:
     """Let the registry refuse schemas that readers of its subjects cannot take, as Confluent's does by default."""
-    with urllib.request.urlopen(f"{registry_url}/subjects", timeout=_ANSWER_S) as answer:  # noqa: S310 - loopback
-        subjects = json.load(answer)
-    for subject in subjects:
-        asked = urllib.request.Request(  # noqa: S310 - loopback
-            f"{registry_url}/config/{quote(subject, safe='')}",
-            data=b'{"compatibility": "BACKWARD"}', method="PUT", headers={"Content-Type": "application/json"},
-        )  # fmt: skip
-        with urllib.request.urlopen(asked, timeout=_ANSWER_S):  # noqa: S310 - loopback
-            pass
+    with HttpClient(timeout_s=_ANSWER_S) as client:
+        for subject in json.loads(client.ask("GET", f"{registry_url}/subjects").data):
+            answer = client.ask(
+                "PUT", f"{registry_url}/config/{quote(subject, safe='')}",
+                body=b'{"compatibility": "BACKWARD"}', headers={"Content-Type": "application/json"},
+            )  # fmt: skip
+            if answer.status != HTTPStatus.OK:
+                raise ConnectError(f"The sandbox's registry keeps no rule for {subject}: HTTP {answer.status}.")
 
 
 def _first_of_topics(parts: ConnectorParts, deadline: Deadline) -> list[Batch]:

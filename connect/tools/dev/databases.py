@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, TypeVar
-from urllib.error import HTTPError
 
 from connect.api.errors import ConnectError
+from connect.lib.http_client import HttpClient, NoAnswerError
 from connect.lib.nearest import nearest
 from connect.tools.services.bigquery import BigQueryEndpoint, BigQueryService
 from connect.tools.services.cassandra import CassandraEndpoint, CassandraService
@@ -93,15 +92,18 @@ class BigQuery(Database[BigQueryEndpoint]):
         del folder
         url = f"{endpoint.url}/bigquery/v2/projects/{endpoint.project}/datasets"
         body = {"datasetReference": {"projectId": endpoint.project, "datasetId": DATASET}}
-        request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310 - loopback
-        try:
-            with urllib.request.urlopen(request, timeout=_REQUEST_TIMEOUT_S):  # noqa: S310 - loopback
-                return
-        except HTTPError as error:
-            if error.code != HTTPStatus.CONFLICT:
-                raise ConnectError(
-                    f"The embedded BigQuery made no dataset {DATASET}: {error}.", fix="See its log in the folder."
-                ) from error
+        sent, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        with HttpClient(timeout_s=_REQUEST_TIMEOUT_S) as client:
+            try:
+                status = client.ask("POST", url, body=sent, headers=headers).status
+            except NoAnswerError as error:
+                raise _no_dataset(str(error)) from error
+        if status not in {HTTPStatus.OK, HTTPStatus.CONFLICT}:
+            raise _no_dataset(f"HTTP {status}.")
+
+
+def _no_dataset(reason: str) -> ConnectError:
+    return ConnectError(f"The embedded BigQuery made no dataset {DATASET}: {reason}", fix="See its log in the folder.")
 
 
 class Cassandra(Database[CassandraEndpoint]):

@@ -1,16 +1,17 @@
 """Provides SeaweedFS as an S3 store: master, volume server, filer and S3 gateway in one process."""
 
-import http.client
 import json
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from connect.lib import python_child
 from connect.tools.services.process.errors import ArtifactError, ServiceError
+from connect.tools.services.process.http_answer import answer_of
 from connect.tools.services.process.ports import LOOPBACK, accepts_connections
 from connect.tools.services.process.supervised import SupervisedService
 
@@ -106,18 +107,10 @@ def _stores(port: int, timeout_s: float) -> bool:
 
     A list of buckets would not tell, as it works before the volume server, with the data, is in.
     """
-    filer = http.client.HTTPConnection(LOOPBACK, port, timeout=timeout_s)
-    try:
-        for method, body in (("PUT", b"probe"), ("GET", None)):
-            filer.request(method, _PROBE, body)
-            answer = filer.getresponse()
-            answer.read()
-            if answer.status >= http.HTTPStatus.BAD_REQUEST:
-                return False
-    except (OSError, http.client.HTTPException):  # still starting
-        return False
-    finally:
-        filer.close()
+    for method, body in (("PUT", b"probe"), ("GET", None)):
+        answer = answer_of(method, f"http://{LOOPBACK}:{port}{_PROBE}", timeout_s, body)
+        if answer is None or answer.status >= HTTPStatus.BAD_REQUEST:
+            return False
     return True
 
 

@@ -6,8 +6,6 @@ It has its own process and its own internal topics, and is killed and started ag
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import ClassVar
 import yaml
 
 from connect.lib import python_child
+from connect.tools.services.process.http_answer import answer_of
 from connect.tools.services.process.ports import LOOPBACK
 from connect.tools.services.process.supervised import SupervisedService
 
@@ -87,10 +86,10 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         return WorkerEndpoint(f"http://{LOOPBACK}:{ports['rest']}")
 
     def _answers(self, endpoint: WorkerEndpoint, timeout_s: float) -> bool:
+        answer = answer_of("GET", f"{endpoint.url}/health", timeout_s)
         try:
-            with urllib.request.urlopen(f"{endpoint.url}/health", timeout=timeout_s) as answer:  # noqa: S310 - loopback
-                return bool(json.load(answer)["status"] == "healthy")
-        except (OSError, ValueError, urllib.error.HTTPError):
+            return answer is not None and bool(json.loads(answer.data)["status"] == "healthy")
+        except (ValueError, KeyError):
             return False
 
 

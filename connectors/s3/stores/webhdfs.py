@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
-import urllib3
-
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.lib.backoff import delay_s
+from connect.lib.deadline import Deadline
+from connect.lib.http_client import Answer, HttpClient, NoAnswerError
 from connectors.s3.stores.refusal import RefusedAccessError
 
 _REFUSALS: Final = frozenset({
@@ -23,6 +24,10 @@ _REFUSALS: Final = frozenset({
 })  # fmt: skip
 _FAULTS: Final = frozenset({"IllegalArgumentException", "InvalidPathException", "ParentNotDirectoryException"})
 """These are faults of the request, so that it fails again as it is."""
+_AGAIN: Final = frozenset({500, 502, 503, 504})
+"""A name node that answers so is asked again."""
+_LONGEST_WAIT_S: Final = 120.0
+_CONNECTIONS: Final = 32
 _FOLDER: Final = "DIRECTORY"
 _BASE64: Final = "0s"
 """The text of an extended attribute begins with this if it is base64 (XAttrCodec)."""
@@ -58,12 +63,9 @@ class WebHdfs:
     ) -> None:
         self.url = url.rstrip("/")
         self._credentials = dict(credentials)
-        self._retries = urllib3.Retry(
-            total=retries, redirect=False, backoff_factor=retry_backoff_s, status_forcelist=(500, 502, 503, 504),
-            allowed_methods=None, raise_on_status=False, respect_retry_after_header=False,
-        )  # fmt: skip
-        timeout = urllib3.Timeout(connect=min(timeout_s, 10), read=timeout_s)
-        self._pool = urllib3.PoolManager(timeout=timeout, maxsize=32)
+        self._retries = retries
+        self._backoff_s = retry_backoff_s
+        self._client = HttpClient(timeout_s=timeout_s, connections=_CONNECTIONS)
 
     def create(self, path: str, content: Any) -> None:
         """Write a file of a name that nobody else has, and the folders above it. It is sent once."""
@@ -121,15 +123,21 @@ class WebHdfs:
             raise self._no_webhdfs(answer.status)
         return str(answer.headers["Location"])
 
-    def _at_name_node(
-        self, method: str, operation: str, path: str, parameters: Mapping[str, str]
-    ) -> urllib3.BaseHTTPResponse:
+    def _at_name_node(self, method: str, operation: str, path: str, parameters: Mapping[str, str]) -> Answer:
         query = urlencode({"op": operation, **self._credentials, **parameters})
         address = f"{self.url}/webhdfs/v1{quote(path)}?{query}"
-        try:
-            answer = self._pool.request(method, address, retries=self._retries, redirect=False)
-        except urllib3.exceptions.HTTPError as error:
-            raise RetriableError(f"The name node at {self.url} is not reachable ({_reason(error)}).") from None
+        for failures in range(self._retries + 1):
+            is_last = failures == self._retries
+            try:
+                answer = self._client.ask(method, address)
+            except NoAnswerError as error:
+                if is_last:
+                    raise RetriableError(f"The name node at {self.url} is not reachable ({error.kind}).") from None
+            else:
+                if answer.status not in _AGAIN or is_last:
+                    break
+            wait_s = delay_s(failures, initial_s=self._backoff_s, max_s=_LONGEST_WAIT_S)
+            Deadline.after(wait_s).wait(wait_s)
         if answer.status >= 400:
             raise self._error(answer)
         return answer
@@ -138,17 +146,17 @@ class WebHdfs:
         """Return the data node's answer. It gets no credentials but those that the name node put into the address."""
         headers = {"Content-Type": "application/octet-stream"}
         try:
-            answer = self._pool.request(method, address, body=content, headers=headers, retries=False, redirect=False)
-        except urllib3.exceptions.HTTPError as error:
+            answer = self._client.ask(method, address, body=content, headers=headers, limit_bytes=None)
+        except NoAnswerError as error:
             raise RetriableError(
                 f"The name node at {self.url} sends this worker to the data node {urlsplit(address).netloc}, which is "
-                f"not reachable ({_reason(error)})."
+                f"not reachable ({error.kind})."
             ) from None
         if answer.status >= 400:
             raise self._error(answer)
         return answer.data
 
-    def _error(self, answer: urllib3.BaseHTTPResponse) -> Exception:
+    def _error(self, answer: Answer) -> Exception:
         kind, message = _told(answer)
         if kind == "FileNotFoundException":
             return FileNotFoundError(message)
@@ -181,15 +189,10 @@ class WebHdfs:
         )
 
 
-def _told(answer: urllib3.BaseHTTPResponse) -> tuple[str, str]:
+def _told(answer: Answer) -> tuple[str, str]:
     """Return the exception's name and the first line of its message; empty where the answer is not WebHDFS's."""
     try:
         told = json.loads(answer.data)["RemoteException"]
         return str(told["exception"]), str(told["message"]).partition("\n")[0][:300]
     except (ValueError, KeyError, TypeError):
         return "", ""
-
-
-def _reason(error: Exception) -> str:
-    """Return the error's kind without the address of the request."""
-    return type(getattr(error, "reason", None) or error).__name__

@@ -1,0 +1,144 @@
+"""Sends one HTTP request and returns its whole answer, within limits of time and size. It tries once.
+
+A redirect is an answer as others are, unless the caller has it followed. No error has the address that was asked, as a
+token may be a part of it.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+
+LIMIT_BYTES: Final = 64 << 20
+_PART_BYTES: Final = 1 << 16
+_CONNECT_S: Final = 10.0
+_ORIGIN: Final = re.compile(r"^<?HTTPS?Connection\w*\([^)]*\)(?: at 0x[0-9a-f]+)?>?: ")
+"""Begins the texts of urllib3, which name the server once more."""
+
+
+class NoAnswerError(Exception):
+    """Says that nobody answered, or not within the limits. The text tells why; `kind` is the error's name alone."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Holds what a server answered, whatever its status. Names of headers are found in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+    @property
+    def reason(self) -> str:
+        """Return the standard's words for the status; empty for a status that it does not know."""
+        try:
+            return HTTPStatus(self.status).phrase
+        except ValueError:
+            return ""
+
+
+class HttpClient:
+    """Keeps connections to the servers that it asks. Any thread may call it."""
+
+    def __init__(
+        self,
+        *,
+        timeout_s: float,
+        connect_timeout_s: float | None = None,
+        tls: ssl.SSLContext | None = None,
+        checks_host: bool = True,
+        proxy: str | None = None,
+        connections: int = 1,
+    ) -> None:
+        """Take the limits. `connections` are kept to each server.
+
+        `timeout_s` bounds each wait for the server, and how long the body of an answer may take. Without `tls` the
+        authorities count that the system trusts.
+        """
+        self._timeout_s = timeout_s
+        connect_s = min(timeout_s, _CONNECT_S) if connect_timeout_s is None else connect_timeout_s
+        settings: dict[str, Any] = {
+            "timeout": urllib3.Timeout(connect=connect_s, read=timeout_s),
+            "ssl_context": tls,
+            "assert_hostname": None if checks_host else False,
+            "maxsize": connections,
+        }
+        self._pool = urllib3.ProxyManager(proxy, **settings) if proxy else urllib3.PoolManager(**settings)
+
+    def __enter__(self) -> Self:
+        """Return this client."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.clear()
+
+    def ask(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+        redirects: int = 0,
+        limit_bytes: int | None = LIMIT_BYTES,
+    ) -> Answer:
+        """Return the answer to one request. NoAnswerError.
+
+        `redirects`: so many are followed; another host hears no credentials. `limit_bytes` bounds the answer's body;
+        with None it has any size, and may take as long as bytes come.
+        """
+        follow = urllib3.Retry(total=redirects, connect=0, read=0, other=0, status=0) if redirects else False
+        try:
+            response = self._pool.request(
+                method, url, headers=headers, body=body, retries=follow, redirect=redirects > 0, preload_content=False
+            )
+            try:
+                data = self._body(response, limit_bytes)
+            except BaseException:
+                response.close()
+                raise
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            inner = getattr(error, "reason", None) or error
+            raise NoAnswerError(type(inner).__name__, _ORIGIN.sub("", str(inner))) from None
+        return Answer(response.status, response.headers, data)
+
+    def _body(self, response: urllib3.BaseHTTPResponse, limit_bytes: int | None) -> bytes:
+        """Return a body as it comes, so that a server that sends a byte now and then does not hold the caller."""
+        if limit_bytes is None:
+            return response.read()
+        ends_s = time.monotonic() + self._timeout_s
+        data = bytearray()
+        while part := response.read1(_PART_BYTES):
+            data += part
+            if len(data) > limit_bytes:
+                raise NoAnswerError("AnswerTooLong", f"The answer is longer than {limit_bytes >> 20} MiB.")
+            if time.monotonic() > ends_s:
+                raise NoAnswerError("AnswerTooSlow", f"The answer took longer than {self._timeout_s:g} s.")
+        return bytes(data)
+
+
+def environment_proxy(url: str) -> str | None:
+    """Return the proxy that `http_proxy`, `https_proxy` and `no_proxy` name for an address; None: it has none."""
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
