@@ -61,7 +61,9 @@ def _key_problems(config: JdbcSinkConfig, database: TargetDatabase, target: Targ
         return
     columns = [target.column(name) for name in config.key_columns]
     keys = frozenset(column.name for column in columns if column is not None)
-    if len(keys) == len(columns) and keys not in target.unique:
+    if why := target.upsert_refusal(keys):
+        yield ConfigProblem("pk.fields", why)
+    elif len(keys) == len(columns) and keys not in target.unique:
         yield ConfigProblem(
             "pk.fields",
             f"insert.mode=upsert finds rows by a primary key or unique index of exactly {', '.join(sorted(keys))}, and "

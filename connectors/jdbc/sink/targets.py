@@ -41,13 +41,15 @@ class TargetColumn:
 class Target:
     """A table or view that rows are written to.
 
-    `unique`: the columns of its primary key and of each unique index of all its rows.
+    `unique`: the columns of its primary key and of each unique index of all its rows. `late_keys`: those of them that
+    are looked at late, each with the statement that mends it.
     """
 
     name: TableName
     columns: Mapping[str, TargetColumn]
     unique: Sequence[frozenset[str]]
     is_view: bool
+    late_keys: Mapping[frozenset[str], str]
 
     @cached_property
     def relation(self) -> sa.TableClause:
@@ -73,6 +75,15 @@ class Target:
             f"Table {self.name.full} has no column {', '.join(member.name for member in members)}.", key="auto.evolve",
             fix="Add it, set auto.evolve=true, or leave the field out by fields.whitelist.",
         )  # fmt: skip
+
+    def upsert_refusal(self, keys: frozenset[str]) -> str | None:
+        """Return why no upsert finds rows by these columns, and the statement that mends it."""
+        if keys not in self.late_keys:
+            return None
+        return (
+            f"insert.mode=upsert cannot find rows of table {self.name.full} by {', '.join(sorted(keys))}: that key is "
+            f"DEFERRABLE, and ON CONFLICT takes none that is looked at late. Run: {self.late_keys[keys]}"
+        )
 
 
 def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableName:
@@ -202,11 +213,14 @@ class Targets:
             indexes = [index for index in inspector.get_indexes(name.name, name.schema) if index["unique"]]
             keys += [frozenset(filter(None, index["column_names"])) for index in indexes if not _is_in_part(index)]
             keys += [frozenset(u["column_names"]) for u in inspector.get_unique_constraints(name.name, name.schema)]
+            bind = inspector.bind
+            assert isinstance(bind, sa.Connection)
+            late_keys = self._database.writing.late_keys(bind, name)
         if is_view and "VIEW" not in map(str.upper, self._config.table_types):
             raise ConnectError(
                 f"{name.full} is a view.", key="table.types", fix="Set table.types=TABLE,VIEW to write to it."
             )
-        return Target(name, columns, [key for key in keys if key], is_view)
+        return Target(name, columns, [key for key in keys if key], is_view, late_keys)
 
 
 def _is_in_part(index: ReflectedIndex) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import pyarrow as pa
 import sqlalchemy as sa
 
-from connect.api.errors import RetriableError, SchemaError
+from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
 from connectors.jdbc.sink.changes import changes_of
@@ -218,6 +218,7 @@ class TableWriter:
         if missing:
             raise target.lacks(missing)
         keys = self._cells(target, shape.keys, batch)
+        self._require_upsertable(target, keys)
         is_tombstone = _mask(_nulls(batch.values), len(batch))
         changes = changes_of(keys, is_tombstone, is_keyed=self._config.is_keyed)
         statement_rows = max(1, self._config.batch_size)
@@ -230,6 +231,11 @@ class TableWriter:
         write = getattr(self._dialect, "insert" if self._config.insert_mode == "multi" else self._config.insert_mode)
         for rows in StatementRows(columns, keys.column_names).parts(statement_rows):
             write(connection, target, rows)
+
+    def _require_upsertable(self, target: Target, keys: pa.Table) -> None:
+        refusal = target.upsert_refusal(frozenset(keys.column_names))
+        if self._config.insert_mode == "upsert" and refusal:
+            raise ConnectError(refusal, key="pk.fields")
 
     def _cells(self, target: Target, members: Sequence[Member], batch: Batch) -> pa.Table:
         cells = {}

@@ -8,9 +8,11 @@ import pytest
 from jdbc_server import Server
 from jdbc_sink_target import batch, opened, put, rows, settings_of
 
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.optional.bulk import BulkChunk
 from connect.api.records import Batch
 from connect.lib.deadline import Deadline
+from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.sink import JdbcSinkConnector
 
@@ -67,6 +69,36 @@ def test_a_unique_key_that_is_looked_at_late(server: Server):
     with opened(server, **INSERT) as task:
         assert put(task, batch(server, [(1, 1), (2, 2), (3, 1), (4, 3)])).keys() == {2}
     assert rows(server) == [(1, 1), (2, 2), (4, 3)]
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TABLE {t} (id BIGINT PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, v BIGINT)"],
+        [
+            'CREATE TABLE {t} (id BIGINT, v BIGINT, CONSTRAINT "Late one" UNIQUE (id) DEFERRABLE)',
+            "CREATE UNIQUE INDEX ON {t} (id)",
+        ],
+    ],
+    ids=["primary", "unique beside another"],
+)
+def test_an_upsert_by_a_key_that_is_looked_at_late_is_refused_with_the_statement_that_mends_it(
+    server: Server, statements: list[str]
+):
+    server.run(*statements)
+    config = JdbcSinkConfig.parse(settings_of(server, **UPSERT, pk__fields="id", topics=server.table))
+    with pytest.raises(ConfigError, match="DEFERRABLE") as caught:
+        check(config, Deadline.after(60))
+    (problem,) = caught.value.problems
+    with opened(server, **UPSERT) as task:
+        with pytest.raises(ConnectError, match="ALTER TABLE") as failed:
+            put(task, batch(server, [(1, 1)]))
+        assert not isinstance(failed.value, RetriableError), "it is not tried again for ever"
+        server.run(problem.message.partition("Run: ")[2])
+        check(config, Deadline.after(60))
+    with opened(server, **UPSERT) as task:
+        assert put(task, batch(server, [(1, 1), (1, 2)])) == {}
+    assert rows(server) == [(1, 2)]
 
 
 def test_a_row_of_a_chunk_that_leans_on_one_of_a_later_batch_is_not_bad(child: Server):

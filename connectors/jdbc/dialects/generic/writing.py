@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from connectors.jdbc.settings.table_choice import TableName
@@ -51,3 +52,8 @@ class Writing(ABC):
     def check_constraints(self, connection: sa.Connection) -> None:
         """Look at every constraint of the transaction now, where the database has some that it looks at late."""
         del connection
+
+    def late_keys(self, connection: sa.Connection, table: TableName) -> Mapping[frozenset[str], str]:
+        """Return the statement that mends each unique key which no upsert finds rows by, as it is looked at late."""
+        del connection, table
+        return {}

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import sqlalchemy as sa
 
 from connectors.jdbc.dialects.generic.writing import Writing
 from connectors.jdbc.settings.table_choice import TableName
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
-
     from connectors.jdbc.sink.dialect import SqlDialect
     from connectors.jdbc.sink.texts import Zones
 
 _LONGEST = 63
 """The server cuts names off behind so many bytes."""
+
+_LATE_KEYS: Final = """
+SELECT ARRAY(SELECT attname::text FROM pg_catalog.pg_attribute WHERE attrelid = conrelid AND attnum = ANY (conkey)),
+  format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %I %s;', conrelid::regclass, conname, conname,
+    regexp_replace(pg_get_constraintdef(oid), ' DEFERRABLE( INITIALLY DEFERRED)?$', ''))
+FROM pg_catalog.pg_constraint WHERE conrelid = to_regclass(:quoted) AND contype IN ('p', 'u') AND condeferrable
+"""
 
 
 class PostgresWriting(Writing):
@@ -46,3 +54,8 @@ class PostgresWriting(Writing):
     def check_constraints(self, connection: sa.Connection) -> None:
         """Look at every constraint of the transaction now, and no more at its end."""
         connection.exec_driver_sql("SET CONSTRAINTS ALL IMMEDIATE")
+
+    def late_keys(self, connection: sa.Connection, table: TableName) -> Mapping[frozenset[str], str]:
+        """Return the statement that mends each DEFERRABLE key, by its columns: ON CONFLICT takes no such key."""
+        found = connection.execute(sa.text(_LATE_KEYS), {"quoted": table.quoted})
+        return {frozenset(columns): statement for columns, statement in found}
