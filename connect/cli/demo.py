@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 import click
@@ -18,13 +17,13 @@ def demo(kill: bool, seed: int | None, leave: bool, rows: int | None) -> None:
     from rich.console import Console
 
     from connect.api.errors import ConnectError
+    from connect.cli.shared.stop_signals import interrupt_once
     from connect.tools.demo.run import DemoPlan, kill_moments, run
     from connect.tools.services import ServiceError
 
     console = Console()
     # Asked to end is asked to clean up, however it is asked.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)
+    interrupt_once()
     try:
         stay = sys.stdout.isatty() and not leave
         code = run(DemoPlan(kill_moments(kill=kill, seed=seed), stay, rows), console)

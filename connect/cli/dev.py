@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 import tempfile
 import textwrap
@@ -47,14 +46,14 @@ def dev(folder: Path, registry: bool, s3: bool, names: str, allow: tuple[Path, .
     from rich.console import Console
 
     from connect.api.errors import ConnectError
+    from connect.cli.shared.stop_signals import interrupt_once
     from connect.tools.dev.databases import databases_of
     from connect.tools.dev.environment import DevEnvironment, DevServices
     from connect.tools.services import ServiceError
 
     console = Console(soft_wrap=True)
     # Asked to end is asked to clean up, however it is asked.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.default_int_handler)
+    interrupt_once()
     with one_line_errors():
         databases = databases_of(names)
     paths = (Path(tempfile.gettempdir()), *map(Path.absolute, allow))

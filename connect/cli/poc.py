@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -97,10 +96,11 @@ def run(
         options = Options(sample_rows, seconds_of(duration), crashes, budget_rows, show_values, seed, prices)
         worker = None if worker_file is None else read_worker_settings(worker_file).originals
         manifests = _manifests(what, tables, target, settings, out.parent)
+        from connect.cli.shared.stop_signals import interrupt_once
         from connect.poc.report.report import html_report
 
         # Ended by another program, it cleans up as after Ctrl-C.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        interrupt_once()
         result = _evaluated(manifests, options, worker)
         out.write_text(html_report(result), encoding="utf-8")
     except ConnectError as error:

@@ -34,7 +34,7 @@ class StopSignals:
     def listen(self) -> None:
         """Begin. On the main thread, once per process. SIGUSR2 then prints the stack of every thread to stderr."""
         for number in STOPPING:
-            signal.signal(number, _left_to_the_reader)
+            signal.signal(number, _passed_over)
         signal.set_wakeup_fd(self._outgoing.fileno(), warn_on_full_buffer=False)
         faulthandler.register(signal.SIGUSR2, all_threads=True)
         threading.Thread(target=self._read, name="stop-signals", daemon=True).start()
@@ -55,5 +55,18 @@ class StopSignals:
         _logger.info("worker_stopping", signal=number.name)
 
 
-def _left_to_the_reader(number: int, frame: FrameType | None) -> None:
+def _passed_over(number: int, frame: FrameType | None) -> None:
     """Do nothing: this is only there so that the signal is noticed, and does not end the process."""
+
+
+def interrupt_once() -> None:
+    """Let the first SIGTERM or SIGINT raise KeyboardInterrupt; pass over those that come while that one is obeyed."""
+    for number in STOPPING:
+        signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    for stopping in STOPPING:
+        # No SIG_IGN: programs that are started while cleaning up would inherit it.
+        signal.signal(stopping, _passed_over)
+    signal.default_int_handler(number, frame)

@@ -41,8 +41,9 @@ class Dev:
         assert {"Apache Kafka", "schema registry", "S3", "worker (REST)", "worker (pages)"} <= set(found), self.output()
         return found
 
-    def end(self, number):
-        self.process.send_signal(number)
+    def end(self, *numbers):
+        for number in numbers:
+            self.process.send_signal(number)
         return self.process.wait(60)
 
 
@@ -110,7 +111,8 @@ def test_what_was_there_is_there_at_the_next_start(start, tmp_path):
     second = start()
     assert second.process.wait(60) == 1
     assert f"Process {first.process.pid} has started" in second.output()
-    assert first.end(signal.SIGINT) == 0, first.output()
+    assert first.end(signal.SIGINT, signal.SIGTERM) == 0, first.output()
+    assert "Traceback" not in first.output()
 
     again = start()
     assert again.addresses() == at

@@ -16,16 +16,30 @@ for _ in range(2):  # locking it again waits for ever, in C
     ctypes.CDLL(None).pthread_mutex_lock(mutex)
 """
 
+CLEANING = """
+import sys, threading
+from connect.cli.shared.stop_signals import interrupt_once
+interrupt_once()
+print("ready", flush=True)
+try:
+    threading.Event().wait()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+finally:
+    sys.stdin.readline()
+    print("cleaned up", flush=True)
+"""
+
 
 @pytest.fixture
 def start():
     """Builds processes whose main thread is in C; what is left of them is killed in the end."""
     processes = []
 
-    def make(on_stop):
+    def make(on_stop=None, script=BUSY):
         process = subprocess.Popen(
-            [sys.executable, "-c", BUSY.format(on_stop=on_stop)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, start_new_session=True,
+            [sys.executable, "-c", script.format(on_stop=on_stop)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         processes.append(process)
         assert process.stdout.readline() == "ready\n"
@@ -50,6 +64,17 @@ def test_a_second_interrupt_ends_a_process_that_does_not_stop(start):
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130
     assert "Interrupted again" in process.stderr.read()
+
+
+def test_signals_that_come_at_once_or_while_the_first_is_obeyed_end_no_cleaning_up(start):
+    process = start(script=CLEANING)
+    for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+        process.send_signal(number)
+    assert process.stdout.readline() == "interrupted\n"
+    for number in (signal.SIGTERM, signal.SIGINT):
+        process.send_signal(number)
+    assert process.communicate("go on\n", timeout=60) == ("cleaned up\n", "")
+    assert process.returncode == 0
 
 
 def test_sigusr2_prints_the_stack_of_every_thread(start):
