@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,28 @@ def mysql() -> Iterator[SqlEndpoint]:
         yield service.endpoint
 
 
-@pytest.fixture(params=["postgres", "mariadb"])
-def server(request: pytest.FixtureRequest, unique: str) -> Iterator[Server]:
-    endpoint: SqlEndpoint = request.getfixturevalue(request.param)
+@contextmanager
+def connected(name: str, endpoint: SqlEndpoint, table: str) -> Iterator[Server]:
     url = sa.URL.create(
-        DRIVERS[request.param], endpoint.user, endpoint.password, endpoint.host, endpoint.port, endpoint.database
+        DRIVERS[name], endpoint.user, endpoint.password, endpoint.host, endpoint.port, endpoint.database
     )
     # By default PyMySQL loads every authority that the system trusts for each connection.
-    engine = sa.create_engine(url, connect_args={"ssl_disabled": True} if request.param == "mariadb" else {})
-    yield Server(request.param, endpoint, engine, unique)
+    engine = sa.create_engine(url, connect_args={"ssl_disabled": True} if name == "mariadb" else {})
+    yield Server(name, endpoint, engine, table)
     engine.dispose()
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def server(request: pytest.FixtureRequest, unique: str) -> Iterator[Server]:
+    with connected(request.param, request.getfixturevalue(request.param), unique) as found:
+        yield found
+
+
+@pytest.fixture
+def servers(postgres: SqlEndpoint, mariadb: SqlEndpoint, unique: str) -> Iterator[dict[str, Server]]:
+    """Both of them, by name."""
+    with connected("postgres", postgres, unique) as one, connected("mariadb", mariadb, unique) as other:
+        yield {one.name: one, other.name: other}
 
 
 @pytest.fixture

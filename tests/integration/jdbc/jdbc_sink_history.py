@@ -54,6 +54,7 @@ def _shapes(server: str) -> Mapping[str, Shape]:
     return found | {
         "tree": Shape([f"CREATE TABLE {{t}} (id BIGINT PRIMARY KEY, v BIGINT REFERENCES {{t}} {late})"]),
         "late": Shape([f"CREATE TABLE {{t}} (id BIGINT PRIMARY KEY, v BIGINT UNIQUE {late})"]),
+        "late key": Shape([f"CREATE TABLE {{t}} (id BIGINT PRIMARY KEY {late}, v BIGINT)"], is_keyed=False),
         "apart": Shape([f"CREATE TABLE {{t}} (id BIGINT PRIMARY KEY, v BIGINT, EXCLUDE (v WITH =) {late})"]),
         "raise": Shape([
             "CREATE TABLE {t} (id BIGINT PRIMARY KEY, v BIGINT)", _RAISE,
@@ -76,7 +77,9 @@ class SinkHistory:
         mode = self._draw.choice(["insert", "insert", "once", "upsert"] if self._shape.is_keyed else ["insert", "once"])
         self._is_upsert, self._is_once = mode == "upsert", mode == "once"
         self._settings = _UPSERT if self._is_upsert else {"exactly.once": "true"} if self._is_once else {}
+        statement_rows = self._draw.choice(["1", "3", "3000"])
         self._settings = {key.replace(".", "__"): value for key, value in self._settings.items()}
+        self._settings |= {"batch__size": statement_rows}
         self._records: list[Record] = []
         self._read = 0
         """The offset behind the last record whose commit counts."""
@@ -86,7 +89,7 @@ class SinkHistory:
         self._last: dict[int, int | None] = {}
         self._ctx = FakeSinkContext()
         self._task: JdbcSinkTask | None = None
-        history.note("set up", server=server.name, shape=name, mode=mode)
+        history.note("set up", server=server.name, shape=name, mode=mode, statement_rows=statement_rows)
 
     def run(self, steps: int) -> None:
         """Do so many steps. AssertionError: the table is not as the model says."""

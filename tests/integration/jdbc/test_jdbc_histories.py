@@ -12,10 +12,11 @@ from jdbc_sink_history import SinkHistory
 
 @pytest.mark.histories
 @pytest.mark.integration
-def test_a_jdbc_sink_keeps_its_promises_in_random_histories(server: Server):
+def test_a_jdbc_sink_keeps_its_promises_in_random_histories(servers: dict[str, Server]):
     def one_history(history: History) -> None:
+        server = servers[history.draw.choice(sorted(servers))]
         own = replace(server, table=f"{server.table}_{history.seed}")
         SinkHistory(own, history).run(history.draw.randint(5, 25))
         own.run("DROP TABLE {t} CASCADE")
 
-    run_histories("jdbc", one_history, short=3)
+    run_histories("jdbc", one_history, short=6)
