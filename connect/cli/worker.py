@@ -43,24 +43,24 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
 
 def _told(error: Exception) -> int:
     """Log why there is no worker; the exit code."""
-    import structlog
+    import logging
 
-    structlog.get_logger(__name__).error("worker_not_started", error=str(error))
+    logging.getLogger(__name__).error("worker_not_started", extra={"error": str(error)})
     return 1
 
 
 def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bool = False) -> int:
     """Run a worker until SIGTERM or SIGINT; the exit code. `json_only`: whatever it says is a line of the log."""
     with loading():
-        import structlog
+        import logging
 
         from connect.api.errors import ConnectError
         from connect.cli.shared.stop_signals import StopSignals
         from connect.worker.app import StartError, Worker
 
     if notes:
-        structlog.get_logger(__name__).info("worker_file_notes", notes=list(notes))
-    logger = structlog.get_logger(__name__)
+        logging.getLogger(__name__).info("worker_file_notes", extra={"notes": list(notes)})
+    logger = logging.getLogger(__name__)
 
     def refuse(error: Exception) -> int:
         if json_only:
@@ -83,7 +83,7 @@ def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bo
         url = worker.start()
         if not asked.is_set():
             if json_only:
-                logger.info("worker_ready", url=url)
+                logger.info("worker_ready", extra={"url": url})
             else:
                 sys.stdout.write(f"Connect worker ready: {url}\n")
                 sys.stdout.flush()

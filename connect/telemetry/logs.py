@@ -20,7 +20,7 @@ Format = Literal["text", "json"]
 
 
 def set_up_logs(log_format: Format | None = None, level: str | None = None) -> None:
-    """Send the lines of structlog and of `logging` to stderr.
+    """Send the lines of `logging`, and those of a plug-in that has structlog, to stderr. `extra` becomes their fields.
 
     Left out, format and level are the environment's, else text and INFO.
     """
@@ -48,7 +48,9 @@ def set_up_logs(log_format: Format | None = None, level: str | None = None) -> N
     )
     stream = logging.StreamHandler(sys.stderr)
     stream.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=_rendering(log_format))
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.ExtraAdder(), *shared], processors=_rendering(log_format)
+        )
     )
     logging.captureWarnings(True)  # else they are lines of another form
     root = logging.getLogger()

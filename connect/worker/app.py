@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
@@ -11,8 +12,6 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
-
-import structlog
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.cluster.herder.herder import Herder
@@ -69,7 +68,7 @@ FORKED_CALL_HOST_S: Final = 5.0
 STOP_MARGIN_S: Final = 10.0
 """Time to say good-bye to Kafka and REST, on top of the time tasks get to stop."""
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class StartError(Exception):
@@ -175,7 +174,9 @@ class Worker:
                 f"No broker of {brokers} answered within {limit_s:g} s: {error} Check bootstrap.servers, the "
                 "network and security.protocol."
             )
-        _logger.warning("waiting_for_kafka", brokers=brokers, waited_s=round(waited_s), error=str(error))
+        _logger.warning(
+            "waiting_for_kafka", extra={"brokers": brokers, "waited_s": round(waited_s), "error": str(error)}
+        )
         self._stopping.wait(PAUSE_S)
 
     def _surroundings(self) -> HerderWorld:
@@ -274,4 +275,4 @@ def _set_log_level(logger: str, level: str) -> None:
     if level in LEVELS:
         LOG_LEVELS.set(logger, level)
     else:
-        _logger.warning("log_level_unknown", logger_name=logger, level=level)
+        _logger.warning("log_level_unknown", extra={"logger_name": logger, "unknown": level})

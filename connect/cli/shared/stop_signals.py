@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import logging
 import os
 import signal
 import socket
@@ -12,10 +13,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
-import structlog
-
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class StopSignals:
@@ -52,7 +51,7 @@ class StopSignals:
             os._exit(128 + number)
         # Asked first: a log that blocks must not keep the process from ending.
         self._on_stop()
-        _logger.info("worker_stopping", signal=number.name)
+        _logger.info("worker_stopping", extra={"signal": number.name})
 
 
 def _passed_over(number: int, frame: FrameType | None) -> None:

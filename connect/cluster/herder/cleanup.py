@@ -6,12 +6,11 @@ taken away is an error in the log, with the command to do it by hand.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Final
-
-import structlog
 
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.loop.background import Background
@@ -30,7 +29,7 @@ _THREADS: Final = 4
 Ask = Callable[[Method, Mapping[str, str], float], Future[CallResult]]
 """Asks the connector of a configuration something, within so many seconds."""
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Cleanup:
@@ -62,22 +61,23 @@ class Cleanup:
         while True:
             if name in self._parts.configs.snapshot.connectors:
                 _logger.warning(
-                    "connector_left_something", connector=name, reason="There is a connector of this name again."
+                    "connector_left_something",
+                    extra={"connector": name, "reason": "There is a connector of this name again."},
                 )
                 return
             said = self._ask("clean_up", config, TRY_S).result(_ANSWER_S)
             if not said.retriable or not deadline.wait(self._pause_s):
                 break
         if said.error is not None:
-            _logger.error("cleanup_failed", connector=name, reason=said.error)
+            _logger.error("cleanup_failed", extra={"connector": name, "reason": said.error})
         elif said.value is not None:
-            _logger.warning("connector_left_something", connector=name, reason=said.value)
+            _logger.warning("connector_left_something", extra={"connector": name, "reason": said.value})
         else:
-            _logger.info("connector_left_nothing", connector=name)
+            _logger.info("connector_left_nothing", extra={"connector": name})
 
 
 def _tell_if_broken_off(name: str, cleanup: Future[None]) -> None:
     if cleanup.cancelled():
-        _logger.error("cleanup_failed", connector=name, reason="The worker ended before.")
+        _logger.error("cleanup_failed", extra={"connector": name, "reason": "The worker ended before."})
     elif (error := cleanup.exception()) is not None:
-        _logger.error("cleanup_failed", connector=name, reason=f"{type(error).__name__}: {error}")
+        _logger.error("cleanup_failed", extra={"connector": name, "reason": f"{type(error).__name__}: {error}"})

@@ -5,6 +5,7 @@ It never runs connector code and waits for nothing but Kafka; the decisions are 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,8 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
-
-import structlog
 
 from connect.cluster.herder.task_runs import TaskRuns
 from connect.cluster.hosts.host_pool import HostLimits, Launch
@@ -49,7 +48,7 @@ PLAN_TASKS_TIMEOUT_S: Final = 60.0
 _REQUEST_MAX_BYTES: Final = 1_048_576
 _ROOM_BYTES: Final = 4096
 """A task's and a version's record may hold so much beyond the configuration itself."""
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +264,7 @@ class Settler:
             if gone:
                 self.parts.configs.put(*gone)
             self._led = True
-            _logger.info("leadership_taken", workers=sorted(view.urls))
+            _logger.info("leadership_taken", extra={"workers": sorted(view.urls)})
         self._tell_workers(frozenset(view.urls))
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
@@ -278,10 +277,10 @@ class Settler:
 
     def _tell_workers(self, present: frozenset[str]) -> None:
         for worker in sorted(self._workers - present):
-            _logger.info("worker_lost", worker=worker, left=len(present))
+            _logger.info("worker_lost", extra={"worker": worker, "left": len(present)})
         if self._workers:
             for worker in sorted(present - self._workers):
-                _logger.info("worker_joined", worker=worker, present=len(present))
+                _logger.info("worker_joined", extra={"worker": worker, "present": len(present)})
         self._workers = present
 
     def _carry_out_restarts(self, view: View) -> None:

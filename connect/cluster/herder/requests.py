@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
-
-import structlog
 
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.loop.herder_parts import HerderParts, connector_config
@@ -29,7 +28,7 @@ _TARGETS: Final = {
     TargetState.PAUSED: "connector_paused",
     TargetState.STOPPED: "connector_stopped",
 }
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Requests:
@@ -50,7 +49,7 @@ class Requests:
         self._check_free(name, reserved=reserved)
         self._check_size(name, config)
         self._parts.configs.put_connector(name, {**config, "name": name}, initial, who)
-        _logger.info("connector_created", connector=name, who=who)
+        _logger.info("connector_created", extra={"connector": name, "who": who})
         return Saved(created=True, info=self._parts.info(name))
 
     def reserve(self, name: str) -> None:
@@ -73,7 +72,9 @@ class Requests:
         self._check_size(name, new)
         if new != known:
             self._parts.configs.put_connector(name, new, who=who)
-            _logger.info("connector_created" if known is None else "connector_changed", connector=name, who=who)
+            _logger.info(
+                "connector_created" if known is None else "connector_changed", extra={"connector": name, "who": who}
+            )
         return Saved(created=known is None, info=self._parts.info(name))
 
     def delete(self, name: str) -> None:
@@ -82,7 +83,7 @@ class Requests:
         config = connector_config(self._parts.configs.snapshot, name)
         elsewhere = self._runs_elsewhere(name)
         self._parts.configs.remove_connector(name)
-        _logger.info("connector_deleted", connector=name)
+        _logger.info("connector_deleted", extra={"connector": name})
         self._note_stopping(name, elsewhere=elsewhere)
         self._parts.statuses.forget(name)
         self._deleted(name, config)
@@ -95,7 +96,7 @@ class Requests:
             self.require_leader()
         elsewhere = self._runs_elsewhere(name)
         self._parts.configs.put_target(name, target)
-        _logger.info(_TARGETS[target], connector=name)
+        _logger.info(_TARGETS[target], extra={"connector": name})
         if target is TargetState.STOPPED:
             self._note_stopping(name, elsewhere=elsewhere)
 
@@ -132,7 +133,10 @@ class Requests:
         kind = self._parts.catalog.kind(self._parts.configs.snapshot.connectors[name])
         status = ConnectorStatus(name, state, self._parts.statuses.tasks(name), kind)
         self._parts.configs.put(request)
-        _logger.info("connector_restarted", connector=name, tasks=request.include_tasks, failed=request.only_failed)
+        _logger.info(
+            "connector_restarted",
+            extra={"connector": name, "tasks": request.include_tasks, "failed": request.only_failed},
+        )
         return as_restarting(status, request)
 
     def check_task(self, task: TaskId, *, owned: bool) -> None:

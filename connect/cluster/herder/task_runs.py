@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final, assert_never
-
-import structlog
 
 from connect.api.errors import ConnectError
 from connect.cluster.herder.awaited_restarts import AwaitedRestarts
@@ -26,7 +25,7 @@ from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 ISOLATION_KEY: Final = "connector.isolation"
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class TaskRuns:
@@ -99,13 +98,17 @@ class TaskRuns:
                 del self._running[task]
             case State.FAILED if self._superseded(task, run, self._parts.configs.snapshot):
                 # Shut out by its successor, or hit by what the new configuration mends: nobody waits for this run.
-                _logger.info("task_ended", connector=task.connector, task=task.task, exception=change.trace)
+                _logger.info(
+                    "task_ended", extra={"connector": task.connector, "task": task.task, "exception": change.trace}
+                )
                 del self._running[task]
             case State.FAILED:
                 self._fail(task, run, change)
             case state:
                 if self._history(task).good_since_s is None:
-                    _logger.info("task_started", connector=task.connector, task=task.task, state=state.value)
+                    _logger.info(
+                        "task_started", extra={"connector": task.connector, "task": task.task, "state": state.value}
+                    )
                 self._histories[task] = replace(self._history(task), good_since_s=time.monotonic())
                 self._statuses.say(task, state, run.spec.connector_config)
 
@@ -193,7 +196,7 @@ class TaskRuns:
         self._parts.supervisor.start(message, isolated=isolated)
 
     def _fail(self, task: TaskId, run: Run, change: TaskState) -> None:
-        _logger.error("task_failed", connector=task.connector, task=task.task, exception=change.trace)
+        _logger.error("task_failed", extra={"connector": task.connector, "task": task.task, "exception": change.trace})
         self._running[task] = replace(run, phase=Phase.FAILED)
         self._awaited.failed(task, run.spec.attempt)
         config = run.spec.connector_config

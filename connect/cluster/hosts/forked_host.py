@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import signal
 import socket
 import subprocess
@@ -11,13 +12,11 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
-import structlog
-
 from connect.cluster.hosts.host_process import MESSAGE_BYTES, exit_reason
 from connect.lib import python_child
 
 SERVER_GONE: Final = "ended with the fork server that made it"
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ForkedHosts:
@@ -126,18 +125,18 @@ class _Server:
         try:
             self._control.send(json.dumps(order).encode())
         except OSError as error:
-            _logger.debug("fork_server_gone", error=str(error))  # its hosts have ended with it
+            _logger.debug("fork_server_gone", extra={"error": str(error)})  # its hosts have ended with it
 
     def _read(self) -> None:
         try:
             while said := self._control.recv(MESSAGE_BYTES):
                 self._take(json.loads(said))
         except OSError as error:
-            _logger.debug("fork_server_line_broken", error=str(error))
+            _logger.debug("fork_server_line_broken", extra={"error": str(error)})
         self.gone = True
         code = self._server.wait()
         if self._processes:
-            _logger.error("fork_server_died", reason=exit_reason(code), hosts=len(self._processes))
+            _logger.error("fork_server_died", extra={"reason": exit_reason(code), "hosts": len(self._processes)})
         for process in tuple(self._processes.values()):
             process.end(SERVER_GONE)
         self._processes.clear()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
-
-import structlog
 
 from connect.cluster.hosts.host_pool import HostPool, HostRuns
 from connect.cluster.hosts.task_host import Host
@@ -20,7 +19,7 @@ at its lease either, and then nobody learns what its threads did.
 """
 ABORT_TICKS: Final = 4
 """A host that is told to write its stacks and end gets this long."""
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class HostWatch:
@@ -56,14 +55,16 @@ class HostWatch:
             tasks.silent_ticks += 1
         if tasks.silent_ticks == SILENT_TICKS:
             reason = f"was killed: it gave no sign of life for {SILENT_TICKS * TICK_S:g} s"
-            _logger.warning("task_host_silent", host=host.name, pid=host.pid, reason=reason)
+            _logger.warning("task_host_silent", extra={"host": host.name, "pid": host.pid, "reason": reason})
             host.abort(reason)
         elif tasks.silent_ticks == SILENT_TICKS + ABORT_TICKS:
             host.kill("was killed: it gave no sign of life")
 
     def _sacrifice(self, host: Host, tasks: HostRuns, late: list[int]) -> None:
         names = ", ".join(sorted(str(tasks.runs[run]) for run in late if run in tasks.runs))
-        _logger.warning("task_host_killed", host=host.name, pid=host.pid, reason=f"{names} did not stop in time")
+        _logger.warning(
+            "task_host_killed", extra={"host": host.name, "pid": host.pid, "reason": f"{names} did not stop in time"}
+        )
         tasks.sacrificed = True
         host.kill(f"was killed because {names} did not stop in time")
 

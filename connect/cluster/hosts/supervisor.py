@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
-
-import structlog
 
 from connect.cluster.hosts.host_pool import HostLimits, HostPool, Launch
 from connect.cluster.hosts.host_watch import HostWatch
@@ -32,7 +31,7 @@ from connect.runtime.task.task_id import TaskId
 KILL_GRACE_S: Final = 1.0
 """A host gets this much longer than the task before it is killed, to report a stop in the last moment."""
 Post = Callable[[str, Callable[[], None]], None]
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class RunListener(Protocol):
@@ -164,7 +163,7 @@ class Supervisor:
             case AsksToWrite():
                 self._listener.asks_to_write(message)
             case _:
-                _logger.debug("task_host_said", host=host.name, message=type(message).__name__)
+                _logger.debug("task_host_said", extra={"host": host.name, "said": type(message).__name__})
 
     def _bury(self, host: Host, reason: str) -> None:
         tasks = self._pool.hosts.pop(host, None)
@@ -174,9 +173,13 @@ class Supervisor:
             self._pool.pause_making_ready()
         if reason == LEASE_OVER:
             tasks.sacrificed = True
-            _logger.warning("task_host_lease_over", host=host.name, pid=host.pid, tasks=len(tasks.runs))
+            _logger.warning(
+                "task_host_lease_over", extra={"host": host.name, "pid": host.pid, "tasks": len(tasks.runs)}
+            )
         if tasks.runs and not tasks.sacrificed:
-            _logger.error("task_host_died", host=host.name, pid=host.pid, reason=reason, tasks=len(tasks.runs))
+            _logger.error(
+                "task_host_died", extra={"host": host.name, "pid": host.pid, "reason": reason, "tasks": len(tasks.runs)}
+            )
             self._suspects.add({task.connector for task in tasks.runs.values()})
         for run, task in tuple(tasks.runs.items()):
             asked = tasks.sacrificed or run in tasks.overdue_s

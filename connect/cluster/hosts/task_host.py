@@ -5,6 +5,7 @@ Knows nothing of what the tasks mean.
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import socket
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import orjson
-import structlog
 
 from connect.cluster.hosts.host_process import StartProcess
 from connect.cluster.hosts.lease import LEASE_OVER
@@ -26,7 +26,7 @@ EXIT_WAIT_S: Final = 3.0
 """Time a host gets to end after its line was closed; then it is killed."""
 
 UNHEEDED: Final = "was killed: it gave no sign of life, and did not look at its lease either"
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class CrashReport(NamedTuple):
@@ -162,7 +162,7 @@ class TaskHost:
             self._wait()
         except OSError as error:
             # The reader sees the same end and tells it with the exit code.
-            _logger.debug("task_host_line_broken", host=self._name, error=str(error))
+            _logger.debug("task_host_line_broken", extra={"host": self._name, "error": str(error)})
 
     def _read(self) -> None:
         try:
@@ -170,7 +170,7 @@ class TaskHost:
                 for line in lines:
                     self._take(line)
         except OSError as error:
-            _logger.debug("task_host_line_broken", host=self._name, error=str(error))
+            _logger.debug("task_host_line_broken", extra={"host": self._name, "error": str(error)})
         reason = self._wait()
         if self._killed_because is None and lease_over_in(self._report):
             # A worker that was frozen too, or is out of its group, holds no good lease by now.
@@ -185,7 +185,7 @@ class TaskHost:
         try:
             message = decode(line)
         except (ValueError, TypeError, KeyError):
-            _logger.exception("task_host_message_not_understood", host=self._name, size_bytes=len(line))
+            _logger.exception("task_host_message_not_understood", extra={"host": self._name, "size_bytes": len(line)})
             return
         self._listener.said(self, message)
 

@@ -5,13 +5,12 @@ Only the leader does this; it runs no task here and must never publish what has 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final
-
-import structlog
 
 from connect.api.errors import ConfigProblem, ConnectError
 from connect.cluster.loop.herder_parts import HerderParts, with_placeholders
@@ -27,7 +26,7 @@ from connect.runtime.task.task_id import TaskId
 LOOK_LEAST_S: Final = 1.0
 """Connectors that change are asked for their tasks no more often than this."""
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -160,7 +159,7 @@ class ConnectorRuns:
         refused = _told(result.problems) or result.error
         problem = self._publish(name, run, result) if refused is None else refused
         if problem is not None:
-            _logger.warning("connector_tasks_kept", connector=name, reason=problem)
+            _logger.warning("connector_tasks_kept", extra={"connector": name, "reason": problem})
         if problem != run.kept_because:
             run.kept_because = problem
             who = "person" if result.problems else "source"
@@ -176,7 +175,7 @@ class ConnectorRuns:
         run.waiting = []
 
     def _fail(self, name: str, run: _ConnectorRun, trace: str) -> None:
-        _logger.error("connector_failed", connector=name, exception=trace)
+        _logger.error("connector_failed", extra={"connector": name, "exception": trace})
         run.state = State.FAILED
         policy = self._parts.limits.restarts
         following = next_restart(policy, run.history, time.monotonic()) if policy.allows(run.config) else None

@@ -7,13 +7,12 @@ rules: org.apache.kafka.connect.runtime.distributed.DistributedHerder.doFenceZom
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final
-
-import structlog
 
 from connect.api.errors import ConnectError
 from connect.cluster.loop.herder_parts import HerderParts
@@ -28,7 +27,7 @@ from connect.runtime.task.task_id import TaskId
 
 FENCE_S: Final = 30.0
 RETRY_MAX_S: Final = 60.0
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def producers_to_fence(recorded: int | None, tasks: int) -> int:
@@ -102,7 +101,7 @@ class Fencing:
         if not count:
             self._finish(name, fencing)
             return
-        _logger.info("fencing_zombies", connector=name, producers=count)
+        _logger.info("fencing_zombies", extra={"connector": name, "producers": count})
         answer = self._parts.calls.ask("fence", {**fencing.config, "name": name}, FENCE_S, tasks=count)
         answer.add_done_callback(lambda done: self._answered(name, fencing, done.result()))
 
@@ -133,7 +132,7 @@ class Fencing:
         waits = self._retries[name][1] if name in self._retries else delays_s(RETRY_MAX_S)
         delay_s = next(waits)
         self._retries[name] = (self._clock_s() + delay_s, waits)
-        _logger.error("fencing_failed", connector=name, error=why, retry_in_s=round(delay_s, 1))
+        _logger.error("fencing_failed", extra={"connector": name, "error": why, "retry_in_s": round(delay_s, 1)})
         text = (
             f"Failed to shut out the last tasks of exactly-once connector {name}, so that its new ones cannot start; "
             f"this is tried again: {why}"

@@ -6,11 +6,10 @@ workers agree on who holds what, and a worker that reads another's claim on its 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Final, Protocol
-
-import structlog
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.hosts.lease import Lease
@@ -26,7 +25,7 @@ RETRY_S: Final = 1.0
 LEADER_SLOT: Final = 0
 """Who owns this slot leads."""
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class GroupMember(Protocol):
@@ -118,7 +117,7 @@ class GroupMembership:
         mine = snapshot.workers.get(self._worker_id)
         taken = claimed - frozenset(mine.slots if mine else ())
         if taken & self._held and snapshot.next_offset > self._generation:
-            _logger.warning("slots_claimed_by_others", slots=len(taken))
+            _logger.warning("slots_claimed_by_others", extra={"slots": len(taken)})
             self._give_up(taken)
         self._renew(snapshot)
 
@@ -148,7 +147,7 @@ class GroupMembership:
 
     def lost(self, partitions: frozenset[int]) -> None:
         """See SlotListener."""
-        _logger.warning("out_of_the_group", slots=len(partitions))
+        _logger.warning("out_of_the_group", extra={"slots": len(partitions)})
         self._is_member, self._is_out = False, True
         self._give_up(partitions)
         self._renew(self._configs.snapshot)
@@ -160,9 +159,9 @@ class GroupMembership:
                 self._serve()
                 pause_s = POLL_S
             except RetriableError as error:
-                _logger.warning("group_not_reached", error=str(error))
+                _logger.warning("group_not_reached", extra={"error": str(error)})
             except (ConnectError, TimeoutError) as error:
-                _logger.error("group_not_joined", error=str(error))  # noqa: TRY400 - the text says what to do
+                _logger.error("group_not_joined", extra={"error": str(error)})  # noqa: TRY400 - the text says what to do
             self._stopping.wait(pause_s)
             pause_s = RETRY_S
 
@@ -173,7 +172,7 @@ class GroupMembership:
                 try:
                     member.poll(POLL_S)
                 except RetriableError as error:
-                    _logger.debug("group_answered", error=str(error))
+                    _logger.debug("group_answered", extra={"error": str(error)})
                 self._claim()
         finally:
             member.close(Deadline.after(self._release_timeout_s))
@@ -186,7 +185,7 @@ class GroupMembership:
         self._configs.put(WorkerRecord(self._worker_id, self._url, sorted(claimed)))
         self._claimed = claimed
         self._generation = self._configs.snapshot.next_offset
-        _logger.info("slots_claimed", slots=len(claimed), leads=LEADER_SLOT in claimed)
+        _logger.info("slots_claimed", extra={"slots": len(claimed), "leads": LEADER_SLOT in claimed})
         self._renew(self._configs.snapshot)
 
     def _give_up(self, slots: frozenset[int]) -> None:

@@ -5,11 +5,10 @@ Every worker looks for itself at what all of them say, so that each can name the
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
-
-import structlog
 
 from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.loop.membership import View
@@ -20,7 +19,7 @@ from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 _AT_WORK: Final = (State.RUNNING, State.PAUSED)
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class OverdueTasks:
@@ -47,7 +46,7 @@ class OverdueTasks:
         known = {overdue.task for overdue in self.found}
         for overdue in found:
             if overdue.task not in known:
-                _logger.warning("task_overdue", task=str(overdue.task), reason=overdue.reason)
+                _logger.warning("task_overdue", extra={"task": str(overdue.task), "reason": overdue.reason})
         self.found = found
 
     def _idle(self, snapshot: ConfigSnapshot, view: View) -> Mapping[TaskId, str]:

@@ -6,11 +6,10 @@ stopped, or its old worker is gone. A slot that changes its worker takes its tas
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
-
-import structlog
 
 from connect.cluster.loop.membership import View
 from connect.cluster.model.config_records import PlacementRecord
@@ -24,7 +23,7 @@ from connect.runtime.task.task_id import TaskId
 SETTLED_S: Final = 3.0
 """The group must have been the same for this long before tasks are moved: slots come and go in several steps."""
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class Placer:
@@ -59,7 +58,7 @@ class Placer:
             leaving = moves(placed, view.owners, lambda task: self._is_held(task, placed, view))
             wanted = {task: slot for task, slot in placed.items() if task not in leaving}
             if leaving:
-                _logger.info("tasks_moving", tasks=sorted(map(str, leaving)))
+                _logger.info("tasks_moving", extra={"tasks": sorted(map(str, leaving))})
         self._write(snapshot, {t: s for t, s in placed.items() if wanted.get(t) != s}.keys() | wanted.keys(), wanted)
 
     def forget(self, snapshot: ConfigSnapshot) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Final
-
-import structlog
 
 from connect.cluster.hosts.host_pool import Launch
 from connect.cluster.hosts.supervisor import KILL_GRACE_S, Post
@@ -22,7 +21,7 @@ TRIES: Final = 2
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """What `Call.positions` says."""
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,9 @@ class ConnectorCalls:
         late = frozenset(number for number, asked in self._asked.items() if asked.overdue_s <= now_s)
         if late and not self._overdue:
             self._overdue = late
-            _logger.warning("connector_call_hangs", host=self._host.name, pid=self._host.pid, calls=len(late))
+            _logger.warning(
+                "connector_call_hangs", extra={"host": self._host.name, "pid": self._host.pid, "calls": len(late)}
+            )
             self._host.abort("was killed because a call did not answer in time")
         elif not self._asked and now_s - self._idle_since_s >= self._idle_s:
             self.close()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, NamedTuple, TypeVar
-
-import structlog
 
 from connect.api.errors import RetriableError
 from connect.cluster.loop.futures import follow
@@ -21,7 +20,7 @@ RETRY_S: Final = 1.0
 """Wait before the settling step is tried again after an error."""
 
 _T = TypeVar("_T")
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class _Step(NamedTuple):
@@ -156,11 +155,11 @@ class EventLoop:
         try:
             step.call()
         except RetriableError as error:
-            _logger.warning("herder_step_postponed", step=step.description, error=str(error))
+            _logger.warning("herder_step_postponed", extra={"step": step.description, "error": str(error)})
             return False
         except Exception:
             # One failed step must not end the worker; what it was about is settled again after the next step.
-            _logger.exception("herder_step_failed", step=step.description)
+            _logger.exception("herder_step_failed", extra={"step": step.description})
             return False
         finally:
             self._stage = Stage(step.description, started_ms, _now_ms())

@@ -6,12 +6,11 @@ clients of its own too, so a task host, which knows their secrets, reads and wri
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
-
-import structlog
 
 from connect.api.records import SourcePosition
 from connect.cluster.loop.connector_calls import Positions
@@ -21,7 +20,7 @@ from connect.lib.deadline import Deadline
 from connect.runtime.source.offset_records import OffsetTable
 from connect.runtime.task.messages import CallResult, Method
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 CALL_S: Final = 40.0
 _OWN_TOPIC: Final = "offsets.storage.topic"
 _OWN_BROKERS: Final = "producer.override.bootstrap.servers"
@@ -101,4 +100,4 @@ class StoredSourceOffsets:
 
     def _take(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
         if key is None or not self._table.apply(key, value):
-            _logger.warning("offset_record_skipped", partition=partition, offset=offset)
+            _logger.warning("offset_record_skipped", extra={"partition": partition, "offset": offset})

@@ -6,11 +6,10 @@ claim was written first goes on, and the other waits until it is seen at work, o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
-
-import structlog
 
 from connect.api.errors import ConfigError, RetriableError
 from connect.cluster.model.cluster_claim import ClusterClaim, conflict
@@ -21,7 +20,7 @@ STARTING_MS: Final = 5_000
 PAUSE_S: Final = 0.5
 LOOKS: Final = 2
 """Looks that must find the same before a worker is refused: a cluster that was refused takes its claim back at once."""
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class SeenClaim(NamedTuple):
@@ -85,7 +84,7 @@ class Claiming:
                 self._written = self._log.write(self._mine)
                 continue
             if starting is not None and at_work is None:
-                _logger.info("waiting_for_other_cluster", group_id=starting.claim.group_id)
+                _logger.info("waiting_for_other_cluster", extra={"group_id": starting.claim.group_id})
             if not deadline.wait(PAUSE_S):
                 raise RetriableError("A cluster that claims the same group or topics is starting.")
 

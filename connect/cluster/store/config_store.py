@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, Protocol
-
-import structlog
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.model.config_history import added, removed
@@ -43,7 +42,7 @@ NOT_WRITTEN: Final = (
 _ANYONES: Final = (TargetRecord, LoggerRecord, WorkerRecord)
 """Records that any worker writes."""
 
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class ConfigListener(Protocol):
@@ -193,7 +192,8 @@ class ConfigStore:
             record = decode(key, value)
         except RecordFormatError as error:
             _logger.warning(
-                "config_record_skipped", key=_shown(key), partition=partition, offset=offset, reason=str(error)
+                "config_record_skipped",
+                extra={"key": _shown(key), "partition": partition, "offset": offset, "reason": str(error)},
             )
             record = None
         with self._lock:

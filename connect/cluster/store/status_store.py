@@ -5,13 +5,12 @@ Source of the rules: org.apache.kafka.connect.storage.KafkaStatusBackingStore (K
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final, TypeVar
-
-import structlog
 
 from connect.api.errors import ConnectError
 from connect.cluster.model.history import Rebalance, StateChange
@@ -38,7 +37,7 @@ READ_TIMEOUT_S: Final = 30.0
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def may_replace(new: Status, known: Status | None) -> bool:
@@ -208,7 +207,10 @@ class StatusStore:
             record = decode(key, value)
         except RecordFormatError as error:
             shown = "" if key is None else key[:200].decode(errors="backslashreplace")
-            _logger.warning("status_record_skipped", key=shown, partition=partition, offset=offset, reason=str(error))
+            _logger.warning(
+                "status_record_skipped",
+                extra={"key": shown, "partition": partition, "offset": offset, "reason": str(error)},
+            )
             return
         with self._lock:
             self._apply(record)
@@ -251,5 +253,6 @@ def _report(record: StatusRecord, written: Future[None]) -> None:
     error = None if written.cancelled() else written.exception()
     if error is not None:
         _logger.error(
-            "status_not_written", record=type(record).__name__, key=encode(record).key.decode(), error=str(error)
+            "status_not_written",
+            extra={"record": type(record).__name__, "key": encode(record).key.decode(), "error": str(error)},
         )

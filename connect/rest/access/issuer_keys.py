@@ -6,12 +6,12 @@ Known keys go on while the issuer is away. A key that it no longer lists counts 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import orjson
-import structlog
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey, import_key
@@ -27,7 +27,7 @@ OLD_S: Final = 300.0
 _TIMEOUT_S: Final = 5.0
 _LONGEST_BYTES: Final = 1 << 20
 _KINDS: Final = ("RSA", "EC", "OKP")
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 class IssuerKeys:
@@ -87,14 +87,16 @@ class IssuerKeys:
             else:
                 self._take(found)
                 return
-            _logger.warning("issuer_away", issuer=self._issuer, error=self._trouble, known_keys=len(self._keys))
+            _logger.warning(
+                "issuer_away", extra={"issuer": self._issuer, "error": self._trouble, "known_keys": len(self._keys)}
+            )
 
     def _take(self, found: Mapping[str | None, PublicKey]) -> None:
         before = {key_id: key.thumbprint() for key_id, key in self._keys.items()}
         self._keys, self._read_s, self._trouble = dict(found), self._clock(), "as it lists none"
         if before != {key_id: key.thumbprint() for key_id, key in found.items()}:
             self.generation += 1
-            _logger.info("issuer_keys", issuer=self._issuer, keys=len(found))
+            _logger.info("issuer_keys", extra={"issuer": self._issuer, "keys": len(found)})
 
 
 async def _keys_of(issuer: str) -> Mapping[str | None, PublicKey]:

@@ -6,12 +6,12 @@ The first worker (no `forward`) sends on with `forward=true`, the second with `f
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 
-import structlog
 from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from yarl import URL
 
@@ -33,7 +33,7 @@ _SUCCESS: Final = range(200, 400)
 CLIENT: Final = web.AppKey("forward_client", ClientSession)
 PASSED_ON: Final = (hdrs.AUTHORIZATION, hdrs.CONTENT_TYPE, hdrs.ACCEPT, hdrs.USER_AGENT)
 PASSED_BACK: Final = (hdrs.CONTENT_TYPE, hdrs.LOCATION, hdrs.ALLOW)
-_logger = structlog.get_logger(__name__)
+_logger = logging.getLogger(__name__)
 NO_LEADER: Final = (
     "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
 )
@@ -116,4 +116,4 @@ async def _catch_up(request: web.Request) -> None:
     try:
         await asyncio.wait_for(caught_up, min(_CATCH_UP_S, remaining_s(request)))
     except (ConnectError, TimeoutError) as error:
-        _logger.warning("behind_the_leader", path=request.path, error=str(error) or type(error).__name__)
+        _logger.warning("behind_the_leader", extra={"path": request.path, "error": str(error) or type(error).__name__})

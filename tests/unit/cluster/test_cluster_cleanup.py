@@ -4,8 +4,8 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
+from captured_logs import capture_logs
 from cluster_fakes import eventually
-from structlog.testing import capture_logs
 
 from connect.cluster.herder.cleanup import Cleanup
 from connect.lib.deadline import Deadline

@@ -5,8 +5,8 @@ import threading
 from concurrent.futures import wait
 
 import pytest
+from captured_logs import capture_logs
 from cluster_fakes import World, eventually
-from structlog.testing import capture_logs
 
 from connect.api.errors import RetriableError
 from connect.cluster.herder import requests

@@ -1,9 +1,9 @@
 from functools import partial
 
 import pytest
+from captured_logs import capture_logs
 from cluster_fakes import eventually
 from cluster_herders import SOURCE, create, is_running, states
-from structlog.testing import capture_logs
 
 from connect.api.errors import ConfigProblem
 from connect.cluster.leader import connector_runs

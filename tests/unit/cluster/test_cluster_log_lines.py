@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from captured_logs import capture_logs
 from cluster_fakes import eventually
 from cluster_herders import SOURCE, create, is_running
-from structlog.testing import capture_logs
 from test_cluster_churn import Churn
 
 from connect.cluster.model.connector_values import TargetState

@@ -10,7 +10,7 @@ import structlog
 logger = structlog.get_logger("connect.x")
 logger.info("it_happened", connector="c", task=1)
 logger.debug("not shown")
-logging.getLogger("connect.y").warning("plain %s", "text")
+logging.getLogger("connect.y").warning("plain %s", "text", extra={"connector": "d", "rows": 2})
 def fail():
     password = "hush"
     raise ValueError("boom")
@@ -36,6 +36,7 @@ def test_json_has_one_object_per_event():
     events = [json.loads(line) for line in lines("json").splitlines()]
     assert [e["event"] for e in events] == ["it_happened", "plain text", "it_failed", "task_failed"]
     assert (events[0]["level"], events[0]["logger"], events[0]["connector"]) == ("info", "connect.x", "c")
+    assert (events[1]["level"], events[1]["connector"], events[1]["rows"]) == ("warning", "d", 2)
     assert "ValueError: boom" in events[2]["exception"]
     assert events[0]["timestamp"].endswith("Z")
 

@@ -1,6 +1,6 @@
 import pytest
+from captured_logs import capture_logs
 from cluster_fakes import MemoryTopic
-from structlog.testing import capture_logs
 
 from connect.cluster.leader.task_placement import SETTLED_S, Placer
 from connect.cluster.loop.membership import View
