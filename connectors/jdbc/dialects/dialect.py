@@ -6,7 +6,6 @@ What is the same for every database stands in the parts of `generic`, which thos
 from __future__ import annotations
 
 import importlib
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -38,12 +37,29 @@ class DialectPart(Generic[T_co]):
         self._name = name
 
     def __get__(self, dialect: Dialect, owner: type | None = None) -> T_co:
-        made: Any = None
-        if self._class:
-            made = getattr(importlib.import_module(f"{__package__}.{self._module}"), self._class)()
+        made: Any = self._made(dialect) if self._class else None
         # From now on the attribute is found there.
         found: T_co = dialect.__dict__.setdefault(self._name, made)
         return found
+
+    def _made(self, dialect: Dialect) -> Any:
+        del dialect
+        return self._loaded_class()()
+
+    def _loaded_class(self) -> Any:
+        return getattr(importlib.import_module(f"{__package__}.{self._module}"), self._class)
+
+
+def part(reference: str) -> Any:
+    """Return a DialectPart of any type, so that a dialect need not say again which type `Dialect` declares."""
+    return DialectPart(reference)
+
+
+class UrlPart(DialectPart["UrlForm"]):
+    """The part that reads URLs, which knows the name that they begin with."""
+
+    def _made(self, dialect: Dialect) -> Any:
+        return self._loaded_class()(dialect.name)
 
 
 class Dialect:
@@ -63,42 +79,28 @@ class Dialect:
         """Return what is not promised of the database; empty: it is known."""
         return ""
 
-    @cached_property
-    def url(self) -> UrlForm:
-        """Return how its URLs are read, and which drivers and parameters they may name."""
-        from connectors.jdbc.dialects.generic.url import UrlForm
+    url: DialectPart[UrlForm] = UrlPart("generic.url:UrlForm")
+    """Tell how its URLs are read, and which drivers and parameters they may name."""
 
-        return UrlForm(self.name)
-
-    sessions: DialectPart[Sessions] = DialectPart("generic.sessions:Sessions")
+    sessions: DialectPart[Sessions] = part("generic.sessions:Sessions")
     """Tell how its sessions begin."""
-
-    types: DialectPart[ColumnTypes] = DialectPart("generic.types:ColumnTypes")
+    types: DialectPart[ColumnTypes] = part("generic.types:ColumnTypes")
     """Tell what its column types hold."""
-
-    connecting: DialectPart[Connecting] = DialectPart("generic.connecting:Connecting")
+    connecting: DialectPart[Connecting] = part("generic.connecting:Connecting")
     """Tell how it is connected to."""
-
-    sink: DialectPart[Writing | None] = DialectPart("")
+    sink: DialectPart[Writing | None] = part("")
     """Tell what the sink needs to know of it; None: the sink does not write to it."""
-
-    catalog: DialectPart[Catalog] = DialectPart("generic.catalog:Catalog")
+    catalog: DialectPart[Catalog] = part("generic.catalog:Catalog")
     """Tell what its catalog has."""
-
-    plans: DialectPart[Plans] = DialectPart("generic.plans:Plans")
+    plans: DialectPart[Plans] = part("generic.plans:Plans")
     """Tell how it explains polls."""
-
-    server: DialectPart[Server] = DialectPart("generic.server:Server")
+    server: DialectPart[Server] = part("generic.server:Server")
     """Tell what a server says of itself."""
-
-    rights: DialectPart[Rights] = DialectPart("generic.rights:Rights")
+    rights: DialectPart[Rights] = part("generic.rights:Rights")
     """Tell which rights its users need."""
-
-    settled: DialectPart[Settled] = DialectPart("generic.settled:Settled")
+    settled: DialectPart[Settled] = part("generic.settled:Settled")
     """Tell up to when its work is settled."""
-
-    cursors: DialectPart[Cursors] = DialectPart("generic.cursors:Cursors")
+    cursors: DialectPart[Cursors] = part("generic.cursors:Cursors")
     """Tell how its rows are followed."""
-
-    log: DialectPart[LogSupport | None] = DialectPart("")
+    log: DialectPart[LogSupport | None] = part("")
     """Tell how its log is read; None: mode=log is not for it."""

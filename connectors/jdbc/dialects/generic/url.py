@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from connect.api.errors import ConfigError
@@ -16,7 +15,6 @@ from connectors.jdbc.settings.url import DatabaseUrl, Login
 Rename = tuple[str, Callable[[str], str]]
 """A parameter of the Python driver, and how the value of Java's becomes its value."""
 Query = Mapping[str, str | tuple[str, ...]]
-_ORACLE: Final = "oracle+oracledb://user@host:1521/?service_name=name (or /sid)"
 
 
 def same(value: str) -> str:
@@ -53,11 +51,14 @@ class UrlForm:
     drivers: Mapping[str, DriverParameters] = {}
     """The drivers that a connector may name without the worker's leave."""
 
-    def __init__(self, name: str, *, is_file: bool = False, instead: str = _ORACLE) -> None:
-        """`is_file`: the database is a file of this machine. `instead`: what a person writes for a JDBC URL."""
+    is_file: bool = False
+    """True if the database is a file of this machine."""
+    instead: str = "oracle+oracledb://user@host:1521/?service_name=name (or /sid)"
+    """People are told to write this, as the JDBC URL is not read."""
+
+    def __init__(self, name: str) -> None:
+        """Take the name that the URLs begin with."""
         self.name = name
-        self.is_file = is_file
-        self.instead = instead
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
         """Return the parts of a JDBC URL; `address`: what is between its name and its parameters."""

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
-
-from connectors.jdbc.dialects.dialect import DialectPart
+from connectors.jdbc.dialects.dialect import UrlPart, part
 from connectors.jdbc.dialects.generic.dialect import Generic
-
-if TYPE_CHECKING:
-    from connectors.jdbc.dialects.generic.connecting import Connecting
-    from connectors.jdbc.dialects.generic.cursors import Cursors
-    from connectors.jdbc.dialects.generic.sessions import Sessions
-    from connectors.jdbc.dialects.generic.types import ColumnTypes
-    from connectors.jdbc.dialects.generic.url import UrlForm
 
 
 class Oracle(Generic):
@@ -22,8 +12,8 @@ class Oracle(Generic):
     title = "Oracle"
     java_name = "Oracle"
 
-    connecting: DialectPart[Connecting] = DialectPart("partly_known.oracle:OracleConnecting")
-    cursors: DialectPart[Cursors] = DialectPart("partly_known.oracle:OracleCursors")
+    connecting = part("partly_known.oracle:OracleConnecting")
+    cursors = part("partly_known.oracle:OracleCursors")
 
 
 class MsSql(Generic):
@@ -32,16 +22,10 @@ class MsSql(Generic):
     title = "SQL Server"
     java_name = "SqlServer"
 
-    @cached_property
-    def url(self) -> UrlForm:
-        """Return how its URLs are read."""
-        from connectors.jdbc.dialects.generic.url import UrlForm
-
-        return UrlForm(self.name, instead="mssql+pymssql://user@host:1433/name")
-
-    sessions: DialectPart[Sessions] = DialectPart("partly_known.mssql:MsSqlSessions")
-    types: DialectPart[ColumnTypes] = DialectPart("partly_known.mssql:MsSqlTypes")
-    cursors: DialectPart[Cursors] = DialectPart("partly_known.mssql:MsSqlCursors")
+    url = UrlPart("partly_known.mssql:MsSqlUrl")
+    sessions = part("partly_known.mssql:MsSqlSessions")
+    types = part("partly_known.mssql:MsSqlTypes")
+    cursors = part("partly_known.mssql:MsSqlCursors")
 
 
 class DuckDb(Generic):
@@ -49,14 +33,8 @@ class DuckDb(Generic):
 
     title = "DuckDB"
 
-    @cached_property
-    def url(self) -> UrlForm:
-        """Return how its URLs are read."""
-        from connectors.jdbc.dialects.generic.url import UrlForm
-
-        return UrlForm(self.name, is_file=True, instead="duckdb:////folder/file.db")
-
-    sessions: DialectPart[Sessions] = DialectPart("partly_known.duckdb:DuckDbSessions")
+    url = UrlPart("partly_known.duckdb:DuckDbUrl")
+    sessions = part("partly_known.duckdb:DuckDbSessions")
 
 
 class Db2(Generic):

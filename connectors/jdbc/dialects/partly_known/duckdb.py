@@ -1,9 +1,17 @@
-"""Tells how sessions of DuckDB begin, which runs in this process and can open its files."""
+"""Tells what is particular to DuckDB, which runs in this process and can open its files."""
 
 from __future__ import annotations
 
 from connect.api.allowed_paths import AllowedPaths
 from connectors.jdbc.dialects.generic.sessions import Sessions
+from connectors.jdbc.dialects.generic.url import UrlForm
+
+
+class DuckDbUrl(UrlForm):
+    """Reads URLs of DuckDB."""
+
+    is_file = True
+    instead = "duckdb:////folder/file.db"
 
 
 class DuckDbSessions(Sessions):

@@ -9,6 +9,13 @@ import sqlalchemy as sa
 from connectors.jdbc.dialects.generic.cursors import Cursors
 from connectors.jdbc.dialects.generic.sessions import Sessions
 from connectors.jdbc.dialects.generic.types import ColumnTypes
+from connectors.jdbc.dialects.generic.url import UrlForm
+
+
+class MsSqlUrl(UrlForm):
+    """Reads URLs of SQL Server."""
+
+    instead = "mssql+pymssql://user@host:1433/name"
 
 
 class MsSqlTypes(ColumnTypes):

@@ -35,12 +35,10 @@ class SqliteUrl(UrlForm):
     """Reads URLs of SQLite, whose databases are files."""
 
     driver = "sqlite"
+    is_file = True
     renamed = {"busy_timeout": ("timeout", _exact_seconds_of_ms)}  # noqa: RUF012 - of the class
     dropped = frozenset(_DROPPED.split())
     drivers = {"sqlite": _PYSQLITE, "sqlite+pysqlite": _PYSQLITE}  # noqa: RUF012 - of the class
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, is_file=True)
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
         """Return the path of a JDBC URL; a file has no user."""
