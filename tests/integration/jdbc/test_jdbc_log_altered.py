@@ -223,6 +223,29 @@ def test_a_table_that_changes_places_with_one_that_was_altered_aside_is_read_by_
         assert _inserted(run) == [{"id": 1, "n": -1}, {"n": 4294967294, "id": 3}, {"n": -5, "id": 4}]
 
 
+@pytest.mark.parametrize("kind", ["ENUM('a','ß','Ж') {}", "SET('a','ß','Ж') {}"])
+def test_members_that_their_character_set_lacks_are_as_the_server_keeps_them(server, kind):
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY) CHARACTER SET greek")
+    with log_run(server) as run:
+        run.open()
+        run.until(lambda: run.batches)
+        run.close()
+        charsets = ["", *(f"CHARACTER SET {name}" for name in ("latin1", "koi8r", "ascii", "utf8mb4"))]
+        wanted = []
+        for number, charset in enumerate(charsets):
+            change = "ADD" if number == 0 else "MODIFY"
+            server.run("SET SESSION sql_mode = ''", f"ALTER TABLE {{t}} {change} e {kind.format(charset)}")
+            for member in (2, 3 if kind.startswith("ENUM") else 4):
+                server.run(f"INSERT INTO {{t}} VALUES ({len(wanted)}, {member})")
+                with server.engine.connect() as connection:
+                    where = f"WHERE id = {len(wanted)}"
+                    wanted.append(connection.exec_driver_sql(f"SELECT e FROM {server.table} {where}").scalar())
+        assert [*wanted[:4], *wanted[-2:]] == ["?", "?", "ß", "?", "ß", "Ж"]
+        run.open()
+        run.until_events(len(wanted))
+        assert [row["e"] for row in _inserted(run)] == wanted
+
+
 def test_a_check_and_the_status_say_what_a_log_without_types_risks(server):
     server.run("CREATE TABLE {t} (id INT PRIMARY KEY)")
     with log_run(server) as run:

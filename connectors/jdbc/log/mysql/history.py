@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -25,6 +26,7 @@ from connectors.jdbc.log.ddl.statements import Known, Untold, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Statement
 from connectors.jdbc.log.mysql.catalog import catalog_table, schema_charsets
+from connectors.jdbc.log.mysql.members import with_stored_members
 from connectors.jdbc.log.mysql.schema_history import SchemaHistory
 from connectors.jdbc.log.mysql.snapshot import log_end
 from connectors.jdbc.log.mysql.stream import BinlogStream, PlaceLostError
@@ -73,7 +75,7 @@ class MySqlHistory:
         """Connects to nothing. `stored`: the history's offset; `number`: of the place from which the log is read."""
         self._database = database
         self._stopping = stopping
-        self._history = SchemaHistory(chosen)
+        self._history = SchemaHistory(chosen, partial(with_stored_members, database))
         self._history.restore(stored, number)
         self._unproved: set[TableName] = set()
         self._used: set[TableName] = set()

@@ -72,9 +72,15 @@ class NoHistory:
 class SchemaHistory:
     """The history that knows tables at the place up to which statements were followed. The reading thread owns it."""
 
-    def __init__(self, chosen: Callable[[TableName], bool]) -> None:
-        """Begin without tables; `chosen` says if what is known of a table is stored."""
+    def __init__(
+        self, chosen: Callable[[TableName], bool], as_stored: Callable[[PastTable], Then] = lambda table: table
+    ) -> None:
+        """Begin without tables; `chosen` says if what is known of a table is stored.
+
+        `as_stored`: what the server keeps of a table that a statement makes.
+        """
         self._chosen = chosen
+        self._as_stored = as_stored
         self.number = 0
         """The number of what is known now; 0: nothing ever was."""
         self.is_unsaved = False
@@ -119,7 +125,9 @@ class SchemaHistory:
     def follow(self, statement: Statement) -> Mapping[TableName, Then]:
         """Take what a statement does; the chosen tables that it changes."""
         known = Known(ChainMap(self._tables, self._others), self._charsets)
-        return self._take(effects(statement, known))
+        made = effects(statement, known)
+        stored = {name: self._as_stored(t) if isinstance(t, PastTable) else t for name, t in made.tables.items()}
+        return self._take(Effects(stored, made.charset))
 
     def learn(self, tables: Mapping[TableName, Then]) -> None:
         """Take what the catalog says of chosen tables."""

@@ -1,0 +1,39 @@
+"""Tells which members of ENUM and SET a server of MariaDB or MySQL keeps, where their character set lacks a letter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import sqlalchemy as sa
+
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.ddl.columns import BINARY, PastColumn
+from connectors.jdbc.log.ddl.statements import Untold
+from connectors.jdbc.log.ddl.tables import PastTable
+
+_LAST_OF_UTF8MB3: Final = "\uffff"
+
+
+def with_stored_members(database: Database, table: PastTable) -> PastTable | Untold:
+    """Return a table that a statement made with the members that the server has kept.
+
+    A letter that the column's character set lacks is a question mark there, whatever sql_mode says.
+    """
+    lettered = [column for column in table.columns if not "".join(column.members).isascii()]
+    unsure = [column.name for column in lettered if max(map(max, filter(None, column.members))) > _LAST_OF_UTF8MB3]
+    if unsure:
+        return Untold(f"utf8mb3 lacks letters of the members of {', '.join(unsure)}, and may be their character set")
+    if not lettered:
+        return table
+    return replace(table, columns=tuple(_stored(database, c) if c in lettered else c for c in table.columns))
+
+
+def _stored(database: Database, column: PastColumn) -> PastColumn:
+    charset = column.charset or ""
+    if charset == BINARY or not charset.isalnum():
+        return column
+    asked = sa.text(f"SELECT CONVERT(CONVERT(:member USING {charset}) USING utf8mb4)")
+    doing = f"asking for members in character set {charset}"
+    members = (str(database.scalar(asked.bindparams(member=member), doing)) for member in column.members)
+    return column._replace(members=tuple(members))
