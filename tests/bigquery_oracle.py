@@ -101,6 +101,17 @@ def latest(messages: Iterable[Message], *, by_version: bool = False, field_delet
     return {k: m for k, m in winners.items() if m.text is not None and not (field_deletes and m.gone)}
 
 
+def behind_tombstones(messages: Iterable[Message]) -> list[Message]:
+    """The records that no tombstone of their key and partition stands behind, tombstones not among them."""
+    log = list(messages)
+    last: dict[tuple[int | None, str, int], int] = {}
+    for message in log:
+        if message.text is None:
+            place = (message.id, message.topic, message.partition)
+            last[place] = max(message.offset, last.get(place, -1))
+    return [m for m in log if m.text is not None and m.offset > last.get((m.id, m.topic, m.partition), -1)]
+
+
 def first(batches: Iterable[Sequence[Message]]) -> dict[int, Message]:
     """The rows by id under dedup.keep=first: of the first batch with the id, the message of the smallest order."""
     rows: dict[int, Message] = {}
@@ -116,8 +127,11 @@ def first(batches: Iterable[Sequence[Message]]) -> dict[int, Message]:
 
 
 @st.composite
-def logs(draw: st.DrawFn, *, most: int = 24, deletes: bool = True, null_keys: bool = True) -> list[list[Message]]:
-    """Partitions of messages that share few ids, with times and versions out of order and equal."""
+def logs(
+    draw: st.DrawFn, *, most: int = 24, deletes: bool = True, null_keys: bool = True, own_keys: bool = False
+) -> list[list[Message]]:
+    """Partitions of messages of few ids, with times and versions out of order and equal. own_keys: no id comes through
+    two partitions."""
     partitions = draw(st.integers(1, 3))
     found = []
     ids = st.integers(1, 4) if not null_keys else st.one_of(st.integers(1, 4), st.integers(1, 4), st.none())
@@ -125,12 +139,12 @@ def logs(draw: st.DrawFn, *, most: int = 24, deletes: bool = True, null_keys: bo
         count = draw(st.integers(0, most // partitions))
         messages, offset = [], draw(st.integers(0, 5))
         for _ in range(count):
-            is_tombstone = deletes and draw(st.integers(0, 4)) == 0
+            is_tombstone, number = deletes and draw(st.integers(0, 4)) == 0, draw(ids)
             messages.append(
                 Message(
                     partition,
                     offset,
-                    draw(ids),
+                    number + 10 * partition if own_keys and number is not None else number,
                     time_s=draw(st.integers(0, 5)),
                     version=draw(st.integers(0, 3)),
                     text=None if is_tombstone else f"{partition}@{offset}",

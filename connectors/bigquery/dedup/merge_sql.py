@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from connectors.bigquery.dedup.clear_sql import Clears, not_cleared, same_log
 from connectors.bigquery.dedup.rules import (
+    CLEARS,
     DELETED_AT,
     IS_APPEND,
     IS_DELETE,
@@ -37,12 +39,13 @@ class Bound:
 class Merge:
     """One MERGE statement, which is described by names of tables and columns.
 
-    All members are names of columns but `target`, `staged` and `tombstones`, which are quoted tables. columns: those of
-    the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the staged tables have; the
-    others become NULL in a row that is replaced. tombstones: where hard deletes are remembered. A key may be a member
-    of a record, as in `key.id`. bound: None searches the whole table.
+    All members are names of columns but `target`, `staged`, `tombstones` and `cleared`, which are quoted tables.
+    columns: those of the table. keys, order: of dedup; `order` ends with the tie-break. present: columns that the
+    staged tables have; the others become NULL in a row that is replaced. tombstones: where hard deletes are remembered.
+    A key may be a member of a record, as in `key.id`. bound: None searches the whole table.
 
     takes_earlier: with FIRST, a staged row of smaller order takes a row's place, for batches that come in any order.
+    has_clears: staged rows have the mark CLEARS. cleared: where tombstones with that mark are remembered.
     """
 
     target: str
@@ -56,6 +59,8 @@ class Merge:
     tombstones: str | None = None
     bound: Bound | None = None
     takes_earlier: bool = False
+    has_clears: bool = False
+    cleared: str | None = None
     quote: Quote = backticks
 
     def text(self) -> str:
@@ -87,6 +92,22 @@ class Merge:
             self._update(f"NOT S.{self._is_delete} AND {newer}", self.columns),
             self._insert(f" AND NOT S.{self._is_delete}"),
         ])  # fmt: skip
+
+    def clear(self, now: str) -> Sequence[str]:
+        """Return the statements for tombstones with the mark CLEARS, to be run in turn before all others: they are
+        remembered, then take rows out of what remembers deletes, and last out of the table.
+        """
+        clears = Clears(self.staged, self.keys, self.quote)
+        then = "DELETE"
+        if self.deletes is Deletes.SOFT:
+            # Without an order the row gives way to whatever comes after. NULLIF makes a NULL of the column's own type.
+            names = [self._ref("T", name) for name in self.order if name not in self.keys]
+            then = ", ".join(f"{name.removeprefix('T.')} = NULLIF({name}, {name})" for name in names)
+            then = f"UPDATE SET {then}, {self.quote(SOFT_DELETED)} = TRUE"
+        statements = [] if self.cleared is None else [clears.remember(self.cleared, now)]
+        if self.tombstones is not None:
+            statements.append(clears.take_out(self.tombstones, "DELETE", nested=False))
+        return [*statements, clears.take_out(self.target, then, nested=True, searched=self._searched())]
 
     def remember_deletes(self, now: str) -> str:
         """Return the MERGE of this batch's deletes into `tombstones`, to be run before `text`.
@@ -167,11 +188,19 @@ class Merge:
     def _winners(self) -> str:
         """Return SQL that selects of each key the staged row that stays."""
         # Two batches may hold the same record, as after a replay: its rows are alike, and either will do.
-        columns = ", ".join((*self._staged_names(), self._is_delete, self.quote(IS_APPEND)))
+        marks = (IS_DELETE, IS_APPEND, CLEARS) if self.has_clears else (IS_DELETE, IS_APPEND)
+        columns = ", ".join((*self._staged_names(), *map(self.quote, marks)))
         rows = "\n  UNION ALL\n".join(f"  SELECT {columns} FROM {table}" for table in self.staged)  # noqa: S608 - names
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
         order = ", ".join(f"{self.quote(name)} {direction}" for name in self.order)
         keys = ", ".join(self._ref("R", key) for key in self.keys)
+        if self.has_clears:
+            rows = not_cleared(rows, self.keys, self.quote)
+        if self.cleared is not None:
+            same = f"{self._same('R', 'C', is_flat=True)} AND {same_log('R', 'C', self.quote)}"
+            offset = self.quote(KAFKA_OFFSET)
+            is_left = f"C.{offset} IS NULL OR R.{offset} > C.{offset}"
+            rows = f"  SELECT R.* FROM (\n{rows}\n  ) AS R LEFT JOIN {self.cleared} AS C\n  ON {same} WHERE {is_left}"  # noqa: S608
         return "\n".join([
             "  SELECT * FROM (", rows, f"  ) AS R WHERE NOT {self.quote(IS_APPEND)}",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) = 1",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup.rules import Placed
+from connectors.bigquery.dedup.rules import DedupRules
 from connectors.bigquery.rows.paths import Path, place_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,11 @@ def no_key(batch: Batch, row: int, path: Path, *, is_final: bool) -> ConnectErro
     return ConnectError(message, key="dedup.null.key", fix=fix if is_final else None)
 
 
-def no_order(batch: Batch, row: int, placed: Placed) -> ConnectError:
+def no_order(batch: Batch, row: int, rules: DedupRules) -> ConnectError:
+    named = ", ".join(map(str, rules.order_by))
     return ConnectError(
-        f"{place_of(batch, row)}: the tombstone has no {placed.path}, so nothing says which records it comes after.",
+        f"{place_of(batch, row)}: the tombstone has no {named}, so nothing says which records it comes after where "
+        "they are not merged in the order of their log.",
         key="dedup.order.by",
         fix="Set dedup.order.by=__timestamp, give its key such a field, or set dedup.delete=ignore.",
     )

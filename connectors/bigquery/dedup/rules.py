@@ -30,6 +30,9 @@ IS_DELETE: Final = "_dedup_is_delete"
 """Column of staging tables: the record deletes its row."""
 IS_APPEND: Final = "_dedup_is_append"
 """Column of staging tables: the record is a row of its own, whatever its key."""
+CLEARS: Final = "_dedup_clears"
+"""Column of staging tables, and of tables with a view: the record is a tombstone without an order. It removes what its
+topic partition brought before it under its key, and what comes after it starts anew."""
 INSERT_ID: Final = "_insert_id"
 """Column of rows that are added without dedup: the id by which BigQuery tells a row that is sent again."""
 SOFT_DELETED: Final = "_deleted"
@@ -75,7 +78,8 @@ class DedupRules:
     """The settings `dedup.*`; without fields there is no dedup.
 
     `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value). `has_coordinates`: rows have columns
-    for topic, partition and offset without dedup, too.
+    for topic, partition and offset without dedup, too. clears: a tombstone that lacks a field of `order_by` removes
+    what its partition brought before it; else it is a bad record. stores_clears: the table tells such tombstones.
     """
 
     fields: tuple[Path, ...]
@@ -86,6 +90,8 @@ class DedupRules:
     delete_field: Path | None = None
     delete_value: str = ""
     has_coordinates: bool = False
+    clears: bool = False
+    stores_clears: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup.rules import IS_APPEND, IS_DELETE, DedupColumns
+from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE, DedupColumns
 from connectors.bigquery.rows.table_schema import Columns
 
 if TYPE_CHECKING:
@@ -81,6 +81,11 @@ class SealedBatch:
     def deletes(self) -> int:
         """Return the number of rows that delete one."""
         return self._marked(IS_DELETE)
+
+    @property
+    def clears(self) -> int | None:
+        """Return the number of deletes without an order; None where rows are not marked so."""
+        return self._marked(CLEARS) if all(CLEARS in table.column_names for table in self.tables) else None
 
     @property
     def appends(self) -> int:

@@ -16,6 +16,7 @@ from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import cell, misfit, times_us
 from connectors.bigquery.dedup.refusals import in_table, late_rows, no_key, no_order, no_value
 from connectors.bigquery.dedup.rules import (
+    CLEARS,
     INSERT_ID,
     IS_APPEND,
     IS_DELETE,
@@ -30,7 +31,7 @@ from connectors.bigquery.dedup.window import Late, Window, newest_of
 from connectors.bigquery.rows.extras import Extras
 from connectors.bigquery.rows.fit import fitted, fitted_rows
 from connectors.bigquery.rows.names import FieldNames
-from connectors.bigquery.rows.paths import Found, Path, Root, find, schema_of, unreadable_headers
+from connectors.bigquery.rows.paths import COORDINATES, Found, Path, find, schema_of, unreadable_headers
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.rows.types import arrow_type_of
 
@@ -84,7 +85,10 @@ class Admission:
         tombstone = values.is_null()
         cells = self._cells(batch)
         unreadable = unreadable_headers(batch, self._paths())
+        unordered = self._unordered(cells, tombstone)
         bad = self._without_key(batch, cells, tombstone, unreadable)
+        if not self.rules.clears:
+            bad |= {row: no_order(batch, row, self.rules) for row in _indices(unordered)}
         lacks_key = self._lacks_key(cells, len(batch))
         skipped = self._skipped(lacks_key, tombstone)
         bad = {row: error for row, error in bad.items() if row not in skipped}
@@ -97,6 +101,8 @@ class Admission:
         rows = self._rows(_taken(values, kept), schema, {n: _taken_found(f, kept) for n, f in cells.items()})
         rows = rows.append_column(IS_DELETE, _taken(self._is_delete(batch, tombstone), kept))
         rows = rows.append_column(IS_APPEND, _taken(lacks_key, kept))
+        if self.rules.clears:
+            rows = _without(rows, CLEARS).append_column(CLEARS, _taken(unordered, kept))
         if self.insert_id:
             rows = rows.append_column(INSERT_ID, _taken(self._insert_ids(batch), kept))
         admitted = Admitted(rows, _taken(batch.consumed.offsets, kept), dict(sorted(bad.items())))
@@ -176,6 +182,8 @@ class Admission:
         rows, offsets = admitted.rows, admitted.offsets
         if late.true_count and window.late is Late.APPEND:
             appended = pc.or_(rows[IS_APPEND].combine_chunks(), late)
+            if self.rules.clears:
+                appended = pc.and_not(appended, rows[CLEARS].combine_chunks())  # it has no values to add
             rows = rows.set_column(rows.column_names.index(IS_APPEND), IS_APPEND, appended)
         elif late.true_count and window.late is not Late.MERGE:
             if window.late is Late.DLQ:
@@ -226,7 +234,7 @@ class Admission:
     def _without_key(
         self, batch: Batch, cells: Mapping[str, Found], tombstone: pa.Array, refused: Collection[int]
     ) -> dict[int, Exception]:
-        """Return the rows without a dedup field, and deletes without a field of the order, but for those `refused`
+        """Return the rows without a dedup field, and deletes that there is no row for, but for those `refused`
         already.
         """
         bad: dict[int, Exception] = {}
@@ -237,16 +245,20 @@ class Admission:
             if self.rules.null_key is NullKey.APPEND:
                 continue
             bad |= {row: no_key(batch, row, placed.path, is_final=False) for row in lacking}
-        if not tombstone.true_count:
-            return bad
-        deletes = _indices(tombstone)
         if self.rules.deletes is Deletes.REFUSE:
-            bad |= {row: no_value(batch, row) for row in deletes}
-        for placed in self.columns.order:
-            if placed.path.root is Root.VALUE:
-                lacking = _indices(cells[placed.column].values.is_null()) & deletes
-                bad |= {row: no_order(batch, row, placed) for row in lacking}
+            bad |= {row: no_value(batch, row) for row in _indices(tombstone)}
         return bad
+
+    def _unordered(self, cells: Mapping[str, Found], tombstone: pa.Array) -> pa.Array:
+        """Return a mask that is true at the tombstones that lack a field of dedup.order.by."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        lacking = pa.repeat(False, len(tombstone))
+        for placed in self.columns.order:
+            if placed.path.root not in COORDINATES:
+                lacking = pc.or_(lacking, cells[placed.column].values.is_null())
+        return pc.and_(lacking, tombstone)
 
     def _counts(self, lacking: set[int], tombstone: pa.Array) -> bool:
         """Return True if a row is more than a tombstone that is left out."""
@@ -267,6 +279,10 @@ def _indices(mask: pa.Array) -> set[int]:
     import pyarrow.compute as pc
 
     return set(pc.indices_nonzero(mask).to_pylist()) if mask.true_count else set()
+
+
+def _without(rows: pa.Table, column: str) -> pa.Table:
+    return rows.drop_columns([column]) if column in rows.column_names else rows
 
 
 def _taken(array: Any, kept: pa.Array | None) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from connectors.bigquery.dedup.clear_sql import not_cleared
 from connectors.bigquery.dedup.rules import (
+    CLEARS,
     KAFKA_OFFSET,
     KAFKA_PARTITION,
     KAFKA_TOPIC,
@@ -33,7 +35,7 @@ class LatestView:
     def text(self) -> str:
         """Return the text of the query."""
         quote = self.quote
-        shown = ", ".join(quote(name) for name in self.columns if name != SOFT_DELETED)
+        shown = ", ".join(quote(name) for name in self.columns if name not in {SOFT_DELETED, CLEARS})
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
         order = ", ".join(f"{quote(name)} {direction}" for name in self.order)
         keys = [".".join(map(quote, key.split("."))) for key in self.keys]
@@ -42,9 +44,12 @@ class LatestView:
         numbers = ", ' ', ".join(f"CAST({number} AS STRING)" for number in (partition, offset))
         place = f"CONCAT({topic}, ' ', {numbers}, ' ', COALESCE({topic_id}, ''))"
         alive = f" WHERE {quote(SOFT_DELETED)} IS NOT TRUE" if SOFT_DELETED in self.columns else ""
+        rows = f"  SELECT * FROM {self.table}"  # noqa: S608 - names alone
+        if CLEARS in self.columns:
+            rows = "\n".join(["  SELECT * FROM (", not_cleared(rows, self.keys, quote), "  ) AS B"])
         return "\n".join([
             f"SELECT {shown} FROM (",  # noqa: S608 - names alone
-            f"  SELECT * FROM {self.table} WHERE TRUE",  # noqa: S608
+            f"{rows} WHERE TRUE",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {', '.join(keys)}, CASE WHEN {lacking} THEN {place} END",
             f"  ORDER BY {order}) = 1",
             f"){alive}",

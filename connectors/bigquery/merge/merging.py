@@ -24,7 +24,7 @@ from connectors.bigquery.merge.halving import land_parts
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
 from connectors.bigquery.rows.table_schema import Columns
-from connectors.bigquery.tables.table_columns import deletes_table
+from connectors.bigquery.tables.table_columns import cleared_table, deletes_table
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.job_facts import Changed
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -50,6 +50,7 @@ class Merging:
         keep: Keep,
         deletes: Deletes,
         remembers_deletes: bool,
+        remembers_clears: bool,
         window_column: str | None,
         interval_s: float,
         report: Callable[[Mapping[str, int]], None],
@@ -68,6 +69,7 @@ class Merging:
         self._keep = keep
         self._deletes = deletes
         self._remembers_deletes = remembers_deletes
+        self._remembers_clears = remembers_clears
         self._window_column = window_column
         self._interval_s = interval_s
         self._estimated: set[str] = set()
@@ -153,11 +155,11 @@ class Merging:
 
     def _collect_table(self, target: str) -> None:
         with self._locks[target]:
-            groups: defaultdict[tuple[tuple[str, ...], ...], list[Staged]] = defaultdict(list)
+            groups: defaultdict[tuple[object, ...], list[Staged]] = defaultdict(list)
             for name in self._staging.waiting().get(target, []):
                 if (staged := self._staging.staged(name)) is not None:
                     facts = staged.facts
-                    groups[facts.keys, facts.order, facts.columns].append(staged)
+                    groups[facts.keys, facts.order, facts.columns, facts.clears is None].append(staged)
             if not groups:
                 return
             table = self._warehouse.table(target)
@@ -231,8 +233,11 @@ class Merging:
             tombstones=self._warehouse.path(deletes_table(target)) if remembers else None,
             bound=self._bound(staged),
             takes_earlier=self._in_any_order,
+            has_clears=facts.clears is not None,
+            cleared=self._warehouse.path(cleared_table(target)) if self._remembers_clears else None,
         )
-        if remembers and any(one.facts.deletes for one in staged):
+        taken_out = self._clear(target, merge) if any(one.facts.clears for one in staged) else Changed()
+        if remembers and any(one.facts.deletes > (one.facts.clears or 0) for one in staged):
             self._line.run(target, merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of {target}")
         if not self._in_any_order:
             self._estimate(target, merge.text())
@@ -240,7 +245,17 @@ class Merging:
         if any(one.facts.appends for one in staged):
             appended = self._line.run(target, merge.append(), f"adding rows of their own to table {target}")
             changed = replace(changed, inserted=changed.inserted + appended.inserted)
+        changed = replace(
+            changed, updated=changed.updated + taken_out.updated, deleted=changed.deleted + taken_out.deleted
+        )
         self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
+
+    def _clear(self, target: str, merge: Merge) -> Changed:
+        """Take out what tombstones without an order remove; what the last statement changed, which is the table's."""
+        changed = Changed()
+        for statement in merge.clear("CURRENT_TIMESTAMP()"):
+            changed = self._line.run(target, statement, f"clearing keys of table {target}")
+        return changed
 
     def _estimate(self, target: str, sql: str) -> None:
         """Log once what merging this table will cost."""

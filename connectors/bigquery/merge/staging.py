@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connectors.bigquery.dedup.rules import IS_APPEND, IS_DELETE
+from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType
 
@@ -33,7 +33,8 @@ _ID: Final = re.compile(r"[0-9a-f]{24}")
 class StagedFacts:
     """The facts that are written on a staging table, as JSON in its description.
 
-    bound: SQL of the least partition searched.
+    bound: SQL of the least partition searched. order: those of its columns that the table has. clears: deletes without
+    an order; None where the rows have no such mark, as those that an earlier version staged.
     """
 
     target: str
@@ -44,20 +45,24 @@ class StagedFacts:
     deletes: int
     appends: int
     bound: str | None
+    clears: int | None = None
 
     @classmethod
     def of(cls, batch: SealedBatch) -> StagedFacts:
         """Return what the merge of a batch needs to know."""
         present = {name for table in batch.tables for name in table.column_names}
+        columns = tuple(column.name for column in batch.columns if column.name in present)
         return cls(
             target=batch.target,
             keys=tuple(placed.column for placed in batch.dedup.keys),
-            order=tuple(placed.column for placed in batch.dedup.order),
-            columns=tuple(column.name for column in batch.columns if column.name in present),
+            # A table that has had nothing but deletes may lack a column that orders values.
+            order=tuple(placed.column for placed in batch.dedup.order if placed.column in columns),
+            columns=columns,
             rows=len(batch),
             deletes=batch.deletes,
             appends=batch.appends,
             bound=batch.bound,
+            clears=batch.clears,
         )
 
     def text(self) -> str:
@@ -77,6 +82,7 @@ class StagedFacts:
             deletes=int(found["deletes"]),
             appends=int(found["appends"]),
             bound=found["bound"],
+            clears=found.get("clears"),
         )
 
 
@@ -115,12 +121,13 @@ def target_of(name: str, suffix: str) -> str | None:
     return rest[1 : -len(suffix) - 1]
 
 
-def staging_columns(table: Columns) -> Columns:
-    """Return the columns of a staging table: all NULLABLE, as a delete has its key alone, and its marks."""
-    return (
-        *(column.relaxed() for column in table),
-        *(ColumnSchema(m, ColumnType.BOOLEAN) for m in (IS_DELETE, IS_APPEND)),
-    )
+def staging_columns(table: Columns, *, clears: bool = False) -> Columns:
+    """Return the columns of a staging table: all NULLABLE, as a delete has its key alone, and its marks.
+
+    `clears`: rows have the mark of deletes without an order.
+    """
+    marks = (IS_DELETE, IS_APPEND, CLEARS) if clears else (IS_DELETE, IS_APPEND)
+    return (*(column.relaxed() for column in table), *(ColumnSchema(m, ColumnType.BOOLEAN) for m in marks))
 
 
 def parquet_of(tables: Sequence[pa.Table]) -> pa.Buffer:

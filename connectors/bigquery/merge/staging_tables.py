@@ -102,7 +102,7 @@ class StagingTables:
         name = staging_name(batch.target, self._role.suffix, batch_name)
         facts = StagedFacts.of(batch)
         known = by_name(batch.columns)
-        columns = staging_columns(tuple(known[name.lower()] for name in facts.columns))
+        columns = staging_columns(tuple(known[name.lower()] for name in facts.columns), clears=facts.clears is not None)
         is_new = self._warehouse.create(
             NewTable(
                 name,

@@ -25,6 +25,12 @@ class CdcMode(KeyedMode):
     is_idempotent = True
     has_own_way = True
     has_window = False
+    reads_logs_in_order = False
+    unordered_tombstone = (
+        "Where its key has no such field either, nothing tells BigQuery which changes it comes after, so it is a bad "
+        "record and deletes nothing. Mark deletes by a field (dedup.delete=FIELD=VALUE), set dedup.delete=ignore, or "
+        "dedup.mode=merge, where it removes what its topic partition brought before it."
+    )
 
     def landing(self, ways: Ways) -> Landing:
         """Return what sends batches of changes."""
@@ -76,8 +82,8 @@ class CdcMode(KeyedMode):
                 key="dedup.fields",
                 fix="Leave kafkaKeyFieldName out, name fields of the value, or set dedup.mode=merge.",
             )
-        order = by_name(columns)[dedup.order[0].column.lower()]
-        if order.type not in _ORDERED:
+        order = by_name(columns).get(dedup.order[0].column.lower())  # tombstones alone do not show it
+        if order is not None and order.type not in _ORDERED:
             raise ConfigError(
                 f"Table {path}: column {order.name}, which dedup.order.by names, is a {order.type}, and dedup.mode=cdc "
                 "orders by whole numbers and times.",

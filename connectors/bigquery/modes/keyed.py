@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from connectors.bigquery.dedup.rules import DELETE_FIELD, DedupRules, Deletes, Keep, NullKey
 from connectors.bigquery.modes.mode import Mode
-from connectors.bigquery.rows.paths import Path
+from connectors.bigquery.rows.paths import COORDINATES, Path
 
 
 class KeyedMode(Mode):
     """A mode that tells rows apart by the dedup fields."""
 
     is_keyed = True
+    reads_logs_in_order: ClassVar[bool] = True
+    """True where a tombstone without an order can remove what its partition brought before it."""
 
     @property
     def rules(self) -> DedupRules:
@@ -24,12 +28,15 @@ class KeyedMode(Mode):
         deletes = Deletes.FIELD if marked else Deletes(delete)
         if config.dedup_keep == Keep.FIRST:
             deletes, marked = Deletes.IGNORE, None
+        order_by = tuple(map(Path.parse, config.dedup_order))
+        may_lack_order = deletes is not Deletes.IGNORE and not COORDINATES.issuperset(path.root for path in order_by)
         return DedupRules(
             fields=tuple(map(Path.parse, ("__key",) if is_java else config.dedup_fields)),
-            order_by=tuple(map(Path.parse, config.dedup_order)),
+            order_by=order_by,
             keep=Keep(config.dedup_keep),
             deletes=deletes,
             null_key=NullKey(config.dedup_null_key),
             delete_field=Path.parse(marked["path"]) if marked else None,
             delete_value=marked["value"] if marked else "",
+            clears=self.reads_logs_in_order and may_lack_order,
         )

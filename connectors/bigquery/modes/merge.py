@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connectors.bigquery.dedup.rules import Deletes, Keep, NullKey
+from connectors.bigquery.dedup.rules import DedupRules, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.keyed import KeyedMode
 from connectors.bigquery.modes.mode import Landing, Ways
@@ -23,10 +24,17 @@ class MergeMode(KeyedMode):
     is_idempotent = True
     has_own_way = True
     sorts_in_sql = True
+    unordered_tombstone = (
+        "Where its key has no such field either, it removes what its topic partition brought before it under its key, "
+        "and what comes after it starts anew. Rows of other partitions stay, and what was older than a removed row "
+        "does not come back: give all records of a key the same partition. In a backfill it is a bad record."
+    )
 
     def landing(self, ways: Ways) -> Landing:
         """Return what stages batches and merges them."""
-        return ways.merging(self.rules, remembers_deletes=self.remembers_deletes)
+        return ways.merging(
+            self.rules, remembers_deletes=self.remembers_deletes, remembers_clears=self.remembers_clears
+        )
 
     def writing_problems(self) -> Iterator[ConfigProblem]:
         """Yield nothing: one row of each key is each record once, too."""
@@ -57,6 +65,18 @@ class MergeMode(KeyedMode):
     def remembers_deletes(self) -> bool:
         """True where hard deletes leave their key and order in a second table."""
         return self.rules.deletes in _HARD_DELETES and self._config.tombstone_retention_ms > 0
+
+    @property
+    def rules_in_any_order(self) -> DedupRules:
+        """Return the rules without tombstones that need the order of the log: of two records behind one, the row would
+        keep the one before it.
+        """
+        return replace(self.rules, clears=False)
+
+    @property
+    def remembers_clears(self) -> bool:
+        """Return True if such tombstones leave their key and place in a second table."""
+        return self.rules.clears and self._config.tombstone_retention_ms > 0
 
     @property
     def tells_by_place(self) -> bool:

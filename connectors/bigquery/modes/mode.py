@@ -54,7 +54,7 @@ class Landing(Protocol):
 class Ways(Protocol):
     """Opens the ways into tables that there are, each as the settings say."""
 
-    def merging(self, rules: DedupRules, *, remembers_deletes: bool) -> Landing:
+    def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Landing:
         """Return what stages batches and merges them by these rules."""
 
     def adding(self) -> Landing:
@@ -88,6 +88,8 @@ class Mode(ABC):
     """True where useStorageWriteApi and its like have no say in how rows are written."""
     has_window: ClassVar[bool] = True
     """True where dedup.window is accepted."""
+    unordered_tombstone: ClassVar[str] = ""
+    """Says what a tombstone does whose key has no field of dedup.order.by either."""
     sorts_in_sql: ClassVar[bool] = False
     """True where a statement compares the columns of dedup.order.by."""
 
@@ -142,14 +144,9 @@ class Mode(ABC):
                 "partitions and topics made anew. Where producers' clocks differ by more than the time between two "
                 "records of a key, name a field such as a version.",
             )
-        in_values = [str(path) for path in rules.order_by if path.root is Root.VALUE]
+        in_values = ", ".join(str(path) for path in rules.order_by if path.root is Root.VALUE)
         if rules.fields and in_values and rules.deletes not in {Deletes.IGNORE, Deletes.REFUSE}:
-            yield ConfigProblem(
-                "dedup.order.by",
-                f"A tombstone has no {', '.join(in_values)}: where its key has no such field either, nothing says "
-                "which records it comes after, and it is a bad record that deletes nothing. Leave dedup.order.by out "
-                "for Kafka's time, mark deletes by a field (dedup.delete=FIELD=VALUE), or set dedup.delete=ignore.",
-            )
+            yield ConfigProblem("dedup.order.by", f"A tombstone has no {in_values}. {self.unordered_tombstone}")
         named = {path.root for path in rules.fields}
         if {Root.OFFSET, Root.TOPIC} <= named and Root.TOPIC_ID not in named:
             yield ConfigProblem(
@@ -181,6 +178,16 @@ class Mode(ABC):
     @property
     def remembers_deletes(self) -> bool:
         """True where hard deletes leave their key and order in a second table."""
+        return False
+
+    @property
+    def rules_in_any_order(self) -> DedupRules:
+        """Return the rules for records that are not written in the order of their log, as chunks of a backfill."""
+        return self.rules
+
+    @property
+    def remembers_clears(self) -> bool:
+        """Return True if tombstones without an order leave their key and place in a second table."""
         return False
 
     @property

@@ -9,7 +9,7 @@ from connectors.bigquery.dedup.rules import DedupColumns, DedupRules, Deletes
 from connectors.bigquery.dedup.view_sql import LatestView
 from connectors.bigquery.modes.keyed import KeyedMode
 from connectors.bigquery.modes.mode import Landing, SqlNames, Ways
-from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.rows.table_schema import Columns, by_name
 
 
 class ViewMode(KeyedMode):
@@ -18,12 +18,17 @@ class ViewMode(KeyedMode):
     name = "view"
     doc = "each record is added, and a view beside the table shows the rows."
     has_window = False
+    unordered_tombstone = (
+        "Where its key has no such field either, it hides what its topic partition brought before it under its key, "
+        "and what comes after it starts anew. Rows of other partitions stay."
+    )
 
     @property
     def rules(self) -> DedupRules:
         """Return the rules with soft deletes, as nothing is taken out of the table."""
         rules = super().rules
-        return rules if rules.deletes is Deletes.IGNORE else replace(rules, deletes=Deletes.SOFT)
+        deletes = Deletes.IGNORE if rules.deletes is Deletes.IGNORE else Deletes.SOFT
+        return replace(rules, deletes=deletes, stores_clears=rules.clears)
 
     def landing(self, ways: Ways) -> Landing:
         """Return what adds rows."""
@@ -31,6 +36,8 @@ class ViewMode(KeyedMode):
 
     def views_beside(self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns) -> Mapping[str, str]:
         """Return the view, with the columns that its table has now."""
-        keys, order = ([placed.column for placed in found] for found in (dedup.keys, dedup.order))
+        keys = [placed.column for placed in dedup.keys]
+        # A table that has had nothing but deletes may lack a column that orders values.
+        order = [placed.column for placed in dedup.order if placed.column.lower() in by_name(columns)]
         view = LatestView(names.path(target), [column.name for column in columns], keys, order, self.rules.keep)
         return {f"{target}{self._config.view_suffix}": view.text()}

@@ -8,7 +8,13 @@ from connect.api.errors import ConfigError
 from connectors.bigquery.dedup.rules import DELETED_AT, DedupColumns
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.table_columns import clustering, deletes_columns, deletes_table
+from connectors.bigquery.tables.table_columns import (
+    cleared_columns,
+    cleared_table,
+    clustering,
+    deletes_columns,
+    deletes_table,
+)
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
@@ -71,9 +77,19 @@ def _check_named(config: BigQuerySinkConfig, path: str, columns: Columns) -> Non
 def new_deletes_table(config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns) -> NewTable:
     """Return the table that remembers the hard deletes of a table with these columns."""
     names = (*(p.column for p in dedup.keys), *(p.column for p in dedup.order))
+    return _memory(config, deletes_table(target), deletes_columns(columns, names))
+
+
+def new_cleared_table(config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns) -> NewTable:
+    """Return the table that remembers how far keys of a table with these columns are cleared."""
+    return _memory(config, cleared_table(target), cleared_columns(columns, (p.column for p in dedup.keys)))
+
+
+def _memory(config: BigQuerySinkConfig, name: str, columns: Columns) -> NewTable:
+    """Return a table whose rows expire with the retention of deletes."""
     return NewTable(
-        deletes_table(target),
-        deletes_columns(columns, names),
+        name,
+        columns,
         partitioning="DAY",
         partition_by=DELETED_AT,
         expiration_ms=config.tombstone_retention_ms,

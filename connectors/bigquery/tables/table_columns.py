@@ -9,7 +9,7 @@ from typing import Final
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup.rules import DELETED_AT, flat
+from connectors.bigquery.dedup.rules import DELETED_AT, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, KAFKA_TOPIC_ID, flat
 from connectors.bigquery.rows.paths import schema_of
 from connectors.bigquery.rows.table_schema import (
     NULLABLE,
@@ -156,6 +156,11 @@ def deletes_table(target: str) -> str:
     return f"_{target}_deletes"
 
 
+def cleared_table(target: str) -> str:
+    """Return the name of the table that remembers up to which offset tombstones without an order cleared a key."""
+    return f"_{target}_cleared"
+
+
 def member(columns: Columns, name: str) -> ColumnSchema:
     """Return a column, or a member of a record (`key.id`) as a column of its own; not REQUIRED."""
     first, *rest = name.split(".")
@@ -166,6 +171,15 @@ def member(columns: Columns, name: str) -> ColumnSchema:
 
 
 def deletes_columns(columns: Columns, names: Iterable[str]) -> Columns:
-    """Return the columns of the table that remembers deletes: keys, order, and when the delete was merged."""
-    kept = tuple(member(columns, name) for name in dict.fromkeys(names))
+    """Return the columns of the table that remembers deletes: keys, order, and when the delete was merged.
+
+    A column that the table itself has not yet is left out: nothing can be compared by it.
+    """
+    known = by_name(columns)
+    kept = tuple(member(columns, name) for name in dict.fromkeys(names) if name.split(".")[0].lower() in known)
     return (*kept, ColumnSchema(DELETED_AT, ColumnType.TIMESTAMP))
+
+
+def cleared_columns(columns: Columns, keys: Iterable[str]) -> Columns:
+    """Return the columns of the table that remembers how far keys are cleared: keys, the place, and since when."""
+    return deletes_columns(columns, (*keys, KAFKA_TOPIC, KAFKA_TOPIC_ID, KAFKA_PARTITION, KAFKA_OFFSET))

@@ -49,7 +49,7 @@ class BigQueryBulkWriter:
             _require_no_places(self._config)
         warehouse = self._warehouse
         with warehouse.within(deadline):
-            targets, written = Targets(self._config, warehouse, {}), WrittenChunks(warehouse)
+            targets, written = Targets(self._config, warehouse, {}, in_any_order=True), WrittenChunks(warehouse)
             lanes = self._gathered(batches, targets)
             for lane in lanes:
                 self._write(chunk, lane, targets, written)

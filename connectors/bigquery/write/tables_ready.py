@@ -6,7 +6,9 @@ What is known of a table is asked once; a record with another schema makes it lo
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, SchemaError
@@ -18,10 +20,10 @@ from connectors.bigquery.dedup.staged_rows import Admission
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
 from connectors.bigquery.rows.extras import has_keys
 from connectors.bigquery.rows.paths import Root, schema_of
-from connectors.bigquery.rows.table_schema import Columns, by_name
-from connectors.bigquery.rows.types import column_of
+from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
+from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.new_tables import made_for_deletes, new_deletes_table, new_table
+from connectors.bigquery.tables.new_tables import made_for_deletes, new_cleared_table, new_deletes_table, new_table
 from connectors.bigquery.tables.table_columns import Allowed, Needed, member, value_columns, widened
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -44,9 +46,19 @@ class Ready:
 class Targets:
     """Makes the tables of a task ready for records. The task thread owns it."""
 
-    def __init__(self, config: BigQuerySinkConfig, warehouse: Warehouse, lanes: dict[str, Lane]) -> None:
-        """`lanes` are those of tables that have had rows; a table's own is added when its first rows come."""
+    def __init__(
+        self,
+        config: BigQuerySinkConfig,
+        warehouse: Warehouse,
+        lanes: dict[str, Lane],
+        *,
+        in_any_order: bool = False,
+    ) -> None:
+        """`lanes` are those of tables that have had rows; a table's own is added when its first rows come.
+        `in_any_order`: see `Merging`.
+        """
         self.lanes = lanes
+        self._rules = config.mode.rules_in_any_order if in_any_order else config.dedup
         self._config = config
         self._warehouse = warehouse
         self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation, config.ignore_unknown)
@@ -92,7 +104,7 @@ class Targets:
 
         RejectedRowsError has all its rows; ConnectError where such records end the task.
         """
-        rules = self._config.dedup
+        rules = self._rules
         named = [path for path in rules.fields if path.root is Root.KEY]
         if has_keys(batch) or not named:
             return
@@ -130,7 +142,7 @@ class Targets:
             lane.columns = lane.columns if columns == lane.columns else columns
         config = self._config
         admission = Admission(
-            lane.columns, config.dedup, dedup, config.field_names, lane.window, config.extras, config.mode.insert_id,
+            lane.columns, self._rules, dedup, config.field_names, lane.window, config.extras, config.mode.insert_id,
             name=path,
         )  # fmt: skip
         if len(self._admissions) >= _KNOWN_MOST:
@@ -140,7 +152,7 @@ class Targets:
 
     def _dedup_columns(self, batch: Batch) -> DedupColumns:
         key_schema = schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
-        return placed(self._config.dedup, self._config.field_names, key_schema, self._config.key_column)
+        return placed(self._rules, self._config.field_names, key_schema, self._config.key_column)
 
     def _window(self, target: str, columns: Columns) -> Window | None:
         config = self._config
@@ -170,16 +182,24 @@ class Targets:
         for placed_key in dedup.keys:
             check_key_type(placed_key.path, cell(batch, placed_key.path).schema, batch.topic)
         wanted = value_columns(batch, types)
-        own = (*self._config.extras.columns(batch, types), *own_columns(dedup, self._config.dedup, batch, types))
+        own = (*self._config.extras.columns(batch, types), *own_columns(dedup, self._rules, batch, types))
         _check_names(batch.topic, wanted, own)
         if not wanted:
             # Deletes alone: their keys need columns, too.
-            keys = (p for p in dedup.keys if p.path.root is Root.VALUE and not p.is_own)
             types = replace(types, nullable=True)
-            own = (*own, *(column_of(p.column, cell(batch, p.path).schema, types, str(p.path)) for p in keys))
+            own = (*own, *self._columns_of_deletes(batch, dedup, types))
         elif self._config.mode.rows_may_lack_values:
             wanted = tuple(column.relaxed() for column in wanted)
         return Needed(wanted, own, frozenset(p.column.lower() for p in dedup.keys))
+
+    def _columns_of_deletes(self, batch: Batch, dedup: DedupColumns, types: TypeRules) -> Iterator[ColumnSchema]:
+        """Yield columns for the fields of values that records' keys have; what orders values may be none of these."""
+        keys = {p.column for p in dedup.keys}
+        for p in {p.column: p for p in (*dedup.keys, *dedup.order)}.values():
+            if p.path.root is Root.VALUE and not p.is_own:
+                found = cell(batch, p.path)
+                if p.column in keys or found.values.null_count < len(found.values):
+                    yield column_of(p.column, found.schema, types, str(p.path))
 
     def _ready(self, target: str, batch: Batch, dedup: DedupColumns) -> Columns:
         """Find or create the table, and give it the columns that it lacks."""
@@ -205,14 +225,14 @@ class Targets:
         return columns
 
     def _ready_for_deletes(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
-        """Create the table that remembers deletes, or give it what an earlier version's lacks."""
-        if not self._config.mode.remembers_deletes:
-            return
-        table = new_deletes_table(self._config, target, columns, dedup)
-        if not self._warehouse.create(table):
-            self._warehouse.change_columns(
-                table.name, lambda now: (*now, *(c for c in table.columns if c.name.lower() not in by_name(now)))
-            )
+        """Create the tables that remember deletes, or give them what an earlier version's lack."""
+        mode = self._config.mode
+        tables = [new_deletes_table(self._config, target, columns, dedup)] if mode.remembers_deletes else []
+        if mode.remembers_clears:
+            tables.append(new_cleared_table(self._config, target, columns, dedup))
+        for table in tables:
+            if not self._warehouse.create(table):
+                self._warehouse.change_columns(table.name, partial(_completed, table.columns))
 
     def _create(self, target: str, columns: Columns, dedup: DedupColumns, *, for_deletes: bool) -> TableFacts:
         """Return the table, made now, or by somebody else at the same time."""
@@ -222,6 +242,11 @@ class Targets:
             return found
         _log.info("Created table %s with the columns %s.", target, ", ".join(column.name for column in columns))
         return TableFacts(target, columns, table.labels or {}, "")
+
+
+def _completed(wanted: Columns, now: Columns) -> Columns:
+    """Return a table's columns now, and those wanted that it lacks."""
+    return (*now, *(column for column in wanted if column.name.lower() not in by_name(now)))
 
 
 def _check_names(topic: str, values: Columns, own: Columns) -> None:

@@ -42,7 +42,7 @@ class _OpenedWays:
     report: Callable[[Mapping[str, int]], None]
     in_any_order: bool
 
-    def merging(self, rules: DedupRules, *, remembers_deletes: bool) -> Merging:
+    def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Merging:
         """Return what stages batches and merges them by these rules."""
         return Merging(
             self.warehouse,
@@ -50,6 +50,7 @@ class _OpenedWays:
             keep=rules.keep,
             deletes=rules.deletes,
             remembers_deletes=remembers_deletes,
+            remembers_clears=remembers_clears,
             window_column=self.config.partition_field or None,
             interval_s=self.config.interval_ms / 1000,
             report=self.report,

@@ -18,7 +18,7 @@ from connectors.bigquery.dedup.window import Late, Window, parse_window
 from connectors.bigquery.rows.paths import schema_of
 from connectors.bigquery.rows.table_schema import ColumnType
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.table_columns import deletes_columns, value_columns
+from connectors.bigquery.tables.table_columns import cleared_columns, deletes_columns, value_columns
 
 TYPES = {
     ColumnType.INTEGER: "BIGINT", ColumnType.STRING: "VARCHAR", ColumnType.BOOLEAN: "BOOLEAN",
@@ -63,12 +63,16 @@ class SqlTable:
         if settings.mode.remembers_deletes:
             names = [p.column for p in (*self.dedup.keys, *self.dedup.order)]
             self._create("deletes", deletes_columns(self.columns, names))
+        if settings.mode.remembers_clears:
+            self._create("cleared", cleared_columns(self.columns, [p.column for p in self.dedup.keys]))
 
     def clear(self) -> None:
         self.newest_us = None
         self.database.execute("DELETE FROM target")
         if self.settings.mode.remembers_deletes:
             self.database.execute("DELETE FROM deletes")
+        if self.settings.mode.remembers_clears:
+            self.database.execute("DELETE FROM cleared")
 
     def merge(self, runs: Sequence[Sequence[Message]]) -> None:
         """Stage each run as a batch of its own, and merge them together."""
@@ -86,6 +90,9 @@ class SqlTable:
         merge = self.merge_of(tuple(names))
         if self.window is not None and oldest:
             merge = replace(merge, bound=Bound(self.window.column, self.window.bound(min(oldest))))
+        if merge.has_clears:
+            for statement in merge.clear("now()"):
+                self.database.execute(statement)
         if self.settings.mode.remembers_deletes:
             self.database.execute(merge.remember_deletes("now()"))
         self.database.execute(merge.text())
@@ -102,6 +109,8 @@ class SqlTable:
             keep=self.settings.dedup.keep,
             deletes=self.settings.dedup.deletes,
             tombstones="deletes" if self.settings.mode.remembers_deletes else None,
+            has_clears=self.settings.dedup.clears,
+            cleared="cleared" if self.settings.mode.remembers_clears else None,
             quote=quoted,
         )
 

@@ -107,7 +107,8 @@ def batch(table: SqlTable, partition: int, *ids: int) -> SealedBatch:
 def merging(tables: Tables, task: int = 0, tasks: int = 1, figures: dict[str, int] | None = None) -> Merging:
     return Merging(
         tables, Role("c", task, tasks, "tmp"), keep=Keep.LATEST, deletes=Deletes.TOMBSTONE, remembers_deletes=False,
-        window_column=None, interval_s=60.0, at_once=4, report=(figures if figures is not None else {}).update,
+        remembers_clears=False, window_column=None, interval_s=60.0, at_once=4,
+        report=(figures if figures is not None else {}).update,
     )  # type: ignore[arg-type]  # fmt: skip
 
 
