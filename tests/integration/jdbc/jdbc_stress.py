@@ -18,6 +18,17 @@ from connectors.jdbc.source.task import JdbcSourceTask
 
 WRITERS = 8
 _CRASHES_PER_S = 0.7
+MODES = {
+    "incrementing": {"mode": "incrementing", "incrementing__column__name": "id"},
+    "timestamp": {"mode": "timestamp", "timestamp__column__name": "ts"},
+    "both": {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"},
+}
+COLUMNS = {
+    "postgres": "id BIGSERIAL PRIMARY KEY, ts TIMESTAMPTZ(6) NOT NULL, version INT NOT NULL",
+    "mariadb": "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, version INT NOT NULL",
+}
+SERIES = {"postgres": "generate_series(1, {n}) AS s (seq)", "mariadb": "seq_1_to_{n}"}
+"""SQL that gives the numbers 1 to n, in each database."""
 Row = tuple[int, int]
 """id and version of a row."""
 

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 from jdbc_server import Server
-from jdbc_stress import Committed, Row, Writer
+from jdbc_stress import COLUMNS, MODES, SERIES, Committed, Row, Writer
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.optional.bulk import BulkPlan, BulkReader, Split, SplitSize
@@ -22,16 +22,6 @@ from connectors.jdbc.source.connector import JdbcSourceConnector
 ROWS = 600
 WRITERS = 6
 WRITING_S = 2.5
-MODES = {
-    "incrementing": {"mode": "incrementing", "incrementing__column__name": "id"},
-    "timestamp": {"mode": "timestamp", "timestamp__column__name": "ts"},
-    "both": {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"},
-}
-COLUMNS = {
-    "postgres": "id BIGSERIAL PRIMARY KEY, ts TIMESTAMPTZ(6) NOT NULL, version INT NOT NULL",
-    "mariadb": "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, version INT NOT NULL",
-}
-SERIES = {"postgres": "generate_series(1, {n}) AS s (seq)", "mariadb": "seq_1_to_{n}"}
 
 
 def filled(server: Server) -> None:

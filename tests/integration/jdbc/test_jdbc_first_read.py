@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from jdbc_drive import OffsetStore
 from jdbc_server import FULL, Server
-from jdbc_stress import Committed, Reader, Row, Writer
+from jdbc_stress import COLUMNS, MODES, SERIES, Committed, Reader, Row, Writer
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.lib.deadline import Deadline
@@ -21,16 +21,6 @@ from connectors.jdbc.source.task import JdbcSourceTask
 STRESS_S = float(os.environ.get("CONNECT_STRESS_S", "0"))
 ROWS = 1500
 WRITING_S = 2.5
-MODES = {
-    "incrementing": {"mode": "incrementing", "incrementing__column__name": "id"},
-    "timestamp": {"mode": "timestamp", "timestamp__column__name": "ts"},
-    "both": {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"},
-}
-COLUMNS = {
-    "postgres": "id BIGSERIAL PRIMARY KEY, ts TIMESTAMPTZ(6) NOT NULL, version INT NOT NULL",
-    "mariadb": "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, version INT NOT NULL",
-}
-SERIES = {"postgres": "generate_series(1, {n}) AS s (seq)", "mariadb": "seq_1_to_{n}"}
 
 
 class Killed(Reader):

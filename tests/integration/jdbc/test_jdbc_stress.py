@@ -11,22 +11,13 @@ import threading
 import pytest
 import sqlalchemy as sa
 from jdbc_server import Server
-from jdbc_stress import WRITERS, Committed, Reader, Writer, lost
+from jdbc_stress import COLUMNS, MODES, WRITERS, Committed, Reader, Writer, lost
 
 from connect.lib.deadline import Deadline
 
 STRESS_S = float(os.environ.get("CONNECT_STRESS_S", "8"))
 ROWS = 500
 CRASHES = 3
-MODES = {
-    "incrementing": {"mode": "incrementing", "incrementing__column__name": "id"},
-    "timestamp": {"mode": "timestamp", "timestamp__column__name": "ts"},
-    "both": {"mode": "timestamp+incrementing", "timestamp__column__name": "ts", "incrementing__column__name": "id"},
-}
-COLUMNS = {
-    "postgres": "id BIGSERIAL PRIMARY KEY, ts TIMESTAMPTZ(6) NOT NULL, version INT NOT NULL",
-    "mariadb": "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, version INT NOT NULL",
-}
 
 
 @pytest.mark.timeout(240)
