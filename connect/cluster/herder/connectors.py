@@ -8,7 +8,7 @@ from functools import partial
 
 from connect.cluster.herder.connector_creation import Creation
 from connect.cluster.herder.connector_removal import Removal
-from connect.cluster.herder.reconcile import Settler
+from connect.cluster.herder.reconcile import Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.model.config_records import RestartRecord
 from connect.cluster.model.connector_values import ConnectorInfo, PartitionOffset, Saved, TargetState
@@ -20,9 +20,9 @@ from connect.runtime.task.task_id import TaskId
 class HerderConnectors:
     """It answers what `Connectors` asks. Reads are answered on the caller's thread from immutable values."""
 
-    def __init__(self, settler: Settler, requests: Requests, creation: Creation, removal: Removal) -> None:
-        self._settler = settler
-        self._parts = settler.parts
+    def __init__(self, reconciler: Reconciler, requests: Requests, creation: Creation, removal: Removal) -> None:
+        self._reconciler = reconciler
+        self._parts = reconciler.parts
         self._requests = requests
         self._creation = creation
         self._removal = removal
@@ -87,7 +87,7 @@ class HerderConnectors:
 
         def begin() -> Future[None]:
             self._requests.check_connector(name)
-            self._settler.fencing.again(name)
-            return self._settler.connectors.restart(name)
+            self._reconciler.fencing.again(name)
+            return self._reconciler.connectors.restart(name)
 
         return self._parts.loop.begin(f"restarting connector {name}", begin)

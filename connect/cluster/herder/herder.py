@@ -13,7 +13,7 @@ from connect.cluster.herder.connector_removal import Removal
 from connect.cluster.herder.connectors import HerderConnectors
 from connect.cluster.herder.dry_run import DryRun
 from connect.cluster.herder.offsets import HerderOffsets
-from connect.cluster.herder.reconcile import HerderWorld, Settler
+from connect.cluster.herder.reconcile import HerderWorld, Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.herder.tasks import HerderHistory, HerderTasks, HerderTopics
 from connect.cluster.herder.trials import Asking, HerderTrials
@@ -33,8 +33,8 @@ class Herder:
 
     def __init__(self, worker: WorkerConfig, around: HerderWorld) -> None:
         self._group_offsets = around.group_offsets
-        self._settler = Settler(worker, around)
-        self._parts = self._settler.parts
+        self._reconciler = Reconciler(worker, around)
+        self._parts = self._reconciler.parts
         loop = self._parts.loop
         self._asking = Asking(loop, self._parts.calls)
         self._background = Background(self._parts, self._has_runs)
@@ -52,9 +52,9 @@ class Herder:
         removal = Removal(self._parts, self._requests, self._offsets, self._background)
         creation = Creation(self._parts, self._requests, self._offsets, self._background)
         self._dry_run = DryRun(partial(self._asking.ask, "task_configs"), self._group)
-        self.worker = HerderWorkerState(self._settler, self._requests)
-        self.connectors = HerderConnectors(self._settler, self._requests, creation, removal)
-        self.tasks = HerderTasks(self._settler, self._requests)
+        self.worker = HerderWorkerState(self._reconciler, self._requests)
+        self.connectors = HerderConnectors(self._reconciler, self._requests, creation, removal)
+        self.tasks = HerderTasks(self._reconciler, self._requests)
         self.topics = HerderTopics(self._parts, self._requests)
         self.offsets = HerderOffsets(self._offsets, self._requests)
         self.history = HerderHistory(self._parts)
@@ -62,17 +62,17 @@ class Herder:
 
     def read(self, deadline: Deadline) -> None:
         """Read the internal topics to their ends. The logs' errors; may be called again after one."""
-        self._settler.read(deadline)
+        self._reconciler.read(deadline)
 
     def start(self, worker_id: str, url: str, cluster_id: str) -> None:
         """Join the group and begin, with the topics that `read` has read."""
         self.worker.cluster_id = cluster_id
-        self._settler.start(worker_id, url)
+        self._reconciler.start(worker_id, url)
         self.worker.caught_up.set()
 
     def wait_until_joined(self, deadline: Deadline) -> bool:
         """Return when this worker is in the group, at the deadline the latest; from then on requests are answered."""
-        joined = self._settler.wait_until_joined(deadline)
+        joined = self._reconciler.wait_until_joined(deadline)
         self.worker.has_waited = True
         return joined
 
@@ -80,7 +80,7 @@ class Herder:
         """Stop all tasks, say so, leave the group, close everything. May be called twice."""
         if self.worker.caught_up.is_set():
             self.worker.caught_up.clear()
-            self._settler.stop(deadline)
+            self._reconciler.stop(deadline)
         self._background.close()
         self._cleanup.close()
         self._dry_run.close()
@@ -89,12 +89,12 @@ class Herder:
         self._parts.configs.close()
 
     def _has_runs(self, name: str) -> bool:
-        return self._settler.tasks.has_runs(name) or self._requests.may_run_elsewhere(name)
+        return self._reconciler.tasks.has_runs(name) or self._requests.may_run_elsewhere(name)
 
     def _group(self, name: str, config: Mapping[str, str]) -> SinkGroup:
         named = {**config, "name": name}
         return HostsGroup(self._asking.ask, named) if needs_host(named) else WorkersGroup(self._group_offsets, named)
 
     def _fence(self, name: str, config: Mapping[str, str]) -> Future[None]:
-        begin = partial(self._settler.fencing.fence, name, config)
+        begin = partial(self._reconciler.fencing.fence, name, config)
         return self._parts.loop.begin(f"shutting out zombies of connector {name}", begin)

@@ -69,7 +69,7 @@ class HerderWorld:
     clock_s: Callable[[], float] = time.monotonic
 
 
-class Settler:
+class Reconciler:
     """Implements ConfigListener, MembershipListener and RunListener over the parts it builds.
 
     What others tell arrives on their threads and is posted; all else happens on the loop's thread.

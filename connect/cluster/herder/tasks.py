@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
-from connect.cluster.herder.reconcile import Settler
+from connect.cluster.herder.reconcile import Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.loop.herder_parts import HerderParts, connector_config
 from connect.cluster.model import config_history
@@ -17,9 +17,9 @@ from connect.runtime.task.task_id import TaskId
 class HerderTasks:
     """It answers what `Tasks` asks. Reads are answered on the caller's thread from immutable values."""
 
-    def __init__(self, settler: Settler, requests: Requests) -> None:
-        self._settler = settler
-        self._parts = settler.parts
+    def __init__(self, reconciler: Reconciler, requests: Requests) -> None:
+        self._reconciler = reconciler
+        self._parts = reconciler.parts
         self._requests = requests
 
     def configs(self, name: str) -> Mapping[int, Mapping[str, str]]:
@@ -36,9 +36,9 @@ class HerderTasks:
         """Restart one task."""
 
         def begin() -> Future[None]:
-            self._requests.check_task(task, owned=self._settler.tasks.owns(task))
-            self._settler.fencing.again(task.connector)
-            return self._settler.tasks.restart_awaited(task)
+            self._requests.check_task(task, owned=self._reconciler.tasks.owns(task))
+            self._reconciler.fencing.again(task.connector)
+            return self._reconciler.tasks.restart_awaited(task)
 
         return self._parts.loop.begin(f"restarting task {task}", begin)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 
-from connect.cluster.herder.reconcile import Settler
+from connect.cluster.herder.reconcile import Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.loop.membership import View
 from connect.cluster.model.statuses import OverdueTask, Stage
@@ -16,9 +16,9 @@ from connect.cluster.model.statuses import OverdueTask, Stage
 class HerderWorkerState:
     """It answers what `WorkerState` asks. Any thread may ask it."""
 
-    def __init__(self, settler: Settler, requests: Requests) -> None:
-        self._settler = settler
-        self._parts = settler.parts
+    def __init__(self, reconciler: Reconciler, requests: Requests) -> None:
+        self._reconciler = reconciler
+        self._parts = reconciler.parts
         self._requests = requests
         self.caught_up = threading.Event()
         """It is set while the worker follows its internal topics."""
@@ -48,7 +48,7 @@ class HerderWorkerState:
         """Return True once the worker has read its topics, has joined the group or waited for that, and takes
         requests.
         """
-        return self.caught_up.is_set() and (self._settler.has_joined or self.has_waited)
+        return self.caught_up.is_set() and (self._reconciler.has_joined or self.has_waited)
 
     @property
     def is_out(self) -> bool:
@@ -68,7 +68,7 @@ class HerderWorkerState:
     @property
     def overdue_tasks(self) -> Sequence[OverdueTask]:
         """Return tasks that should run and do not."""
-        return self._settler.overdue.found
+        return self._reconciler.overdue.found
 
     def require_leader(self) -> None:
         """Raise NotLeaderError where this worker, as far as it knows, does not lead."""
@@ -83,7 +83,7 @@ class HerderWorkerState:
         """Make hosts ready before they are needed, as somebody asks for something. Returns at once."""
         if not self._expects_work:
             self._expects_work = True
-            self._parts.loop.post("making task hosts ready", self._settler.expect_work)
+            self._parts.loop.post("making task hosts ready", self._reconciler.expect_work)
 
     def ping(self) -> Future[None]:
         """Return a future that is done when the herder thread gets to it."""

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 
 from cluster_fakes import WORKER, MemoryLog, MemoryTopic
 
-from connect.cluster.herder.reconcile import HerderWorld, Settler
+from connect.cluster.herder.reconcile import HerderWorld, Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.hosts.task_host import CrashReport
 from connect.cluster.loop.event_loop import EventLoop
@@ -233,7 +233,7 @@ class SteppedWorker:
         self.hosts: list[SteppedHost] = []
         self._cluster = cluster
         self._first_log = len(cluster.logs())
-        self.settler = Settler(
+        self.reconciler = Reconciler(
             cluster.worker_config,
             HerderWorld(
                 config_log=cluster.configs.log,
@@ -250,13 +250,13 @@ class SteppedWorker:
                 clock_s=cluster.clock,
             ),
         )
-        self.settler.read(Deadline.after(60))
-        self.settler.start(self.id, f"http://{self.id}")
+        self.reconciler.read(Deadline.after(60))
+        self.reconciler.start(self.id, f"http://{self.id}")
         self.logs = cluster.logs()[self._first_log :]
-        self.requests = Requests(self.settler.parts, lambda name, config: None)
+        self.requests = Requests(self.reconciler.parts, lambda name, config: None)
 
     def request(self, call: Callable[[], object]) -> Future[object]:
-        return self.settler.parts.loop.submit("a request", call)
+        return self.reconciler.parts.loop.submit("a request", call)
 
     def live_hosts(self) -> list[SteppedHost]:
         return [host for host in self.hosts if not host.gone]

@@ -112,7 +112,7 @@ class Churn:
     def _hand_over(self):
         if self.moving is not None:
             giving, taking, slots, heard = self.moving
-            if heard.done() and giving.settler.tasks.has_released():
+            if heard.done() and giving.reconciler.tasks.has_released():
                 taking.membership.hold(slots)
                 self.moving = None
 
@@ -142,8 +142,8 @@ class Churn:
         worker = self.random.choice(self.cluster.workers)
 
         def step():
-            worker.requests.check_task(task, owned=worker.settler.tasks.owns(task))
-            worker.settler.tasks.restart_awaited(task)
+            worker.requests.check_task(task, owned=worker.reconciler.tasks.owns(task))
+            worker.reconciler.tasks.restart_awaited(task)
 
         worker.request(step).add_done_callback(check_refusal)
 
@@ -160,7 +160,7 @@ def check_refusal(future):
 
 def assert_all_run_once(churn):
     leader = churn.leader()
-    snapshot, owners = leader.settler.parts.configs.snapshot, leader.membership.view.owners
+    snapshot, owners = leader.reconciler.parts.configs.snapshot, leader.membership.view.owners
     load = Counter(dict.fromkeys(owners.values(), 0))
     for name in snapshot.connectors:
         target = snapshot.target(name)
@@ -173,11 +173,11 @@ def assert_all_run_once(churn):
         for number in snapshot.tasks.get(name, {}):
             task = TaskId(name, number)
             owner = owners[snapshot.placements[task]] if task in snapshot.placements else None
-            statuses = leader.settler.parts.statuses.tasks(name)
+            statuses = leader.reconciler.parts.statuses.tasks(name)
             assert churn.cluster.places(task) == [(owner, wanted)], f"{task}: {statuses}"
             load[owner] += 1
             for worker in churn.cluster.workers:
-                status = worker.settler.parts.statuses.tasks(name)[number]
+                status = worker.reconciler.parts.statuses.tasks(name)[number]
                 assert (status.state, status.worker_id) == (wanted, owner)
     assert max(load.values()) - min(load.values()) < 2
     running = {t for w in churn.cluster.workers for h in w.live_hosts() for t in h.runs}
@@ -190,11 +190,13 @@ def test_a_restart_that_meets_a_move_leaves_the_task_to_the_leader():
     task = TaskId("c", 1)
     leader, owner = churn.cluster.workers[:2]
     assert churn.cluster.places(task) == [(owner.id, State.RUNNING)]
-    restarted = owner.request(lambda: owner.settler.tasks.restart_awaited(task))
+    restarted = owner.request(lambda: owner.reconciler.tasks.restart_awaited(task))
     owner.loop.turn(ENOUGH)
     assert restarted.done()
-    placed = [leader.settler.parts.configs.snapshot.placements.get(TaskId("c", n)) for n in range(4)]
-    leader.settler.parts.configs.put(PlacementRecord("c", [None if n == 1 else slot for n, slot in enumerate(placed)]))
+    placed = [leader.reconciler.parts.configs.snapshot.placements.get(TaskId("c", n)) for n in range(4)]
+    leader.reconciler.parts.configs.put(
+        PlacementRecord("c", [None if n == 1 else slot for n, slot in enumerate(placed)])
+    )
     for log in churn.cluster.logs():
         log.catch_up()
     for host in owner.talking():
@@ -210,15 +212,17 @@ def test_a_task_that_nobody_reports_is_named_with_the_reason_and_placed_again(mo
     monkeypatch.setattr(TaskStatuses, "_release", lambda *_: None)
     leader, owner = churn.cluster.workers[:2]
     task = TaskId("c", 1)
-    placed = [leader.settler.parts.configs.snapshot.placements.get(TaskId("c", n)) for n in range(4)]
-    leader.settler.parts.configs.put(PlacementRecord("c", [None if n == 1 else slot for n, slot in enumerate(placed)]))
+    placed = [leader.reconciler.parts.configs.snapshot.placements.get(TaskId("c", n)) for n in range(4)]
+    leader.reconciler.parts.configs.put(
+        PlacementRecord("c", [None if n == 1 else slot for n, slot in enumerate(placed)])
+    )
     churn.rest()
     assert churn.cluster.places(task) == []
-    assert [worker.settler.overdue.found for worker in churn.cluster.workers] == [()] * 3
+    assert [worker.reconciler.overdue.found for worker in churn.cluster.workers] == [()] * 3
     churn.cluster.pass_time(OVERDUE_S)
     for worker in churn.cluster.workers:
         worker.loop.turn(ENOUGH)
-        (found,) = worker.settler.overdue.found
+        (found,) = worker.reconciler.overdue.found
         assert (found.task, found.since_ms > 0) == (task, True)
         assert found.reason == (
             "It has no slot: the leader waits until its last worker has let go of it (status RUNNING of worker b:1)."
@@ -226,7 +230,7 @@ def test_a_task_that_nobody_reports_is_named_with_the_reason_and_placed_again(mo
     churn.rest()
     assert_all_run_once(churn)
     assert churn.cluster.places(task) == [(owner.id, State.RUNNING)]
-    assert [worker.settler.overdue.found for worker in churn.cluster.workers] == [()] * 3
+    assert [worker.reconciler.overdue.found for worker in churn.cluster.workers] == [()] * 3
 
 
 @pytest.mark.parametrize(
