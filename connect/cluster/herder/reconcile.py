@@ -21,7 +21,7 @@ from connect.cluster.hosts.supervisor import KILL_GRACE_S, Supervisor
 from connect.cluster.leader.connector_runs import ConnectorRuns
 from connect.cluster.leader.fencing import Fencing
 from connect.cluster.leader.overdue_tasks import OverdueTasks
-from connect.cluster.leader.task_placement import Placer
+from connect.cluster.leader.task_placement import TaskPlacer
 from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
 from connect.cluster.loop.herder_parts import ConnectorCatalog, HerderParts, Limits
@@ -90,7 +90,7 @@ class Reconciler:
         self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable, clock_s=around.clock_s)
         self.fencing = Fencing(self.parts)
         self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
-        self._placer = Placer(self.parts.configs, self.parts.statuses, around.clock_s)
+        self._placer = TaskPlacer(self.parts.configs, self.parts.statuses, around.clock_s)
 
     def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around

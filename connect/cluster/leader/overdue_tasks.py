@@ -1,6 +1,6 @@
 """Tasks that should run and do not, for longer than anything takes that a cluster does: named, and placed again.
 
-Every worker looks for itself at what all of them say, so that each can name the tasks; the leader's `Placer` acts.
+Every worker looks for itself at what all of them say, so that each can name the tasks; the leader's `TaskPlacer` acts.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ SETTLED_S: Final = 3.0
 _logger = logging.getLogger(__name__)
 
 
-class Placer:
+class TaskPlacer:
     """Gives tasks their slots. Owned by the herder's thread; asked by the leader only."""
 
     def __init__(

@@ -2,7 +2,7 @@ import pytest
 from captured_logs import capture_logs
 from cluster_fakes import MemoryTopic
 
-from connect.cluster.leader.task_placement import SETTLED_S, Placer
+from connect.cluster.leader.task_placement import SETTLED_S, TaskPlacer
 from connect.cluster.loop.membership import View
 from connect.cluster.model.statuses import Status
 from connect.cluster.store.config_store import ConfigStore
@@ -24,7 +24,7 @@ class Bench:
         self.statuses = StatusStore(MemoryTopic().log)
         for store in (self.configs, self.statuses):
             store.start(Deadline.after(1))
-        self.placer = Placer(self.configs, self.statuses, lambda: self.now_s)
+        self.placer = TaskPlacer(self.configs, self.statuses, lambda: self.now_s)
 
     def settle(self, owners):
         urls = {worker: f"http://{worker}" for worker in owners.values()}
