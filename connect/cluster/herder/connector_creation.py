@@ -17,7 +17,7 @@ from connect.cluster.model.connector_values import PartitionOffset, Saved, Targe
 from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
 
-class Creation:
+class ConnectorCreation:
     """Any thread may ask."""
 
     def __init__(

@@ -18,7 +18,7 @@ from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 from connect.lib.deadline import Deadline
 
 
-class Removal:
+class ConnectorRemoval:
     """Any thread may ask."""
 
     def __init__(

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
-from connect.cluster.herder.connector_creation import Creation
-from connect.cluster.herder.connector_removal import Removal
+from connect.cluster.herder.connector_creation import ConnectorCreation
+from connect.cluster.herder.connector_removal import ConnectorRemoval
 from connect.cluster.herder.reconcile import Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.model.config_records import RestartRecord
@@ -20,7 +20,9 @@ from connect.runtime.task.task_id import TaskId
 class HerderConnectors:
     """It answers what `Connectors` asks. Reads are answered on the caller's thread from immutable values."""
 
-    def __init__(self, reconciler: Reconciler, requests: Requests, creation: Creation, removal: Removal) -> None:
+    def __init__(
+        self, reconciler: Reconciler, requests: Requests, creation: ConnectorCreation, removal: ConnectorRemoval
+    ) -> None:
         self._reconciler = reconciler
         self._parts = reconciler.parts
         self._requests = requests

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from connect.cluster.herder.cleanup import Cleanup
-from connect.cluster.herder.connector_creation import Creation
-from connect.cluster.herder.connector_removal import Removal
+from connect.cluster.herder.connector_creation import ConnectorCreation
+from connect.cluster.herder.connector_removal import ConnectorRemoval
 from connect.cluster.herder.connectors import HerderConnectors
 from connect.cluster.herder.dry_run import DryRun
 from connect.cluster.herder.offsets import HerderOffsets
@@ -49,8 +49,8 @@ class Herder:
             # What a task stores in its last moment would otherwise be stored over what is set.
             await_stopped=self._background.await_stopped,
         )
-        removal = Removal(self._parts, self._requests, self._offsets, self._background)
-        creation = Creation(self._parts, self._requests, self._offsets, self._background)
+        removal = ConnectorRemoval(self._parts, self._requests, self._offsets, self._background)
+        creation = ConnectorCreation(self._parts, self._requests, self._offsets, self._background)
         self._dry_run = DryRun(partial(self._asking.ask, "task_configs"), self._group)
         self.worker = HerderWorkerState(self._reconciler, self._requests)
         self.connectors = HerderConnectors(self._reconciler, self._requests, creation, removal)
