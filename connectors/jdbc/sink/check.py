@@ -12,10 +12,10 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.engine import CONNECT_S, REACH_S, reach
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import DeniedError, TargetDatabase
-from connectors.jdbc.sink.dialect import quoted
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
+from connectors.jdbc.sink.statements import quoted
 from connectors.jdbc.sink.targets import Target, Targets, table_name
-from connectors.jdbc.sink.writer import dialect_of
+from connectors.jdbc.sink.writer import statements_of
 
 
 def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
@@ -37,7 +37,7 @@ def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
 
 
 def _problems(config: JdbcSinkConfig, database: TargetDatabase, notes: list[str]) -> Iterator[ConfigProblem]:
-    targets = Targets(config, database, dialect_of(config, database))
+    targets = Targets(config, database, statements_of(config, database))
     for topic in config.named_topics:
         name = table_name(config, topic, database.writing)
         try:

@@ -18,9 +18,9 @@ from connect.api.errors import ConnectError, SchemaError
 from connectors.jdbc.dialects.generic.writing import Writing
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import TargetDatabase
-from connectors.jdbc.sink.dialect import SqlDialect
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, Shape
+from connectors.jdbc.sink.statements import SinkStatements
 from connectors.jdbc.values.types import Raw, TypeRules, plan_column
 
 _log = logging.getLogger(__name__)
@@ -99,10 +99,10 @@ def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableNam
 class Targets:
     """The tables that one configuration has, each of which is looked at once. The task thread owns them."""
 
-    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, dialect: SqlDialect) -> None:
+    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, statements: SinkStatements) -> None:
         self._config = config
         self._database = database
-        self._dialect = dialect
+        self._statements = statements
         self._known: dict[str, Target] = {}
 
     def forget(self) -> None:
@@ -190,13 +190,13 @@ class Targets:
         return f"ALTER TABLE {dialect.identifier_preparer.format_table(_named(target.name))} ADD COLUMN {column}"
 
     def _column(self, member: Member) -> sa.Column[Any]:
-        kind = self._dialect.column_type(member)
+        kind = self._statements.column_type(member)
         default = member.schema.default
         name = self._database.writing.column(member.name, keeps_case=self._config.keeps_case)
         return sa.Column(
             quoted_name(name, quote=True), kind, nullable=member.schema.optional and not member.is_key,
             autoincrement=False,  # SQLAlchemy's default for a key of one integer column
-            server_default=None if default is None else self._dialect.default(default, kind),
+            server_default=None if default is None else self._statements.default(default, kind),
         )  # fmt: skip
 
     def _look(self, name: TableName) -> Target | None:

@@ -13,8 +13,8 @@ from connectors.jdbc.dialects.generic.writing import Writing
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.check import check
 from connectors.jdbc.sink.database import TargetDatabase
-from connectors.jdbc.sink.dialect import quoted
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
+from connectors.jdbc.sink.statements import quoted
 from connectors.jdbc.sink.targets import NAME_PARTS, table_name
 
 

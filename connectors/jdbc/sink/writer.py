@@ -17,11 +17,11 @@ from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
 from connectors.jdbc.sink.changes import changes_of
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
-from connectors.jdbc.sink.dialect import SqlDialect, StatementRows
 from connectors.jdbc.sink.late import late_refusals
 from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, array_of, shape_of
+from connectors.jdbc.sink.statements import SinkStatements, StatementRows
 from connectors.jdbc.sink.targets import Target, Targets
 from connectors.jdbc.sink.texts import Zones
 
@@ -49,8 +49,8 @@ class Admitted:
         return Admitted(rows, [self.numbers[place] for place in kept], bad)
 
 
-def dialect_of(config: JdbcSinkConfig, database: TargetDatabase) -> SqlDialect:
-    """Return the dialect that writes this kind of database."""
+def statements_of(config: JdbcSinkConfig, database: TargetDatabase) -> SinkStatements:
+    """Return the statements that write this kind of database."""
     return database.writing.sql(Zones(config.zone, config.date_zone))
 
 
@@ -59,9 +59,9 @@ class TableWriter:
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
         self._config = config
-        self._dialect = dialect_of(config, database)
+        self._statements = statements_of(config, database)
         self._database = database
-        self._targets = Targets(config, database, self._dialect)
+        self._targets = Targets(config, database, self._statements)
         self._looks_late = False
         self.may_be_there = False
         """True if rows may be in their table by an earlier try of the connector's own, and are not bad then."""
@@ -146,7 +146,7 @@ class TableWriter:
             columns = self._cells(target, shape.members, batch.take(places))
             keyed = _keyed(columns, target)
             with self._database.part(connection):
-                found = self._dialect.there(connection, target, columns.take(keyed)) if keyed else set()
+                found = self._statements.there(connection, target, columns.take(keyed)) if keyed else set()
         except DeniedError as error:
             _log.warning("Rows that an earlier try has written cannot be told from bad ones: %s", error.message)
             return set()
@@ -224,11 +224,11 @@ class TableWriter:
         statement_rows = max(1, self._config.batch_size)
         if len(changes.deleted):
             for rows in StatementRows(keys.take(changes.deleted), keys.column_names).parts(statement_rows):
-                self._dialect.delete(connection, target, rows)
+                self._statements.delete(connection, target, rows)
         if not len(changes.written):
             return
         columns = self._cells(target, shape.members, batch.take(changes.written.to_pylist()))
-        write = getattr(self._dialect, "insert" if self._config.insert_mode == "multi" else self._config.insert_mode)
+        write = getattr(self._statements, "insert" if self._config.insert_mode == "multi" else self._config.insert_mode)
         for rows in StatementRows(columns, keys.column_names).parts(statement_rows):
             write(connection, target, rows)
 
@@ -248,7 +248,7 @@ class TableWriter:
             if self._config.replace_null and member.schema.default is not None:
                 array = array.fill_null(pa.scalar(member.schema.default, array.type))
             try:
-                cells[column.name] = self._dialect.cells(array, member.schema, column)
+                cells[column.name] = self._statements.cells(array, member.schema, column)
             except SchemaError as error:
                 raise SchemaError(
                     error.message, field=error.field or member.name, key=error.key, fix=error.fix

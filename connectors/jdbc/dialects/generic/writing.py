@@ -11,7 +11,7 @@ from connectors.jdbc.settings.table_choice import TableName
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from connectors.jdbc.sink.dialect import SqlDialect
+    from connectors.jdbc.sink.statements import SinkStatements
     from connectors.jdbc.sink.texts import Zones
 
 
@@ -28,7 +28,7 @@ class Writing(ABC):
     """This statement tells if the user may create tables in a schema; empty: the database does not tell."""
 
     @abstractmethod
-    def sql(self, zones: Zones) -> SqlDialect:
+    def sql(self, zones: Zones) -> SinkStatements:
         """Return the statements that write."""
 
     def table(self, name: TableName, *, keeps_case: bool) -> TableName:

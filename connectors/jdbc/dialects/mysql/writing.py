@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from connectors.jdbc.dialects.generic.writing import Writing
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.dialect import SqlDialect
+    from connectors.jdbc.sink.statements import SinkStatements
     from connectors.jdbc.sink.texts import Zones
 
 
@@ -18,11 +18,11 @@ class MySqlWriting(Writing):
     copy = "CREATE TABLE {made} LIKE {real}"
     upserts_by_any_key = True
 
-    def sql(self, zones: Zones) -> SqlDialect:
+    def sql(self, zones: Zones) -> SinkStatements:
         """Return the statements that write."""
-        from connectors.jdbc.dialects.mysql.sink import MySql
+        from connectors.jdbc.dialects.mysql.statements import MySqlStatements
 
-        return MySql(zones)
+        return MySqlStatements(zones)
 
     def user(self, name: str) -> str:
         """Return the current user's name as a GRANT takes it, with the host it comes from."""

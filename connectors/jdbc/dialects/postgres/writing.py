@@ -11,7 +11,7 @@ from connectors.jdbc.dialects.generic.writing import Writing
 from connectors.jdbc.settings.table_choice import TableName
 
 if TYPE_CHECKING:
-    from connectors.jdbc.sink.dialect import SqlDialect
+    from connectors.jdbc.sink.statements import SinkStatements
     from connectors.jdbc.sink.texts import Zones
 
 _LONGEST = 63
@@ -32,11 +32,11 @@ class PostgresWriting(Writing):
     copy = "CREATE TABLE {made} (LIKE {real} INCLUDING ALL)"
     may_create = "SELECT has_schema_privilege(coalesce(:schema, current_schema()), 'CREATE')"
 
-    def sql(self, zones: Zones) -> SqlDialect:
+    def sql(self, zones: Zones) -> SinkStatements:
         """Return the statements that write."""
-        from connectors.jdbc.dialects.postgres.sink import Postgres
+        from connectors.jdbc.dialects.postgres.statements import PostgresStatements
 
-        return Postgres(zones)
+        return PostgresStatements(zones)
 
     def table(self, name: TableName, *, keeps_case: bool) -> TableName:
         """Return the name under which the server has a table."""

@@ -9,18 +9,18 @@ from connectors.jdbc.dialects.generic.writing import Writing
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from connectors.jdbc.sink.dialect import SqlDialect
+    from connectors.jdbc.sink.statements import SinkStatements
     from connectors.jdbc.sink.texts import Zones
 
 
 class SqliteWriting(Writing):
     """Describes SQLite for the sink."""
 
-    def sql(self, zones: Zones) -> SqlDialect:
+    def sql(self, zones: Zones) -> SinkStatements:
         """Return the statements that write."""
-        from connectors.jdbc.dialects.sqlite.sink import Sqlite
+        from connectors.jdbc.dialects.sqlite.statements import SqliteStatements
 
-        return Sqlite(zones)
+        return SqliteStatements(zones)
 
     def prepare_engine(self, engine: sa.Engine) -> None:
         """Begin transactions here: Python's driver begins before some statements alone.

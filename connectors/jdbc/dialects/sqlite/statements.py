@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.sink.dialect import SqlDialect, StatementRows
+from connectors.jdbc.sink.statements import SinkStatements, StatementRows
 from connectors.jdbc.sink.texts import moments_us, text_of
 from connectors.jdbc.values.types import Raw
 
@@ -23,8 +23,8 @@ _AS_THEY_ARE = frozenset({
 })  # fmt: skip
 
 
-class Sqlite(SqlDialect):
-    """The dialect that writes SQLite by Python's own driver."""
+class SqliteStatements(SinkStatements):
+    """Writes rows to SQLite by Python's own driver."""
 
     types = {  # noqa: RUF012 - of the class
         **dict.fromkeys((s.DECIMAL, s.DATE, s.TIME, s.TIMESTAMP), sa.NUMERIC()),

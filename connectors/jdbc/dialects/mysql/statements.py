@@ -16,7 +16,7 @@ from sqlalchemy.dialects import mysql as my
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.sink.dialect import NUMBER, SqlDialect, StatementRows, numbered, quoted, same_rows
+from connectors.jdbc.sink.statements import NUMBER, SinkStatements, StatementRows, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ _MOST_BYTES: Final = 8 << 20
 """A statement may have so many bytes; servers take 16 MiB by default, and one row may be larger than this."""
 
 
-class MySql(SqlDialect):
-    """The dialect that writes MariaDB and MySQL by PyMySQL."""
+class MySqlStatements(SinkStatements):
+    """Writes rows to MariaDB and MySQL by PyMySQL."""
 
     types = {  # noqa: RUF012 - of the class
         s.DATE: sa.DATE(),

@@ -18,7 +18,7 @@ from sqlalchemy.sql.elements import quoted_name
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.sink.dialect import NUMBER, SqlDialect, StatementRows, Type, numbered, quoted, same_rows
+from connectors.jdbc.sink.statements import NUMBER, SinkStatements, StatementRows, Type, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ _ELEMENTS: Final = frozenset({
 })  # fmt: skip
 
 
-class Postgres(SqlDialect):
-    """The dialect that writes PostgreSQL by psycopg."""
+class PostgresStatements(SinkStatements):
+    """Writes rows to PostgreSQL by psycopg."""
 
     types = {  # noqa: RUF012 - of the class
         s.DECIMAL: sa.NUMERIC(), s.DATE: sa.DATE(), s.TIME: pg.TIME(),

@@ -1,6 +1,6 @@
 """What differs between databases when rows are written: types of new columns, forms of values, statements.
 
-The base writes any database row by row, with SQLAlchemy's statements; a dialect has quicker ways where its driver does.
+The base writes any database row by row, with SQLAlchemy's statements; subclasses have quicker ones where a driver does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Type = sa.types.TypeEngine[Any]
 
 @dataclass(frozen=True, slots=True)
 class StatementRows:
-    """Rows of one statement: a column of values as the dialect takes them per column of the table."""
+    """Rows of one statement: a column of values as the database takes them per column of the table."""
 
     columns: pa.Table
     keys: Sequence[str]
@@ -56,8 +56,8 @@ class StatementRows:
             yield StatementRows(self.columns.slice(start, rows), self.keys)
 
 
-class SqlDialect(ABC):
-    """A kind of database that the sink can write. Stateless."""
+class SinkStatements(ABC):
+    """Holds the statements by which the sink writes to a kind of database. Stateless."""
 
     types: ClassVar[Mapping[str, Type]]
     """The type that a new column has, by the logical name or the type of its schema."""
