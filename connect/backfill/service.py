@@ -38,7 +38,7 @@ class NoSuchBackfillError(ConnectError):
 
 
 class BackfillService:
-    """Owned by the REST server; may be used from any thread."""
+    """Starts, shows and changes backfills. Owned by the REST server; may be used from any thread."""
 
     def __init__(self, worker: WorkerConfig, children: BackfillChildren) -> None:
         self._worker = worker

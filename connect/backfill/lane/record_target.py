@@ -25,7 +25,7 @@ _KAFKA_S: Final = 60.0
 
 
 class RecordTarget:
-    """Owned by the lane's thread; rows are read and become records on another one. Implements Target."""
+    """Brings a lane's rows to Kafka, made into records on another thread. Owned by the lane's thread."""
 
     def __init__(
         self, parts: ConnectorParts, reader: BulkReader, task: TaskId, max_bytes: int, count: CountPartitions

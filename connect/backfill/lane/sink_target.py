@@ -28,7 +28,7 @@ class SinkWay(Protocol):
     """Brings rows to a sink. Owned by the lane's thread."""
 
     is_stable: bool
-    """See `BulkChunk.is_stable`."""
+    """Tells if the chunk has the same rows whenever it is read, see `BulkChunk.is_stable`."""
     read: int
     """Rows that were read since `begin`."""
 

@@ -10,7 +10,7 @@ from connect.runtime.task.task_id import TaskId
 
 
 class AwaitedRestarts:
-    """Owned by the herder's thread; its futures are completed there."""
+    """Keeps requests that wait for a restart. Owned by the herder's thread; its futures are completed there."""
 
     def __init__(self) -> None:
         self._waiting: dict[TaskId, list[tuple[int, Future[None]]]] = {}

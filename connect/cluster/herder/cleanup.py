@@ -33,8 +33,9 @@ _logger = logging.getLogger(__name__)
 
 
 class Cleanup:
-    """Any thread may ask. Threads and host are its own, so that clean-ups hold up nothing but other clean-ups.
+    """Has deleted connectors clean up. Any thread may ask.
 
+    Threads and host are its own, so that clean-ups hold up nothing but other clean-ups.
     Four that hang hold up a fifth until their host is killed, `TRY_S` and its grace later; systems that are away, for
     about a minute.
     """

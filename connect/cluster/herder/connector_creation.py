@@ -18,7 +18,7 @@ from connect.cluster.offsets.connector_offsets import ConnectorOffsets
 
 
 class ConnectorCreation:
-    """Any thread may ask."""
+    """Creates connectors that begin at given offsets. Any thread may ask."""
 
     def __init__(
         self, parts: HerderParts, requests: Requests, offsets: ConnectorOffsets, background: Background

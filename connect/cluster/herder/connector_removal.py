@@ -19,7 +19,7 @@ from connect.lib.deadline import Deadline
 
 
 class ConnectorRemoval:
-    """Any thread may ask."""
+    """Removes connectors together with their offsets. Any thread may ask."""
 
     def __init__(
         self, parts: HerderParts, requests: Requests, offsets: ConnectorOffsets, background: Background

@@ -24,7 +24,7 @@ Ask = Callable[[Mapping[str, str], float], Future[CallResult]]
 
 
 class DryRun:
-    """Any thread may ask. Works on threads of its own: a slow broker must not hold up the herder."""
+    """Plans a configuration's tasks on threads of its own, as a slow broker must not hold up the herder."""
 
     def __init__(self, ask: Ask, group: Callable[[str, Mapping[str, str]], SinkGroup]) -> None:
         self._ask = ask

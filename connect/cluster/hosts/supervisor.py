@@ -56,7 +56,7 @@ class RunListener(Protocol):
 
 
 class Supervisor:
-    """Owned by the herder's thread, `figures` and `kill_all` excepted; hosts are heard through `post`."""
+    """Brings tasks into hosts, heard through `post`. Owned by the herder's thread but for `figures` and `kill_all`."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 
 class OverdueTasks:
-    """Owned by the herder's thread; `found` may be read by any."""
+    """Finds overdue tasks. Owned by the herder's thread; `found` may be read by any."""
 
     def __init__(self, parts: HerderParts, after_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
         """`after_s`: how long a task may be without a run before it is overdue."""

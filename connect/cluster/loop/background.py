@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class Background:
-    """Any thread may ask."""
+    """Carries out slow requests on threads of its own. Any thread may ask."""
 
     def __init__(self, parts: HerderParts, has_runs: Callable[[str], bool]) -> None:
         """`has_runs`: tasks of a connector run, or have yet to end."""

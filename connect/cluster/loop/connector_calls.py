@@ -33,7 +33,7 @@ class _Asked:
 
 
 class ConnectorCalls:
-    """Owned by the herder's thread; futures are completed there."""
+    """Asks connectors in one task host. Owned by the herder's thread; futures are completed there."""
 
     def __init__(
         self, name: str, launch: Launch, post: Post, idle_s: float, clock_s: Callable[[], float] = time.monotonic

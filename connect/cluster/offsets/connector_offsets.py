@@ -35,7 +35,7 @@ Ask = Callable[[Method, Mapping[str, str], float, Positions], Future[CallResult]
 
 
 class ConnectorOffsets:
-    """Any thread may ask."""
+    """Reads and changes the offsets of connectors of any kind. Any thread may ask."""
 
     def __init__(
         self,

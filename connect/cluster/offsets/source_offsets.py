@@ -32,7 +32,7 @@ Fence = Callable[[str, Mapping[str, str]], Future[None]]
 
 
 class StoredSourceOffsets:
-    """Any thread may ask. The worker's topic is opened when it is first needed and then followed."""
+    """Reads and changes offsets in Kafka. Any thread may ask. The topic is opened when needed and then followed."""
 
     def __init__(
         self, make_log: MakeLog, ask: Ask, in_transactions: Callable[[Mapping[str, str]], bool], fence: Fence

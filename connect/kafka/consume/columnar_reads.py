@@ -24,7 +24,7 @@ _MOST_EVENTS: Final = 100
 
 
 class ColumnarReads:
-    """See `Reads`. Needs `native.module()`."""
+    """Reads records as columns, see `Reads`. Needs `native.module()`."""
 
     def __init__(self, consumer: Consumer, client: c_void_p) -> None:
         """Take the consumer and, as `client`, its rd_kafka_t."""

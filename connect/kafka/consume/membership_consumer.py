@@ -37,7 +37,7 @@ class GroupListener(Protocol):
 
 
 class MembershipConsumer:
-    """Owned by one thread, which must call `poll` more often than max.poll.interval.ms."""
+    """Joins a group and reads nothing. Its thread must call `poll` more often than max.poll.interval.ms."""
 
     def __init__(self, topic: str, settings: Settings, listener: GroupListener) -> None:
         self._listener = listener

@@ -42,7 +42,7 @@ class Reads(Protocol):
 
 
 class PlainReads:
-    """See `Reads`. Works without native code."""
+    """Reads records one by one, see `Reads`. Works without native code."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer

@@ -58,7 +58,7 @@ _EMPTY: Final = ctypes.addressof(_NOTHING)
 
 
 class ColumnarPath:
-    """See `ProducerPath`."""
+    """Sends columns by native code, see `ProducerPath`."""
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._lib = library()

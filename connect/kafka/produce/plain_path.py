@@ -38,7 +38,7 @@ class _Reports:
 
 
 class PlainPath:
-    """See `ProducerPath`. Each delivery calls back into Python."""
+    """Sends records one by one, see `ProducerPath`. Each delivery calls back into Python."""
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._reports = _Reports()

@@ -30,7 +30,7 @@ _SPANS: Final[Mapping[str, str]] = {"send": "produce"}
 
 
 class TracedFigures(TaskFigures):
-    """Owned by the task thread, as is the current span."""
+    """Counts what a task does, and traces it. Owned by the task thread, as is the current span."""
 
     def __init__(self, on_stage: Callable[[str], None] | None, tracer: Tracer, attributes: Mapping[str, str]) -> None:
         super().__init__(on_stage)

@@ -45,7 +45,7 @@ def state_records(batch: Batch) -> list[RawBatch]:
 
 
 class KafkaTopics:
-    """See `SourceTopics`. Owned by the task thread; connects with the first call."""
+    """Reads topics for a source, see `SourceTopics`. Owned by the task thread; connects with the first call."""
 
     def __init__(
         self,

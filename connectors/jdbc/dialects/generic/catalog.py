@@ -31,7 +31,7 @@ NEVER_LISTED = frozenset({"SYSTEM TABLE", "SYSTEM VIEW", "GLOBAL TEMPORARY", "AL
 
 
 class Catalog:
-    """Tells it of a database that is not known, as SQLAlchemy reflects it."""
+    """Reads the catalog of a database that is not known, as SQLAlchemy reflects it."""
 
     further_types: frozenset[str] = frozenset()
     """Kinds of tables that it lists stand here, beside those of every database."""

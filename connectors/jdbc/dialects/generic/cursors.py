@@ -13,7 +13,7 @@ from connectors.jdbc.values.types import Raw
 
 
 class Cursors:
-    """Tells it of a database that is not known."""
+    """Tells how rows of a database that is not known are followed."""
 
     has_times: bool = True
     """True if timestamps have a type of their own, and are not text or numbers."""

@@ -16,7 +16,7 @@ DOING: Final = "explaining a poll"
 
 
 class Plans:
-    """Tells nothing, as a form of EXPLAIN that is not known says nothing."""
+    """Reads no plan, as the form of EXPLAIN is not known."""
 
     # Either kind of column takes it.
     moment: sa.ColumnElement[Any] = sa.literal(datetime(1970, 1, 2), sa.DateTime())  # noqa: DTZ001 - without a zone
@@ -29,7 +29,7 @@ class Plans:
 
 
 class KnownPlans(Plans, ABC):
-    """Tells it by a form of EXPLAIN that is known."""
+    """Reads the plans of a database whose form of EXPLAIN is known."""
 
     def reads_all(self, database: Database, poll: sa.Select[Any]) -> bool | None:
         """Tell if a poll reads every row; the right to read is the poll's to miss."""

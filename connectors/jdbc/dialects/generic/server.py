@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Tells nothing of a server that is not known."""
+    """Asks nothing, as it is not known how a server tells of itself."""
 
     open_sessions: str = ""
     """This statement lists sessions with open transactions, oldest first; empty: the server does not tell them.

@@ -11,7 +11,7 @@ from connectors.jdbc.values.types import DAY_DIGITS, Classified, Projection, Raw
 
 
 class ColumnTypes:
-    """Tells it of a database that is not known."""
+    """Tells what column types of a database that is not known hold."""
 
     has_times: bool = True
     """False where a column of times holds text of the writer's choice."""

@@ -24,7 +24,7 @@ _TYPES: Final = (
 
 
 class MySqlCatalog(Catalog):
-    """Tells it of MariaDB and MySQL."""
+    """Reads the catalog of MariaDB and MySQL."""
 
     never_listed = NEVER_LISTED
     size = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class MySqlPlans(KnownPlans):
-    """Tells it of MariaDB and MySQL."""
+    """Reads the plans of polls that MariaDB and MySQL explains."""
 
     def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
         """Ask the server."""

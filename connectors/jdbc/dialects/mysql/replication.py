@@ -23,7 +23,7 @@ _SECOND_US: Final = 1_000_000
 
 
 class Replication:
-    """Asks one server. Owned by the reading thread."""
+    """Tells how far one replica is behind. Owned by the reading thread."""
 
     def __init__(self, longest_us: int) -> None:
         """`longest_us`: how far back it is taken to be where it never told."""

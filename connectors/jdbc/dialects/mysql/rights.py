@@ -23,7 +23,7 @@ _DOING: Final = "asking for the user's rights"
 
 
 class MySqlRights(Rights):
-    """Tells it of MariaDB and MySQL."""
+    """Finds the rights that a user of MariaDB and MySQL lacks."""
 
     def missing(
         self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]

@@ -24,7 +24,7 @@ WHERE t.trx_mysql_thread_id <> CONNECTION_ID() ORDER BY 6
 
 
 class MySqlServer(Server):
-    """Tells it of MariaDB and MySQL."""
+    """Asks a server of MariaDB and MySQL about itself."""
 
     open_sessions = _OPEN
     offset_s = (

@@ -39,7 +39,7 @@ WHERE command NOT IN ('Sleep', 'Daemon') AND command NOT LIKE 'Binlog Dump%' AND
 
 
 class MySqlSettled(Settled):
-    """Tells it of MariaDB and MySQL."""
+    """Tells up to when the work of MariaDB and MySQL is settled."""
 
     settle_ms = 1000
 

@@ -27,7 +27,7 @@ _MOST_BYTES: Final = 8 << 20
 
 
 class MySqlStatements(SinkStatements):
-    """Writes rows to MariaDB and MySQL by PyMySQL."""
+    """Inserts and changes rows of MariaDB and MySQL by PyMySQL."""
 
     types = {  # noqa: RUF012 - of the class
         s.DATE: sa.DATE(),

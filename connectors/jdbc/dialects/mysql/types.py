@@ -12,7 +12,7 @@ from connectors.jdbc.values.types import Classified, Projection, Raw
 
 
 class MySqlTypes(ColumnTypes):
-    """Tells it of MariaDB and MySQL, whose REAL has eight bytes."""
+    """Tells what column types of MariaDB and MySQL hold, whose REAL has eight bytes."""
 
     four_bytes = frozenset({"FLOAT"})
     # They write a FLOAT with six digits, which is not the value (16777215 becomes 16777200).

@@ -39,7 +39,7 @@ _MAKES_NULLS = re.compile(r"(?i)\b(?:left|right|full|rollup|cube|grouping)\b")
 
 
 class PostgresCatalog(Catalog):
-    """Tells it of PostgreSQL."""
+    """Reads the catalog of PostgreSQL."""
 
     further_types = frozenset({_MATERIALIZED})
     never_listed = NEVER_LISTED

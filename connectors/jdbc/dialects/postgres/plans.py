@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PostgresPlans(KnownPlans):
-    """Tells it of PostgreSQL."""
+    """Reads the plans of polls that PostgreSQL explains."""
 
     def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
         """Ask the server."""

@@ -28,7 +28,7 @@ SELECT has_database_privilege(current_database(), 'CREATE') AND NOT EXISTS (
 
 
 class PostgresRights(Rights):
-    """Tells it of PostgreSQL."""
+    """Finds the rights that a user of PostgreSQL lacks."""
 
     def missing(
         self, database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]

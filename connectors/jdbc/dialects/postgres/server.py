@@ -33,7 +33,7 @@ ORDER BY 6
 
 
 class PostgresServer(Server):
-    """Tells it of PostgreSQL."""
+    """Asks a server of PostgreSQL about itself."""
 
     open_sessions = _OPEN
     offset_s = (

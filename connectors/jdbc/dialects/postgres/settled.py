@@ -39,7 +39,7 @@ FROM pg_catalog.pg_prepared_xacts WHERE database = current_database()
 
 
 class PostgresSettled(Settled):
-    """Tells it of PostgreSQL."""
+    """Tells up to when the work of PostgreSQL is settled."""
 
     settle_ms = 1000
 

@@ -32,7 +32,7 @@ _ELEMENTS: Final = frozenset({
 
 
 class PostgresStatements(SinkStatements):
-    """Writes rows to PostgreSQL by psycopg."""
+    """Inserts and changes rows of PostgreSQL by psycopg."""
 
     types = {  # noqa: RUF012 - of the class
         s.DECIMAL: sa.NUMERIC(), s.DATE: sa.DATE(), s.TIME: pg.TIME(),

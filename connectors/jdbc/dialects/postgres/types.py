@@ -12,7 +12,7 @@ from connectors.jdbc.values.types import Classified, Projection, Raw
 
 
 class PostgresTypes(ColumnTypes):
-    """Tells it of PostgreSQL."""
+    """Tells what column types of PostgreSQL hold."""
 
     documents = Projection.TEXT
 

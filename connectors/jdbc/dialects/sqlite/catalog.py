@@ -24,7 +24,7 @@ _TYPES = sa.text("SELECT name, type FROM pragma_table_info(:name)")
 
 
 class SqliteCatalog(Catalog):
-    """Tells it of SQLite."""
+    """Reads the catalog of SQLite."""
 
     never_listed = NEVER_LISTED
     has_schemas = False

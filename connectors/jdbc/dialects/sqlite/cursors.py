@@ -14,7 +14,7 @@ from connectors.jdbc.values.types import Raw
 
 
 class SqliteCursors(Cursors):
-    """Tells it of SQLite, which has one writer at a time and no type for timestamps."""
+    """Tells how rows of SQLite are followed, which has one writer at a time and no type for timestamps."""
 
     has_times = False
     further_timestamps = frozenset({Raw.TEXT, Raw.INTEGER})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SqlitePlans(KnownPlans):
-    """Tells it of SQLite."""
+    """Reads the plans of polls that SQLite explains."""
 
     moment = sa.literal_column("'1970-01-02'")
 

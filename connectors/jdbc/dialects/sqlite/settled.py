@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class SqliteSettled(Settled):
-    """Tells it of SQLite."""
+    """Tells up to when the work of SQLite is settled."""
 
     settle_ms = 0
 

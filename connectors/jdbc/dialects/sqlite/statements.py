@@ -24,7 +24,7 @@ _AS_THEY_ARE = frozenset({
 
 
 class SqliteStatements(SinkStatements):
-    """Writes rows to SQLite by Python's own driver."""
+    """Inserts and changes rows of SQLite by Python's own driver."""
 
     types = {  # noqa: RUF012 - of the class
         **dict.fromkeys((s.DECIMAL, s.DATE, s.TIME, s.TIMESTAMP), sa.NUMERIC()),

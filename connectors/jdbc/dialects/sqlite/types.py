@@ -11,7 +11,7 @@ from connectors.jdbc.values.types import Projection
 
 
 class SqliteTypes(ColumnTypes):
-    """Tells it of SQLite: of its integers (sqlite.org/datatype3.html), and of its REAL, which has eight bytes."""
+    """Tells what column types of SQLite hold: wide integers, a REAL of eight bytes (sqlite.org/datatype3.html)."""
 
     # Times are text of the writer's choice; the Java driver passes them on as text, too.
     has_times = False
