@@ -1,10 +1,25 @@
-"""What a setting's value may be, as checks that also say it: in REST answers, forms and the reference."""
+"""What a setting's value may be: its type, and checks that also say it: in REST answers, forms and the reference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
+
+
+class ConfigType(StrEnum):
+    """ConfigDef's types that REST clients know; a further one would break them."""
+
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    SHORT = "SHORT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
 
 
 @dataclass(frozen=True, slots=True)

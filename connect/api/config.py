@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Self, get_args
@@ -30,10 +29,10 @@ from pydantic import (
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
-from connect.api.allowed import OneOf, Range
+from connect.api.allowed import ConfigType, OneOf, Range
 from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.reach import Reach, other_scheme, speaks_http_alone
+from connect.api.reach import Reach, problems_of_urls, speaks_http_alone
 from connect.lib.key_role import KeyRole
 from connect.lib.nearest import nearest
 from connect.lib.secrets import HIDDEN, Credentials, masked_setting
@@ -41,20 +40,6 @@ from connect.lib.setting_text import parse_boolean, parse_double, parse_list, pa
 
 Importance = Literal["high", "medium", "low"]
 Width = Literal["none", "short", "medium", "long"]
-
-
-class ConfigType(StrEnum):
-    """ConfigDef's types that REST clients know; a further one would break them."""
-
-    BOOLEAN = "BOOLEAN"
-    STRING = "STRING"
-    INT = "INT"
-    SHORT = "SHORT"
-    LONG = "LONG"
-    DOUBLE = "DOUBLE"
-    LIST = "LIST"
-    CLASS = "CLASS"
-    PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
 
 
 Boolean = Annotated[bool, ConfigType.BOOLEAN, BeforeValidator(parse_boolean)]
@@ -109,19 +94,22 @@ def key(
     reach: Reach | Sequence[Reach] = (),
     bounds: str = "",
     harmless: str = "",
+    former: Sequence[str] = (),
 ) -> Any:
     """Declare a setting. No default means the setting is required. `internal` settings are accepted but not shown.
 
     `from_worker`: a leave that only the worker's own file gives, under the same key; see `Config.with_leave`.
     `reach`: what its value names on this machine or elsewhere, beside what its type says (ClassName, Url). Files are
     then checked against the worker's allowed.paths; see `Config.named_files`. `bounds`: a sentence on what keeps
-    it in bounds, where the kind's own does not say it. `harmless`: why a key that sounds so names nothing.
+    it in bounds, where the kind's own does not say it. `harmless`: why a key that sounds so names nothing. `former`:
+    older names of it, which go on working where the new one is not given; of connectors' and agents' own keys.
     """
     reaches = (reach,) if isinstance(reach, Reach) else tuple(reach)
     extra: JsonDict = {
         "importance": importance.upper(), "group": group, "width": width.upper(), "display_name": display_name or name,
         "dependents": list(dependents), "internal": internal or from_worker, "from_worker": from_worker,
         "role": role.value, "reach": list(reaches), "bounds": bounds, "harmless": harmless,
+        "former": list(former),
     }  # fmt: skip
     return Field(default, alias=name, description=doc, json_schema_extra=extra)
 
@@ -130,7 +118,7 @@ def key(
 class KeyDefinition:
     """One setting as REST clients, docs and forms see it. `default` None: none, or null.
 
-    `allowed`: which numbers are taken. `reaches`: what its value names, `bounds` and `harmless` as `key` has them.
+    `allowed`: which numbers are taken. `reaches`: what its value names. `bounds` and the others are as in `key`.
     """
 
     name: str
@@ -152,6 +140,7 @@ class KeyDefinition:
     reaches: tuple[Reach, ...] = ()
     bounds: str = ""
     harmless: str = ""
+    former: tuple[str, ...] = ()
 
     def shown(self, text: str | None) -> str | None:
         """Return a value of this setting as a person may see it."""
@@ -195,7 +184,7 @@ class Config(BaseModel):
         """
         given = {k: v for k, v in properties.items() if v is not None}
         try:
-            config = cls.model_validate(given)
+            config = cls.model_validate(cls.current_names(given))
         except ValidationError as error:
             raise ConfigError(_problems(cls, given, error)) from None
         config._take_leave(given)  # noqa: SLF001 - our own instance, just built
@@ -220,17 +209,22 @@ class Config(BaseModel):
 
     def _refused_urls(self) -> Iterator[ConfigProblem]:
         """Yield what leaves HTTP, of the keys that name a URL and say of no other protocol."""
+        for definition, value in self._given():
+            if speaks_http_alone(definition.reaches, definition.bounds):
+                yield from problems_of_urls(definition.name, value if isinstance(value, tuple) else (value,))
+
+    def _given(self) -> Iterator[tuple[KeyDefinition, Any]]:
+        """Yield the settings that are not the worker's alone, with their values."""
         for field, definition in zip(_fields(type(self)), self.definitions(), strict=True):
-            if not definition.from_worker and speaks_http_alone(definition.reaches, definition.bounds):
-                value = getattr(self, field)
-                for url in value if isinstance(value, tuple) else (value,):
-                    scheme = other_scheme(str(url or ""))
-                    if scheme is not None:
-                        text = (
-                            f"Invalid value for configuration {definition.name}: its URL is of {scheme}, and only HTTP "
-                            "is spoken here. Write http:// or https://."
-                        )
-                        yield ConfigProblem(definition.name, text)
+            if not definition.from_worker:
+                yield definition, getattr(self, field)
+
+    @classmethod
+    def current_names(cls, properties: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Return the properties with former names of keys replaced; where both are given, the new one counts."""
+        now = former_names(cls)
+        kept = (name for name in properties if name not in now or properties.get(now[name]) is None)
+        return {now.get(name, name): properties[name] for name in kept}
 
     @classmethod
     def with_leave(cls, properties: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
@@ -255,9 +249,8 @@ class Config(BaseModel):
 
         The default: what keys of Reach.FILE hold. Where only some of their values are paths, say which.
         """
-        for field, definition in zip(_fields(type(self)), self.definitions(), strict=True):
-            if Reach.FILE in definition.reaches and not definition.from_worker:
-                value = getattr(self, field)
+        for definition, value in self._given():
+            if Reach.FILE in definition.reaches:
                 text = value.get_secret_value() if isinstance(value, SecretStr) else value
                 yield from ((definition.name, path) for path in (text if isinstance(text, tuple) else (text,)) if path)
 
@@ -293,9 +286,9 @@ class Config(BaseModel):
         except ConfigError as error:
             for problem in error.problems:
                 errors.setdefault(problem.key, []).append(problem.message)
-        values = []
+        values, named = [], cls.current_names(properties)
         for definition in cls.definitions():
-            given = properties.get(definition.name)
+            given = named.get(definition.name)
             text = definition.shown(definition.default if given is None else given)
             found = tuple(errors.pop(definition.name, ()))
             values.append(KeyValue(definition.name, text, found, definition.recommended_values))
@@ -304,11 +297,10 @@ class Config(BaseModel):
 
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Yield keys this declaration does not know, each with the nearest known one."""
+        """Return keys this declaration does not know, each with the nearest known one."""
         known = [d.name for d in cls.definitions()]
-        for name in properties:
-            if name not in known:
-                yield name, nearest(name, known)
+        odd = (name for name in properties if name not in {*known, *former_names(cls)})
+        return ((name, nearest(name, known)) for name in odd)
 
 
 class ConnectorConfig(Config):
@@ -317,9 +309,7 @@ class ConnectorConfig(Config):
     @property
     def named_topics(self) -> tuple[str, ...]:
         """Return a sink's topics that `topics` names one by one; none where `topics.regex` chooses them."""
-        named = parse_list(self.originals.get("topics", ""))
-        assert isinstance(named, tuple)
-        return named
+        return _listed(self.originals.get("topics", ""))
 
 
 def _marks(info: FieldInfo) -> tuple[object, ...]:
@@ -333,7 +323,13 @@ def leave_keys(cls: type[Config]) -> frozenset[str]:
     return frozenset({ALLOWED_PATHS, *(d.name for d in cls.definitions() if d.from_worker)} - own)
 
 
-def _listed(text: str) -> Iterable[str]:
+@cache
+def former_names(cls: type[Config]) -> Mapping[str, str]:
+    """Return the former names of a declaration's keys, each with the key's name now."""
+    return {old: d.name for d in cls.definitions() for old in d.former}
+
+
+def _listed(text: str) -> tuple[str, ...]:
     found = parse_list(text)
     assert isinstance(found, tuple)
     return found
@@ -354,7 +350,6 @@ def _definition(info: FieldInfo) -> KeyDefinition:
     kind = next(m for m in marks if isinstance(m, ConfigType))
     choices = next((m.values for m in marks if isinstance(m, OneOf)), ())
     required = info.is_required()
-    dependents = extra.get("dependents")
     has_credentials = any(isinstance(m, Credentials) for m in marks)
     return KeyDefinition(
         name=info.alias or "",
@@ -366,7 +361,7 @@ def _definition(info: FieldInfo) -> KeyDefinition:
         group=str(extra.get("group", "")),
         width=str(extra.get("width", "MEDIUM")),
         display_name=str(extra.get("display_name", "")),
-        dependents=tuple(str(d) for d in dependents) if isinstance(dependents, list) else (),
+        dependents=_texts(extra.get("dependents")),
         recommended_values=choices,
         internal=bool(extra.get("internal")),
         from_worker=bool(extra.get("from_worker")),
@@ -376,14 +371,17 @@ def _definition(info: FieldInfo) -> KeyDefinition:
         reaches=_reaches(kind, extra.get("reach"), has_credentials=has_credentials),
         bounds=str(extra.get("bounds", "")),
         harmless=str(extra.get("harmless", "")),
+        former=_texts(extra.get("former")),
     )
+
+
+def _texts(declared: object) -> tuple[str, ...]:
+    return tuple(str(one) for one in declared) if isinstance(declared, list) else ()
 
 
 def _reaches(kind: ConfigType, declared: object, *, has_credentials: bool) -> tuple[Reach, ...]:
     by_type = [Reach.CLASS] * (kind is ConfigType.CLASS) + [Reach.URL] * has_credentials
-    return tuple(
-        dict.fromkeys([*by_type, *(Reach(str(one)) for one in (declared if isinstance(declared, list) else ()))])
-    )
+    return tuple(dict.fromkeys([*by_type, *map(Reach, _texts(declared))]))
 
 
 def _problems(cls: type[Config], given: Mapping[str, str], error: ValidationError) -> Iterator[ConfigProblem]:
@@ -395,6 +393,8 @@ def _problems(cls: type[Config], given: Mapping[str, str], error: ValidationErro
             continue
         cause = detail.get("ctx", {}).get("error")
         why = str(cause) if cause is not None else detail["msg"]
-        value = given.get(name, "null")
+        former = declared[name].former if name in declared else ()
+        written = next((old for old in former if old in given and name not in given), name)
+        value = given.get(written, "null")
         shown = declared[name].shown(value) if name in declared else value
-        yield ConfigProblem(name, f"Invalid value {shown} for configuration {name}: {why}")
+        yield ConfigProblem(name, f"Invalid value {shown} for configuration {written}: {why}")

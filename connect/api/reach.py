@@ -7,10 +7,12 @@ declares its kind (`connect.api.config.key`), and a test tries an attack of each
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
+
+from connect.api.errors import ConfigProblem
 
 
 class Reach(StrEnum):
@@ -50,11 +52,17 @@ def speaks_http_alone(reaches: Sequence[Reach], bounds: str) -> bool:
     return tuple(reaches) == (Reach.URL,) and (not bounds or bounds.startswith("HTTP alone"))
 
 
-def other_scheme(url: str) -> str | None:
-    """Return the scheme of a URL that is not HTTP's, in small letters; None when it is HTTP's or there is none."""
-    found = _SCHEME.match(url)
-    scheme = found[1].lower() if found is not None else None
-    return None if scheme in _HTTP else scheme
+def problems_of_urls(name: str, urls: Iterable[object]) -> Iterator[ConfigProblem]:
+    """Yield a problem of the key for each URL that is not HTTP's; what has no scheme is no URL."""
+    for url in urls:
+        found = _SCHEME.match(str(url or ""))
+        scheme = found[1].lower() if found is not None else None
+        if scheme is not None and scheme not in _HTTP:
+            text = (
+                f"Invalid value for configuration {name}: its URL is of {scheme}, and only HTTP is spoken here. "
+                "Write http:// or https://."
+            )
+            yield ConfigProblem(name, text)
 
 
 def declared(*reaches: Reach, bounds: str = "", harmless: str = "") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from connect.api.config import ConfigType
+from connect.api.allowed import ConfigType
 from connect.lib.secrets import Credentials, masked_setting
 from connect.lib.setting_text import parse_list, parse_text
 

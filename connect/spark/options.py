@@ -94,5 +94,5 @@ def _spelled(given: Mapping[str, str], kind: PluginKind) -> dict[str, str]:
             key="connector.class",
             fix="A frame is read from a source (spark.read, readStream) and written to a sink (write, writeStream).",
         )
-    declared = {definition.name.lower(): definition.name for definition in plugin.config.definitions()}
+    declared = {name.lower(): name for d in plugin.config.definitions() for name in (d.name, *d.former)}
     return {"name": "spark", **{declared.get(name.lower(), name): text for name, text in given.items()}}

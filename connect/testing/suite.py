@@ -16,7 +16,8 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 from pydantic import ValidationError
 
-from connect.api.config import ConfigType, KeyDefinition
+from connect.api.allowed import ConfigType
+from connect.api.config import KeyDefinition
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import Capability, Plugin
 from connect.lib.deadline import Deadline

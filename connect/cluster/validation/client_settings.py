@@ -11,8 +11,9 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from connect.api.allowed import ConfigType
 from connect.api.allowed_paths import allowed_by
-from connect.api.config import Boolean, ConfigType, Double, Int, Long, Short
+from connect.api.config import Boolean, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
 from connect.cluster.validation.rules import DLQ

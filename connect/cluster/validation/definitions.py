@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from connect.api.config import Config, ConfigType, KeyDefinition
+from connect.api.allowed import ConfigType
+from connect.api.config import Config, KeyDefinition
 from connect.api.plugin import Plugin, PluginKind
 from connect.cluster.model.validation_infos import Definition
 from connect.plugins.catalog import CONNECTORS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from connect.api.config import Config
+from connect.api.config import Config, former_names
 from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin
 from connect.cluster.validation.definitions import framework_config
@@ -26,8 +26,12 @@ UNKNOWN_MAX: Final = 50
 
 def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Iterator[str]:
     """Yield sentences; `shown`: the names of all keys that validation shows. None holds a value of a key."""
-    known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config)}
+    former = former_names(plugin.config)
+    known = {*shown, *_names(framework_config(plugin.kind)), *_names(plugin.config), *former}
     unknown = [key for key in given if key not in known and not key.startswith((*_OF_CLIENTS, *_OF_CONVERTERS))]
+    for old in (name for name in former if name in given):
+        counts = f" {former[old]} is given, too, and counts." if former[old] in given else ""
+        yield f"{old}: this key is named {former[old]} now; its former name goes on working.{counts}"
     listed = {kind: set(comma_separated(given.get(kind.key))) for kind in (TRANSFORMS, PREDICATES)}
     for key in unknown[:UNKNOWN_MAX]:
         yield _without_effect(key, listed, known)

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote, unquote_plus
 
-from connect.api.config import Config, ConfigType
+from connect.api.allowed import ConfigType
+from connect.api.config import Config
 from connect.api.plugin import PluginKind
 from connect.kafka.client.settings import is_secret
 from connect.lib.secrets import is_private_text, is_suspect, secrets_in
@@ -83,4 +84,4 @@ def _types_of(
 @lru_cache(maxsize=4096)
 def _types(config: type[Config], prefix: str = "") -> dict[str, ConfigType]:
     """Return the type of each key. It is cached, as every answer with a configuration asks."""
-    return {prefix + definition.name: definition.type for definition in config.definitions()}
+    return {prefix + name: d.type for d in config.definitions() for name in (d.name, *d.former)}

@@ -26,8 +26,12 @@ def _row(definition: KeyDefinition) -> tuple[str, ...]:
         definition.type.lower(),
         _default(definition),
         escaped(definition.allowed) or ", ".join(map(code, definition.recommended_values)),
-        escaped(definition.doc),
+        escaped(definition.doc) + _former(definition),
     )
+
+
+def _former(definition: KeyDefinition) -> str:
+    return f" Formerly {', '.join(map(code, definition.former))}, which goes on working." if definition.former else ""
 
 
 def _default(definition: KeyDefinition) -> str:

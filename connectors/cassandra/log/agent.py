@@ -159,7 +159,7 @@ class CassandraCdcTask:
         """
         assert self._watched is not None
         if self._taken is None:
-            self._taken = self._segments.frames(self._config.max_batch_size, BATCH_BYTES)
+            self._taken = self._segments.frames(self._config.batch_max_rows, BATCH_BYTES)
         found = self._taken
         if found is not None and found.segment != self._segment:
             # Segments without changes of watched tables are not read, and one of those may tell of the schema.

@@ -35,7 +35,7 @@ class CassandraAgentConfig(ContactKeys):
     poll_interval_ms: Annotated[Int, between(1, 60_000)] = key(
         "poll.interval.ms", 50, group=CAPTURE, doc="How often new changes are looked for."
     )  # fmt: skip
-    max_batch_size: Annotated[Int, at_least(1)] = key(
-        "max.batch.size", 2000, group=CAPTURE, importance="low",
+    batch_max_rows: Annotated[Int, at_least(1)] = key(
+        "batch.max.rows", 2000, group=CAPTURE, importance="low", former=["max.batch.size"],
         doc="The most mutations that go into one batch, of 512 KiB at most.",
     )  # fmt: skip

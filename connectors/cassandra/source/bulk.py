@@ -84,7 +84,7 @@ class CassandraBulkReader:
         """Read the pages of a split as batches, each with the position behind it; the last batch may have no rows."""
         wanted = self._of(split)
         rows = page_rows([wanted.table], self._config, self._database)[wanted.table]
-        size = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
+        size = PageSize(self._config.batch_max_rows, self._config.fetch_max_bytes)
         reader = SplitReader(self._database, wanted, progress_of(wanted, after), size, more=rows.more)
         while not reader.finished:
             page = reader.next(Deadline.after(_READ_S))

@@ -98,8 +98,8 @@ class CassandraSourceConfig(ContactKeys):
         "concurrent.reads", 8, group=READ,
         doc="How many token ranges each task reads at once. Each keeps one page of fetch.max.bytes in memory.",
     )  # fmt: skip
-    fetch_size: Annotated[Int, between(1, 100_000)] = key(
-        "fetch.size", 5000, group=READ, doc="The most rows of one page."
+    batch_max_rows: Annotated[Int, between(1, 100_000)] = key(
+        "batch.max.rows", 5000, group=READ, former=["fetch.size"], doc="The most rows of one page.",
     )  # fmt: skip
     fetch_max_bytes: Annotated[Int, between(1024, 2**30)] = key(
         "fetch.max.bytes", 4 << 20, group=READ,

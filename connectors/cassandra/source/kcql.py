@@ -14,6 +14,7 @@ from connect.api.errors import ConfigError
 
 PREFIX: Final = "connect.cassandra."
 KCQL: Final = f"{PREFIX}kcql"
+# fetch.size is the former name of batch.max.rows, and so counts less than either of ours.
 _NAMES: Final[Mapping[str, str]] = {
     "contact.points": "contact.points", "port": "port", "key.space": "keyspace", "username": "username",
     "password": "password", "consistency.level": "consistency.level", "fetch.size": "fetch.size",

@@ -77,7 +77,7 @@ class CassandraSourceTask:
         self._explain()
         self._rows = page_rows(tables, self._config, self._database)
         for table in tables:
-            self._sizes[table] = PageSize(self._config.fetch_size, self._config.fetch_max_bytes)
+            self._sizes[table] = PageSize(self._config.batch_max_rows, self._config.fetch_max_bytes)
             for split in share_of(cut(table, self._config.table_splits), self._config.share, self._config.share_of):
                 stored = ctx.stored_offset(split.partition)
                 progress, sweep = progress_of(split, stored), sweep_of(stored)

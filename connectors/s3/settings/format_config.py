@@ -10,11 +10,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from connect.api.allowed import OneOf
+from connect.api.allowed import ConfigType, OneOf
 from connect.api.config import (
     Boolean,
     ClassName,
-    ConfigType,
     Int,
     String,
     between,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connect.api.allowed import ConfigType
 from connect.api.config import (
     Boolean,
     Config,
-    ConfigType,
     Double,
     Int,
     ListOf,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from rest_client import ServerMaker
 
-from connect.api.config import ConfigType
+from connect.api.allowed import ConfigType
 from connect.api.plugin import Plugin, PluginKind
 from connect.plugins.catalog import CONNECTORS, Catalog
 

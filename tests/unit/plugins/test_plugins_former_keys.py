@@ -1,0 +1,76 @@
+"""Keys that were renamed: their former names give the same settings, for every plug-in that has any."""
+
+from __future__ import annotations
+
+import pytest
+
+from connect.api.config import Config, former_names
+from connect.api.errors import ConfigError
+from connect.api.plugin import Plugin
+from connect.cluster.validation.notes import notes
+from connect.plugins.catalog import Catalog
+
+SOURCE, AGENT = (f"connect.cassandra.{name}" for name in ("CassandraSourceConnector", "CassandraCdcAgent"))
+OTHERS = {
+    SOURCE: {"contact.points": "127.0.0.1", "keyspace": "shop"},
+    AGENT: {"cdc.raw.folder": "/cdc", "allowed.paths": "/cdc"},
+}
+"""What else each plug-in needs."""
+VALUES = {"fetch.size": "17", "max.batch.size": "17"}
+RENAMED = [
+    pytest.param(plugin, old, new, id=f"{plugin.name}-{old}")
+    for plugin in Catalog.installed().plugins()
+    for old, new in former_names(plugin.config).items()
+]
+
+
+def settings(config: type[Config], given: dict[str, str]) -> dict[str, object]:
+    return config.parse(given).model_dump()
+
+
+@pytest.mark.parametrize(("plugin", "old", "new"), RENAMED)
+def test_a_former_name_gives_the_same_settings(plugin: Plugin, old: str, new: str) -> None:
+    others = OTHERS[plugin.name]
+    by_old = settings(plugin.config, {**others, old: VALUES[old]})
+    assert by_old == settings(plugin.config, {**others, new: VALUES[old]})
+    assert by_old != settings(plugin.config, others)
+    both = {**others, old: VALUES[old], new: "23"}
+    assert settings(plugin.config, both) == settings(plugin.config, {**others, new: "23"})
+    assert list(plugin.config.unknown_keys([old])) == []
+
+
+@pytest.mark.parametrize(("plugin", "old", "new"), RENAMED)
+def test_a_broken_value_is_told_of_the_name_that_was_written(plugin: Plugin, old: str, new: str) -> None:
+    given = {**OTHERS[plugin.name], old: "many"}
+    with pytest.raises(ConfigError, match=f"Invalid value many for configuration {old}:") as failure:
+        plugin.config.parse(given)
+    assert [problem.key for problem in failure.value.problems] == [new]
+    (row,) = (row for row in plugin.config.validate_keys(given) if row.name == new)
+    assert (row.value, len(row.errors)) == ("many", 1)
+
+
+def test_the_keys_of_rows_per_batch_have_one_name() -> None:
+    assert {(plugin.name, old): new for plugin, old, new in (case.values for case in RENAMED)} == {
+        (SOURCE, "fetch.size"): "batch.max.rows",
+        (AGENT, "max.batch.size"): "batch.max.rows",
+    }
+
+
+def test_validation_mentions_the_new_name() -> None:
+    plugin = Catalog.installed().connector(SOURCE)
+    given = {"connector.class": plugin.name, "fetch.size": "17", "contact.points": "127.0.0.1", "keyspace": "shop"}
+    said = [note for note in notes(plugin, given, ()) if "fetch.size" in note]
+    assert said == ["fetch.size: this key is named batch.max.rows now; its former name goes on working."]
+    (both,) = (note for note in notes(plugin, given | {"batch.max.rows": "5"}, ()) if "fetch.size" in note)
+    assert both.endswith(" batch.max.rows is given, too, and counts.")
+
+
+def test_stream_reactors_key_counts_less_than_ours_by_either_name() -> None:
+    plugin = Catalog.installed().connector(SOURCE)
+    given = {"connect.cassandra.contact.points": "127.0.0.1", "connect.cassandra.key.space": "shop",
+             "connect.cassandra.fetch.size": "9"}  # fmt: skip
+    rows = [
+        settings(plugin.config, given | own)["batch_max_rows"]
+        for own in ({}, {"fetch.size": "17"}, {"batch.max.rows": "18"})
+    ]
+    assert rows == [9, 17, 18]
