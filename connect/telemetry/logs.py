@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TextIO
 
 import structlog
 
+from connect.lib.printable import printable
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 FORMAT_VARIABLE: Final = "CONNECT_LOG_FORMAT"
@@ -62,8 +64,19 @@ def _rendering(log_format: Format) -> list[structlog.typing.Processor]:
     strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     if log_format == "json":
         return [strip, structlog.processors.format_exc_info, structlog.processors.JSONRenderer(), _hidden]
-    plain = structlog.dev.plain_traceback
-    return [strip, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain), _hidden]
+    renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=_printable_traceback)
+    return [strip, _printable, renderer, _hidden]
+
+
+def _printable(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Take what steers a terminal out of the values; the renderer's own colours come behind this."""
+    return {name: printable(value) if isinstance(value, str) else value for name, value in event.items()}
+
+
+def _printable_traceback(text: TextIO, error: structlog.typing.ExcInfo) -> None:
+    plain = io.StringIO()
+    structlog.dev.plain_traceback(plain, error)
+    text.write(printable(plain.getvalue()))
 
 
 def _hidden(_logger: object, _method: str, line: Any) -> str:

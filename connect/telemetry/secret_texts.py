@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from connect.lib.known_secrets import KnownSecrets
+from connect.lib.printable import printable
 
 MOST: Final = 20_000
 """How many secrets a process keeps in mind: those it read last. Whoever may validate could make it read any number."""
@@ -41,8 +42,12 @@ class SecretTexts:
                 self._forget()
 
     def hide(self, text: str) -> str:
-        """Return a text for people to read, in which none of the secrets is shown."""
+        """Return the text with each secret masked."""
         return self._known.hide(text)
+
+    def shown(self, text: str) -> str:
+        """Return a text for people to read: no secret is shown, and nothing in it steers a terminal."""
+        return printable(self.hide(text))
 
     def _forget(self) -> None:
         """Forget the older half."""

@@ -23,13 +23,13 @@ def validate_in_host(clients: Clients, config: Mapping[str, str]) -> dict[str, A
     try:
         infos = Validator(clients.catalog, clients.worker, clients.configs.resolve).validate(config)
     except RequestError as error:
-        return {"refusal": type(error).__name__, "message": SECRET_TEXTS.hide(error.message)}
+        return {"refusal": type(error).__name__, "message": SECRET_TEXTS.shown(error.message)}
     return {"infos": _without_secrets(infos).as_json()}
 
 
 def _without_secrets(infos: ConfigInfos) -> ConfigInfos:
     """Return the answer without what a provider gave for a part of a value, whichever key an error is about."""
-    hide = SECRET_TEXTS.hide
+    hide = SECRET_TEXTS.shown
     configs = [replace(i, value=replace(i.value, errors=tuple(map(hide, i.value.errors)))) for i in infos.configs]
     return replace(infos, configs=tuple(configs), notes=tuple(map(hide, infos.notes)))
 

@@ -25,7 +25,7 @@ def answer_connector_call(
     match call.method:
         case "check":
             try:
-                return [SECRET_TEXTS.hide(note) for note in connector.check(deadline) or ()]
+                return [SECRET_TEXTS.shown(note) for note in connector.check(deadline) or ()]
             except ModuleNotFoundError as error:
                 line = pip_line(error.name or "")
                 fix = f"Run: {line}" if line else "Install what the connector's package needs."
@@ -43,7 +43,7 @@ def answer_connector_call(
             return isinstance(connector, OffsetsConnector) and connector.alter_offsets(positions)
         case "clean_up":
             left = connector.clean_up(deadline) if isinstance(connector, CleanupConnector) else None
-            return left and SECRET_TEXTS.hide(left)
+            return left and SECRET_TEXTS.shown(left)
         case _:
             raise ValueError(f"No connector is asked for {call.method}.")
 

@@ -138,11 +138,11 @@ class Host:
         try:
             self._send(self._answer(call))
         except ConfigError as error:
-            hide = SECRET_TEXTS.hide
+            hide = SECRET_TEXTS.shown
             problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)
             self._send(CallResult(call.id, None, problems, hide(str(error)), hide(traceback.format_exc())))
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is the caller's answer
-            hide = SECRET_TEXTS.hide
+            hide = SECRET_TEXTS.shown
             text = hide(str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}")
             retriable = isinstance(error, RetriableError)
             self._send(CallResult(call.id, error=text, trace=hide(traceback.format_exc()), retriable=retriable))

@@ -29,15 +29,15 @@ class StateReports:
 
     def say_state(self, state: State | None, error: BaseException | None = None, *, retriable: bool = False) -> None:
         """Report a state, None for a run that has ended. `error` is what ended it; its secrets are hidden."""
-        trace = None if error is None else SECRET_TEXTS.hide(trace_of(error))
-        reason = None if error is None else SECRET_TEXTS.hide(one_line(error))
+        trace = None if error is None else SECRET_TEXTS.shown(trace_of(error))
+        reason = None if error is None else SECRET_TEXTS.shown(one_line(error))
         with self._lock:
             self._state = state
             self._report(TaskState(*self._task, self._run, state, trace, retriable, reason))
 
     def say_condition(self, condition: Condition | None) -> None:
         """Report a condition of a run that has said its state: what opens or has ended is told by that."""
-        shown = None if condition is None else hidden(condition, SECRET_TEXTS.hide)
+        shown = None if condition is None else hidden(condition, SECRET_TEXTS.shown)
         with self._lock:
             if self._state is not None:
                 self._report(TaskCondition(*self._task, self._run, self._state, shown))

@@ -1,0 +1,21 @@
+"""Makes texts of other parties, such as a server's error, harmless where a person reads them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_CONTROLS: Final = [code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"]
+_DIRECTIONS: Final = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+"""The characters that turn the order in which others are shown."""
+_SURROGATES: Final = range(0xD800, 0xE000)
+_ESCAPES: Final = {code: f"\\x{code:02x}" for code in _CONTROLS} | {
+    code: f"\\u{code:04x}" for code in (*_DIRECTIONS, *_SURROGATES)
+}
+
+
+def printable(text: str) -> str:
+    """Return the text with characters that steer a terminal, or cannot be encoded, written as escapes.
+
+    Tabs and ends of lines stay: a trace has many lines.
+    """
+    return text.translate(_ESCAPES)
