@@ -191,7 +191,11 @@ class ConnectClient:
         proxy = environment_proxy(url)
         try:
             with HttpClient(
-                timeout_s=self._timeout_s, connect_timeout_s=self._timeout_s, tls=self._tls, proxy=proxy
+                timeout_s=self._timeout_s,
+                connect_timeout_s=self._timeout_s,
+                tls=self._tls,
+                proxy=proxy,
+                limit_bytes=_LONGEST_BYTES,
             ) as client:
                 answer = client.ask(
                     method,
@@ -199,7 +203,6 @@ class ConnectClient:
                     headers={**self._headers, "Accept": accept},
                     body=data,
                     redirects=_REDIRECTS if method == "GET" else 0,
-                    limit_bytes=_LONGEST_BYTES,
                 )
         except NoAnswerError as error:
             raise ConnectError(

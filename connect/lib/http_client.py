@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import ssl
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -19,8 +18,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 
+from connect.lib.bounded_http import Limits, bound
+
 LIMIT_BYTES: Final = 64 << 20
-_PART_BYTES: Final = 1 << 16
 _CONNECT_S: Final = 10.0
 _ORIGIN: Final = re.compile(r"^<?HTTPS?Connection\w*\([^)]*\)(?: at 0x[0-9a-f]+)?>?: ")
 """Begins the texts of urllib3, which name the server once more."""
@@ -63,13 +63,14 @@ class HttpClient:
         checks_host: bool = True,
         proxy: str | None = None,
         connections: int = 1,
+        limit_bytes: int = LIMIT_BYTES,
+        whole_s: float | None = None,
     ) -> None:
         """Take the limits. `connections` are kept to each server.
 
-        `timeout_s` bounds each wait for the server, and how long the body of an answer may take. Without `tls` the
-        authorities count that the system trusts.
+        `timeout_s` bounds each wait for the server, and how long a whole answer may take, for which `whole_s` gives
+        more. `limit_bytes` bounds an answer's body. Without `tls` the authorities count that the system trusts.
         """
-        self._timeout_s = timeout_s
         connect_s = min(timeout_s, _CONNECT_S) if connect_timeout_s is None else connect_timeout_s
         settings: dict[str, Any] = {
             "timeout": urllib3.Timeout(connect=connect_s, read=timeout_s),
@@ -78,6 +79,7 @@ class HttpClient:
             "maxsize": connections,
         }
         self._pool = urllib3.ProxyManager(proxy, **settings) if proxy else urllib3.PoolManager(**settings)
+        bound(self._pool, Limits(timeout_s if whole_s is None else whole_s, limit_bytes))
 
     def __enter__(self) -> Self:
         """Return this client."""
@@ -101,41 +103,18 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         body: Any = None,
         redirects: int = 0,
-        limit_bytes: int | None = LIMIT_BYTES,
     ) -> Answer:
         """Return the answer to one request. NoAnswerError.
 
-        `redirects`: so many are followed; another host hears no credentials. `limit_bytes` bounds the answer's body;
-        with None it has any size, and may take as long as bytes come.
+        `redirects`: so many are followed; another host hears no credentials.
         """
         follow = urllib3.Retry(total=redirects, connect=0, read=0, other=0, status=0) if redirects else False
         try:
-            response = self._pool.request(
-                method, url, headers=headers, body=body, retries=follow, redirect=redirects > 0, preload_content=False
-            )
-            try:
-                data = self._body(response, limit_bytes)
-            except BaseException:
-                response.close()
-                raise
+            answer = self._pool.request(method, url, headers=headers, body=body, retries=follow, redirect=redirects > 0)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             inner = getattr(error, "reason", None) or error
             raise NoAnswerError(type(inner).__name__, _ORIGIN.sub("", str(inner))) from None
-        return Answer(response.status, response.headers, data)
-
-    def _body(self, response: urllib3.BaseHTTPResponse, limit_bytes: int | None) -> bytes:
-        """Return a body as it comes, so that a server that sends a byte now and then does not hold the caller."""
-        if limit_bytes is None:
-            return response.read()
-        ends_s = time.monotonic() + self._timeout_s
-        data = bytearray()
-        while part := response.read1(_PART_BYTES):
-            data += part
-            if len(data) > limit_bytes:
-                raise NoAnswerError("AnswerTooLong", f"The answer is longer than {limit_bytes >> 20} MiB.")
-            if time.monotonic() > ends_s:
-                raise NoAnswerError("AnswerTooSlow", f"The answer took longer than {self._timeout_s:g} s.")
-        return bytes(data)
+        return Answer(answer.status, answer.headers, answer.data)
 
 
 def environment_proxy(url: str) -> str | None:

@@ -13,6 +13,7 @@ from connect.convert.avro import names as n
 from connect.convert.avro.defaults import default_from_json
 from connect.convert.avro.model import MISSING, AvroType
 from connect.convert.avro.settings import AvroSettings
+from connect.convert.registry.schema_size import SchemaSize
 
 _TYPES = {"boolean": Type.BOOLEAN, "float": Type.FLOAT32, "double": Type.FLOAT64, "string": Type.STRING}
 _SMALL = {"int8": Type.INT8, "int16": Type.INT16}
@@ -45,6 +46,7 @@ class _Reader:
         self._settings = settings
         self._open: list[AvroType] = []
         self._unions = 0
+        self._size = SchemaSize()
 
     def read(
         self, avro: AvroType, *, optional: bool = False, default: Any = MISSING, version: int | None = None,
@@ -60,7 +62,8 @@ class _Reader:
         if any(avro is outer for outer in self._open):
             return s.recursive(avro.name, optional=optional)
         self._open.append(avro)
-        base, parameters = self._base(avro)
+        with self._size.one_more():
+            base, parameters = self._base(avro)
         self._open.pop()
         return self._annotated(avro, base, parameters, optional=optional, default=default, version=version, doc=doc)
 
@@ -135,7 +138,8 @@ class _Reader:
             name = self.branch_name(branch, index)
             if name in fields:
                 raise SchemaError(f"Multiple union schemas map to the Connect union field name {name!r}.")
-            fields[name] = self.read(branch, optional=True)
+            with self._size.one_more():
+                fields[name] = self.read(branch, optional=True)
         if not fields:
             raise SchemaError("Standalone null schemas are not supported by this converter.")
         name, parameters = n.UNION, {}

@@ -15,6 +15,7 @@ from connect.api.errors import SchemaError
 from connect.api.schema import Field, Schema, Type
 from connect.convert.json.read import Reading, reader
 from connect.convert.json_schema import names as n
+from connect.convert.registry.schema_size import SchemaSize
 
 _NUMBERS = {
     "int8": s.INT8, "int16": s.INT16, "int32": s.INT32, "int64": s.INT64, "float32": s.FLOAT32,
@@ -39,8 +40,13 @@ class _Reader:
         self._settings = settings
         self._open: list[str] = ["#"]
         self._unions = 0
+        self._size = SchemaSize()
 
     def read(self, node: Any, path: str, *, optional: bool = False, version: int | None = None) -> Schema:
+        with self._size.one_more():
+            return self._read(node, path, optional=optional, version=version)
+
+    def _read(self, node: Any, path: str, *, optional: bool, version: int | None) -> Schema:
         if not isinstance(node, Mapping):
             raise SchemaError("The JSON Schema says nothing of the type here.", field=path)
         if "$ref" in node:
@@ -125,7 +131,8 @@ class _Reader:
         merged: dict[str, Any] = {k: v for k, v in node.items() if k != "allOf"}
         for member in node["allOf"]:
             part = self._target(member["$ref"]) if isinstance(member, Mapping) and "$ref" in member else member
-            part = self._merged(part) if "allOf" in part else part
+            with self._size.one_more():
+                part = self._merged(part) if "allOf" in part else part
             for word, value in part.items():
                 match word:
                     case "properties":

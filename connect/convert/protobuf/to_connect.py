@@ -11,6 +11,7 @@ from connect.api.schema import Field, Schema, Type
 from connect.api.time_types import time_type
 from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
+from connect.convert.registry.schema_size import SchemaSize
 
 _SMALL = {"int8": s.INT8, "int16": s.INT16}
 _KINDS = {
@@ -45,6 +46,7 @@ class _Reader:
     def __init__(self, settings: n.ProtobufSettings) -> None:
         self._settings = settings
         self._open: list[ProtoMessage] = []
+        self._size = SchemaSize()
 
     def message(self, message: ProtoMessage) -> Schema:
         if any(message is outer for outer in self._open):
@@ -63,7 +65,8 @@ class _Reader:
         return s.struct(fields, name=message.name if self._settings.enhanced else message.short_name)
 
     def field(self, field: ProtoField) -> Schema:
-        base = _named(self._base(field), field)
+        with self._size.one_more():
+            base = _named(self._base(field), field)
         if field.repeated and not is_map(field):
             base = s.array(base.as_optional(), optional=True)
         parameters = {**base.parameters, n.TAG: str(field.number)}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Final
 from urllib.parse import quote
+
+from pydantic import BaseModel, Field, TypeAdapter
 
 from connect.api.errors import SchemaError
 from connect.convert.registry.transport import RegistryError, Transport
@@ -44,6 +46,42 @@ class Registered:
         return body
 
 
+_Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class _IdAnswer(BaseModel):
+    id: _Number
+
+
+class _VersionAnswer(BaseModel):
+    subject: str
+    version: _Number
+
+
+class _ReferenceAnswer(_VersionAnswer):
+    name: str
+
+
+class _SchemaAnswer(BaseModel):
+    """Holds what a registry says of a schema. It is another party's answer, so each member has its type."""
+
+    text: str = Field(alias="schema")
+    kind: str | None = Field(None, alias="schemaType")
+    references: list[_ReferenceAnswer] | None = None
+    id: _Number | None = None
+    version: _Number | None = None
+
+    def registered(self) -> Registered:
+        """Return the schema."""
+        references = tuple(Reference(r.name, r.subject, r.version) for r in self.references or ())
+        return Registered(self.text, self.kind or AVRO, references, self.id, self.version)
+
+
+_ID: Final = TypeAdapter(_IdAnswer)
+_SCHEMA: Final = TypeAdapter(_SchemaAnswer)
+_VERSIONS: Final = TypeAdapter(list[_VersionAnswer])
+
+
 class RegistryClient:
     """Asks one schema registry. Owned by one task thread."""
 
@@ -70,7 +108,8 @@ class RegistryClient:
     def lookup(self, subject: str, schema: Registered) -> int:
         """Return the id that the subject has for exactly this schema. SchemaError when it has none."""
         try:
-            return int(self._transport.call("POST", f"/subjects/{_quoted(subject)}{self._query}", schema.as_body)["id"])
+            path = f"/subjects/{_quoted(subject)}{self._query}"
+            return self._transport.call("POST", path, _ID, schema.as_body).id
         except RegistryError as error:
             if error.status == 404:
                 raise SchemaError(
@@ -82,7 +121,7 @@ class RegistryClient:
     def latest(self, subject: str) -> Registered:
         """Return the newest version of the subject. SchemaError when there is no such subject."""
         try:
-            return _registered(self._transport.call("GET", f"/subjects/{_quoted(subject)}/versions/latest"))
+            return self._transport.call("GET", f"/subjects/{_quoted(subject)}/versions/latest", _SCHEMA).registered()
         except RegistryError as error:
             if error.status == 404:
                 raise SchemaError(
@@ -94,7 +133,7 @@ class RegistryClient:
     def by_id(self, schema_id: int) -> Registered:
         """Return the schema with this id. SchemaError when the registry does not know it."""
         try:
-            answer = self._transport.call("GET", f"/schemas/ids/{schema_id}")
+            answer = self._transport.call("GET", f"/schemas/ids/{schema_id}", _SCHEMA)
         except RegistryError as error:
             if error.status == 404:
                 raise SchemaError(
@@ -102,13 +141,13 @@ class RegistryClient:
                     fix="Check that schema.registry.url is the registry that the record's producer uses.",
                 ) from error
             raise self._failed(f"schema id {schema_id}", error) from error
-        return _registered({**answer, "id": schema_id})
+        return replace(answer.registered(), schema_id=schema_id)
 
     def by_version(self, reference: Reference) -> Registered:
         """Return the schema that a reference names. SchemaError when it is gone."""
         try:
             path = f"/subjects/{_quoted(reference.subject)}/versions/{reference.version}"
-            return _registered(self._transport.call("GET", path))
+            return self._transport.call("GET", path, _SCHEMA).registered()
         except RegistryError as error:
             raise self._failed(
                 f"version {reference.version} of {reference.subject}, which is referred to", error
@@ -117,16 +156,16 @@ class RegistryClient:
     def version_of(self, schema_id: int, subject: str) -> int | None:
         """Return the version that the schema has in the subject; None when the subject does not have it."""
         try:
-            answer = self._transport.call("GET", f"/schemas/ids/{schema_id}/versions")
+            answer = self._transport.call("GET", f"/schemas/ids/{schema_id}/versions", _VERSIONS)
         except RegistryError as error:
             if error.status == 404:
                 return None
             raise self._failed(f"the versions of schema id {schema_id}", error) from error
-        return next((int(found["version"]) for found in answer if found["subject"] == subject), None)
+        return next((found.version for found in answer if found.subject == subject), None)
 
     def _register(self, subject: str, schema: Registered) -> int:
         path = f"/subjects/{_quoted(subject)}/versions{self._query}"
-        return int(self._transport.call("POST", path, schema.as_body)["id"])
+        return self._transport.call("POST", path, _ID, schema.as_body).id
 
     def _refused(self, subject: str, schema: Registered, error: RegistryError) -> SchemaError:
         if error.status == _CONFLICT:
@@ -148,13 +187,6 @@ class RegistryClient:
         return SchemaError(
             f"The schema registry failed about {about}: {error.message} (HTTP {error.status}, error code {error.code})."
         )
-
-
-def _registered(answer: Any) -> Registered:
-    references = [Reference(r["name"], r["subject"], int(r["version"])) for r in answer.get("references") or ()]
-    return Registered(
-        answer["schema"], answer.get("schemaType") or AVRO, tuple(references), answer.get("id"), answer.get("version")
-    )
 
 
 def _quoted(subject: str) -> str:

@@ -17,6 +17,7 @@ from connect.api.schema import Schema
 from connect.convert.registry.client import Registered, RegistryClient
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.framing import IdRun, frame, runs_by_id
+from connect.convert.registry.schema_size import well_formed
 from connect.convert.registry.schemas import Recent, Schemas
 from connect.convert.registry.transport import Transport
 from connect.convert.vectors.cursor import spread
@@ -157,7 +158,8 @@ class RegistryConverter:
         own = self._format.own_schema(schema)
         chosen = self._schemas.for_writing(topic, own.registered, own.record_name)
         assert chosen.schema_id is not None
-        encode = self._format.encoder(schema, chosen, self._schemas.references(chosen))
+        with well_formed(f"The schema of id {chosen.schema_id} of the registry"):
+            encode = self._format.encoder(schema, chosen, self._schemas.references(chosen))
         fresh_until = self._schemas.fresh_until if self._schemas.changes_by_itself else None
         return _Writing(pa.scalar(frame(chosen.schema_id), pa.binary()), encode, fresh_until)
 
@@ -186,7 +188,8 @@ class RegistryConverter:
     def _new_reading(self, topic: str, schema_id: int) -> Reading:
         registered = self._schemas.for_reading(schema_id)
         references = self._schemas.references(registered)
-        reading = self._format.reading(registered, references, None)
+        with well_formed(f"The schema of id {schema_id} of the registry"):
+            reading = self._format.reading(registered, references, None)
         version = self._schemas.version(schema_id, topic, reading.record_name)
         return reading if version is None else self._format.reading(registered, references, version)
 

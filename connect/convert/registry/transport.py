@@ -13,8 +13,10 @@ import tempfile
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
+
+from pydantic import BaseModel, TypeAdapter
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -28,9 +30,22 @@ _MEDIA_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _RETRIED: Final = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_FOUND: Final = frozenset({40401, 40402, 40403})
 """Error codes of Confluent's registry for no such subject, version or schema; any other 404 is of something else."""
+_ANSWER_BYTES: Final = 16 << 20
 _PREFIX: Final = "schema.registry."
 _JKS: Final = frozenset({b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"})
 """Holds the bytes that key stores of Java's own types, JKS and JCEKS, begin with."""
+
+
+_SHOWN_CHARS: Final = 4000
+T = TypeVar("T")
+
+
+class _Refusal(BaseModel):
+    error_code: int
+    message: str
+
+
+_REFUSAL: Final = TypeAdapter(_Refusal)
 
 
 class RegistryError(ConnectError):
@@ -69,23 +84,23 @@ class Transport:
                    "Confluent-Identity-Pool-Id": config.bearer_identity_pool}  # fmt: skip
             self._headers |= {name: value for name, value in own.items() if value}
 
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Return the parsed answer. RegistryError: it refuses. RetriableError: no address answers."""
+    def call(self, method: str, path: str, kind: TypeAdapter[T], body: Mapping[str, Any] | None = None) -> T:
+        """Return an answer of a kind. RegistryError: it refuses. RetriableError: no address answers."""
         first_s, most_s = self._wait_s
         for wait_s in islice(delays_s(most_s, initial_s=first_s), self._attempts - 1):
             try:
-                return self._once(method, path, body)
+                return self._once(method, path, kind, body)
             except RetriableError as error:
                 if not _may_pass(error):
                     raise
                 Deadline.after(wait_s).wait(wait_s)
-        return self._once(method, path, body)
+        return self._once(method, path, kind, body)
 
     def close(self) -> None:
         """Close connections."""
         self._client.close()
 
-    def _once(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    def _once(self, method: str, path: str, kind: TypeAdapter[T], body: Mapping[str, Any] | None) -> T:
         reasons = []
         for address, authorization in zip(self._addresses, self._authorizations, strict=True):
             try:
@@ -94,7 +109,7 @@ class Transport:
                 reasons.append(f"{address}: {error.kind}: {error}")
                 continue
             if answer.status not in _RETRIED or _is_verdict(answer):
-                return _parsed(answer, address)
+                return _parsed(answer, address, kind)
             reasons.append(f"{address}: HTTP {answer.status} {answer.data[:200].decode(errors='replace')}")
         tried = f"{self._attempts} tries" if self._attempts > 1 else "one try"
         raise RetriableError(
@@ -129,13 +144,13 @@ def _is_verdict(answer: Answer) -> bool:
 
 def _error_body(answer: Answer) -> tuple[int, str]:
     try:
-        body = json.loads(answer.data)
-        return int(body["error_code"]), str(body["message"])
-    except (ValueError, KeyError, TypeError):
+        told = _REFUSAL.validate_json(answer.data)
+    except ValueError:
         return answer.status, answer.data[:300].decode(errors="replace")
+    return told.error_code, told.message[:_SHOWN_CHARS]
 
 
-def _parsed(answer: Answer, address: str) -> Any:
+def _parsed(answer: Answer, address: str, kind: TypeAdapter[T]) -> T:
     if answer.status in {401, 403}:
         word = "who this is (401)" if answer.status == 401 else "this user the right (403)"
         raise RegistryUnusableError(
@@ -148,7 +163,7 @@ def _parsed(answer: Answer, address: str) -> Any:
         raise RegistryError(answer.status, code, message)
     try:
         if answer.status < 300:
-            return json.loads(answer.data)
+            return kind.validate_json(answer.data)
     except ValueError:
         pass  # told below
     raise RegistryUnusableError(
@@ -185,6 +200,7 @@ def _client(config: RegistryConfig) -> HttpClient:
         tls=_context(given, config.allowed),
         checks_host=given.get("endpoint.identification.algorithm", "https") != "",
         proxy=f"http://{config.proxy_host}:{config.proxy_port}" if config.proxy_host else None,
+        limit_bytes=_ANSWER_BYTES,
     )
 
 
