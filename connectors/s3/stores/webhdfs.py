@@ -10,8 +10,10 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.backoff import delay_s
@@ -31,6 +33,49 @@ _CONNECTIONS: Final = 32
 _FOLDER: Final = "DIRECTORY"
 _BASE64: Final = "0s"
 """The text of an extended attribute begins with this if it is base64 (XAttrCodec)."""
+
+
+_FILE_BYTES: Final = 1 << 30
+_LEAST_BYTES_PER_S: Final = 1 << 20
+_Number = Annotated[int, Field(ge=0)]
+T = TypeVar("T")
+
+
+class _Status(BaseModel):
+    name: str = Field(alias="pathSuffix", pattern="^[^/]+$")
+    kind: str = Field(alias="type")
+    length: _Number
+    modified_ms: _Number = Field(alias="modificationTime")
+
+
+class _Statuses(BaseModel):
+    statuses: list[_Status] = Field(alias="FileStatus")
+
+
+class _Partial(BaseModel):
+    listed: _Statuses = Field(alias="FileStatuses")
+
+
+class _Listing(BaseModel):
+    remaining: _Number = Field(alias="remainingEntries")
+    partial: _Partial = Field(alias="partialListing")
+
+
+class _ListingAnswer(BaseModel):
+    listing: _Listing = Field(alias="DirectoryListing")
+
+
+class _Attribute(BaseModel):
+    name: str
+    value: str
+
+
+class _AttributesAnswer(BaseModel):
+    attributes: list[_Attribute] = Field(alias="XAttrs")
+
+
+_LISTING: Final = TypeAdapter(_ListingAnswer)
+_ATTRIBUTES: Final = TypeAdapter(_AttributesAnswer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +111,11 @@ class WebHdfs:
         self._retries = retries
         self._backoff_s = retry_backoff_s
         self._client = HttpClient(timeout_s=timeout_s, connections=_CONNECTIONS)
+        # A file may be long: a data node that sends it slower than this is taken for one that never ends.
+        self._data_client = HttpClient(
+            timeout_s=timeout_s, connections=_CONNECTIONS, limit_bytes=_FILE_BYTES,
+            whole_s=timeout_s + _FILE_BYTES / _LEAST_BYTES_PER_S,
+        )  # fmt: skip
 
     def create(self, path: str, content: Any) -> None:
         """Write a file of a name that nobody else has, and the folders above it. It is sent once."""
@@ -98,30 +148,49 @@ class WebHdfs:
 
     def attribute(self, path: str, name: str) -> bytes | None:
         """Return an extended attribute of a file; None: it has no such."""
-        found = self._ask("GET", "GETXATTRS", path, encoding="base64")["XAttrs"]
-        texts = (one["value"] for one in found if one["name"] == name)
+        answer = self._ask("GET", "GETXATTRS", path, encoding="base64")
+        texts = (one.value for one in self._parsed(_ATTRIBUTES, answer).attributes if one.name == name)
         return next((b64decode(text.removeprefix(_BASE64)) for text in texts), None)
 
     def entries(self, folder: str, after: str) -> Iterator[Entry]:
         """Yield what a folder holds, in the order of names, behind one of them. A request returns about a thousand."""
         remaining = 1
         while remaining:
-            listed = self._ask("GET", "LISTSTATUS_BATCH", folder, startAfter=after)["DirectoryListing"]
-            remaining = listed["remainingEntries"]
-            for one in listed["partialListing"]["FileStatuses"]["FileStatus"]:
-                after = one["pathSuffix"]
-                yield Entry(after, one["type"] == _FOLDER, one["length"], one["modificationTime"])
+            answer = self._ask("GET", "LISTSTATUS_BATCH", folder, startAfter=after)
+            listing = self._parsed(_LISTING, answer).listing
+            remaining, found = listing.remaining, listing.partial.listed.statuses
+            last = found[-1].name if found else ""
+            if remaining and last.encode() <= after.encode():
+                raise self._no_webhdfs(answer.status, f"its listing of {folder} does not get on behind {after!r}")
+            after = last
+            for one in found:
+                yield Entry(one.name, one.kind == _FOLDER, one.length, one.modified_ms)
 
-    def _ask(self, method: str, operation: str, path: str, **parameters: str) -> Any:
+    def _ask(self, method: str, operation: str, path: str, **parameters: str) -> Answer:
         answer = self._at_name_node(method, operation, path, parameters)
-        return json.loads(answer.data) if answer.data else None
+        if answer.status >= 300:
+            raise self._no_webhdfs(answer.status)
+        return answer
+
+    def _parsed(self, kind: TypeAdapter[T], answer: Answer) -> T:
+        try:
+            return kind.validate_json(answer.data)
+        except ValidationError as error:
+            wrong = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(map(str, wrong["loc"])) or "all of it"
+            raise self._no_webhdfs(answer.status, f"{wrong['msg']} at {where}") from None
 
     def _place(self, method: str, operation: str, path: str, **parameters: str) -> str:
         """Return the address where the content of a file goes to or comes from."""
         answer = self._at_name_node(method, operation, path, parameters)
-        if answer.status != 307 or not answer.headers.get("Location"):
+        location = answer.headers.get("Location", "")
+        try:
+            place = urlsplit(location)
+        except ValueError:
+            raise self._no_webhdfs(answer.status, "its data node has no address") from None
+        if answer.status != 307 or place.scheme not in {"http", "https"} or not place.hostname:
             raise self._no_webhdfs(answer.status)
-        return str(answer.headers["Location"])
+        return location
 
     def _at_name_node(self, method: str, operation: str, path: str, parameters: Mapping[str, str]) -> Answer:
         query = urlencode({"op": operation, **self._credentials, **parameters})
@@ -132,7 +201,9 @@ class WebHdfs:
                 answer = self._client.ask(method, address)
             except NoAnswerError as error:
                 if is_last:
-                    raise RetriableError(f"The name node at {self.url} is not reachable ({error.kind}).") from None
+                    raise RetriableError(
+                        f"The name node at {self.url} is not reachable ({error.kind}: {error})."
+                    ) from None
             else:
                 if answer.status not in _AGAIN or is_last:
                     break
@@ -146,11 +217,11 @@ class WebHdfs:
         """Return the data node's answer. It gets no credentials but those that the name node put into the address."""
         headers = {"Content-Type": "application/octet-stream"}
         try:
-            answer = self._client.ask(method, address, body=content, headers=headers, limit_bytes=None)
+            answer = self._data_client.ask(method, address, body=content, headers=headers)
         except NoAnswerError as error:
             raise RetriableError(
                 f"The name node at {self.url} sends this worker to the data node {urlsplit(address).netloc}, which is "
-                f"not reachable ({error.kind})."
+                f"not reachable ({error.kind}: {error})."
             ) from None
         if answer.status >= 400:
             raise self._error(answer)
@@ -181,9 +252,9 @@ class WebHdfs:
         told = f"{kind}: {message}" if kind else f"HTTP {answer.status}"
         return RetriableError(f"HDFS at {self.url} cannot do that for now ({told}).")
 
-    def _no_webhdfs(self, status: int) -> ConfigError:
+    def _no_webhdfs(self, status: int, why: str = "") -> ConfigError:
         return ConfigError(
-            f"What answers at {self.url} does not speak WebHDFS (HTTP {status}).",
+            f"What answers at {self.url} does not speak WebHDFS (HTTP {status}{why and f': {why}'}).",
             key="store.url",
             fix="Give the address of the name node's web interface, such as http://namenode:9870.",
         )
