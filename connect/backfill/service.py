@@ -52,8 +52,8 @@ class BackfillService:
         """
         found = self._jobs()
         own = [job for _, job in sorted(found.jobs.items()) if job.group in {"", self._worker.group_id}]
-        unreadable = [{"name": name, "unreadable": why} for name, why in sorted(found.unreadable.items())]
-        return [*(self._shown(job) for job in own), *unreadable]
+        unreadable = sorted(found.unreadable_to(self._worker.group_id).items())
+        return [*(self._shown(job) for job in own), *({"name": name, "unreadable": why} for name, why in unreadable)]
 
     def backfill(self, name: str) -> dict[str, Any]:
         """Return a job, how far it is and the limits that count now. NoSuchBackfillError."""

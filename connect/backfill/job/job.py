@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
 from connect.backfill.job.chunk import Wish
-from connect.backfill.job.markers import compact, known_members, parsed
+from connect.backfill.job.markers import compact, parsed
 from connect.backfill.job.pace import Pace
 from connect.backfill.job.spec import BackfillSpec
 
@@ -123,36 +125,50 @@ class JobPace:
         return compact({"job": self.job, "pace": True}), compact(asdict(self.pace))
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Holds why this version can read no record of a job. group: the cluster that it names as its owner, or empty."""
+
+    job: str
+    why: str
+    group: str
+
+
 class Jobs:
     """Holds the newest of each job, wish and pace, as read from the topic."""
 
     def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = ()) -> None:
         self.jobs: dict[str, Job] = {}
-        self._unreadable: dict[bytes, tuple[str, str]] = {}
+        self._unreadable: dict[bytes, Unreadable] = {}
         self.wishes: dict[str, Wish] = {}
         self.paces: dict[str, Pace] = {}
         for key, value in records:
             self.apply(key, value)
 
     def apply(self, key: bytes, value: bytes | None, partition: int = 0) -> None:
-        """Take one record. ConnectError: it is none of a backfill."""
+        """Take one record. One whose key no backfill writes tells nothing, as anybody may have written it."""
         del partition
-        name = parsed(key)
-        job = str(name.get("job", ""))
+        name = _named(key)
+        if name is None:
+            return
+        kind, job = name
         self._unreadable.pop(key, None)
         if value is None:
-            (self.wishes if "wish" in name else self.paces if "pace" in name else self.jobs).pop(job, None)
+            newest: Mapping[str, dict[str, Any]] = {"job": self.jobs, "wish": self.wishes, "pace": self.paces}
+            newest[kind].pop(job, None)
             return
-        told = parsed(value)
+        told: dict[str, Any] = {}
         try:
-            if "pace" in name:
-                self.paces[job] = Pace(**known_members(Pace, told))
-            elif "wish" in name:
+            told = parsed(value)
+            if kind == "pace":
+                self.paces[job] = _PACE.validate_python(told)
+            elif kind == "wish":
                 self.wishes[job] = Wish(told["wish"])
             else:
                 self.jobs[job] = _job(job, told)
-        except (ConnectError, KeyError, TypeError, ValueError) as error:
-            self._unreadable[key] = job, f"a record of it cannot be read: {type(error).__name__}: {error}"
+        except (ConnectError, KeyError, ValueError) as error:
+            why, group = f"a record of it cannot be read: {_reason(error)}", told.get("group")
+            self._unreadable[key] = Unreadable(job, why, group if isinstance(group, str) else "")
 
     @property
     def unreadable(self) -> Mapping[str, str]:
@@ -161,7 +177,11 @@ class Jobs:
 
         They keep no other job from going on.
         """
-        return dict(self._unreadable.values())
+        return {one.job: one.why for one in self._unreadable.values()}
+
+    def unreadable_to(self, group: str) -> Mapping[str, str]:
+        """Return those of `unreadable` that name no other cluster than that of this `group.id` as their owner."""
+        return {one.job: one.why for one in self._unreadable.values() if one.group in {"", group}}
 
     def known(self, name: str) -> Job | None:
         """Return a job; None: there is none of that name. JobStateError: nobody can read its record."""
@@ -188,13 +208,39 @@ class Jobs:
         return self.wishes.get(job, Wish.GO_ON)
 
 
+_JOB: Final = TypeAdapter(Job)
+_PACE: Final = TypeAdapter(Pace)
+# Members that a newer release may have written beside these are left out.
+_KINDS: Final = {frozenset({"job"}): "job", frozenset({"job", "wish"}): "wish", frozenset({"job", "pace"}): "pace"}
+
+
+def _named(key: bytes) -> tuple[str, str] | None:
+    """Return the kind of a record and the job that its key names; None: no backfill writes such a key."""
+    try:
+        members = parsed(key)
+    except ConnectError:
+        return None
+    kind, job = _KINDS.get(frozenset(members)), members.get("job")
+    if kind is None or not isinstance(job, str) or not job:
+        return None
+    return (kind, job) if kind == "job" or members[kind] is True else None
+
+
 def _job(name: str, told: Mapping[str, Any]) -> Job:
-    """Return the job of a record's value. ValueError: it tells of another one, or its spec is none."""
-    members = known_members(Job, told)
-    made = Job(**{**members, "state": JobState(members["state"])})
+    """Return the job of a record's value. ValueError, KeyError: it tells of another one, or parts of it are none."""
+    made = _JOB.validate_python(told)
     if made.settings.name != name:
         raise ValueError(f"it tells of job {made.settings.name}")
+    _ = made.positions
     return made
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong with a record without its values, which may be secrets."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{type(error).__name__}: {error}"
 
 
 def job_key(name: str) -> bytes:

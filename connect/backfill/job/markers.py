@@ -256,7 +256,7 @@ def parsed(text: bytes | None) -> dict[str, Any]:
     """Return the JSON object of a key or value. ConnectError: it is none."""
     try:
         value = json.loads(text or b"null")
-    except ValueError:
+    except (ValueError, RecursionError):  # deeply nested text
         value = None
     if not isinstance(value, dict):
         raise ConnectError(

@@ -188,5 +188,5 @@ def _by_object(named: Mapping[str, Any], told: Mapping[str, Any]) -> Holds | Non
 def _json(text: bytes) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # deeply nested text
         return None

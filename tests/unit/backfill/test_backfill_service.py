@@ -153,10 +153,16 @@ def test_jobs_go_on_behind_one_that_cannot_and_behind_records_that_nobody_can_re
     shown = {one["name"]: one.get("unreadable") or one.get("not_adopted") for one in backfills.backfills()}
     assert (shown["fails"], shown["good"]) == ("no broker answers", None)
     assert "warp" in shown["newer"]
-    assert "KeyError" in shown["bare"]
+    assert "spec: Field required" in shown["bare"]
     assert "tells of job other" in shown["forged"]
     with pytest.raises(JobStateError, match="newer: a record of it cannot be read"):
         backfills.resume("newer", 1.0)
+
+
+def test_what_cannot_be_read_is_not_shown_where_it_is_of_another_cluster(with_jobs):
+    texts = {group: json.dumps({"group": group}).encode() for group in ("g", "other")}
+    backfills = with_jobs(*((json.dumps({"job": f"of-{group}"}).encode(), text) for group, text in texts.items()))
+    assert [one["name"] for one in backfills.backfills()] == ["of-g"]
 
 
 @pytest.mark.parametrize("act", ["backfill", "chunks", "pause", "cancel"])

@@ -146,3 +146,8 @@ def test_rows_of_users_are_no_cluster_state(key, value):
 def test_an_offset_is_told_from_a_row_also_without_spaces_or_with_them():
     for text in (json.dumps(["c", {"t": 1}]), '["c",{"t":1}]'):
         assert held_by_record(text.encode(), b"{}") is Holds.OFFSETS
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_a_record_that_is_nested_too_deeply_is_none(part):
+    assert held_by_record(**({"key": b'["c",{}]', "value": b"{}"} | {part: b"[" * 100_000})) is None
