@@ -7,11 +7,12 @@ and nowhere inside of it, and what they repeat is bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
+from connect.lib.percent_escapes import Unescaped
 from connect.lib.placeholders import is_reference, without_placeholders
 
 HIDDEN: Final = "[hidden]"
@@ -27,7 +28,7 @@ _SOUNDS_SECRET: Final = re.compile(
     r"passw|phrase|pwd|secret|token|cred|user|jaas|auth|cookie|sig|connection|key|pass|sas|pat|pem|bearer|license",
     re.IGNORECASE,
 )
-_MAY_HOLD_PARTS: Final = re.compile(r"[=:]|--|bearer", re.IGNORECASE)
+_MAY_HOLD_PARTS: Final = re.compile(r"[=:%]|--|bearer", re.IGNORECASE)
 PARTS_MAX: Final = 1000
 """A text with more secrets than that is hidden from the last of them on."""
 _SCHEME_CHARS: Final = 40
@@ -85,22 +86,30 @@ def secret_spans(text: str) -> list[tuple[int, int]]:
 
 def url_parts(text: str) -> list[SecretPart]:
     """Return the secrets of the addresses in a text that people read: names in it are words, not settings."""
-    if "@" not in text and "://" not in text and "jdbc:" not in text:
+    if "@" not in text and "://" not in text and "jdbc:" not in text and "%" not in text:
         return []
-    flat = without_placeholders(text)
-    found = _apart(len(text), _url_parts(flat), _bare_users(flat))
+    found = _apart(len(text), *_with_escapes(without_placeholders(text), _url_parts, _bare_users))
     return [part for part in found if not is_reference(text[part.start : part.end])]
 
 
 def _all_parts(text: str) -> list[SecretPart]:
     if not _MAY_HOLD_PARTS.search(text):
         return []
-    flat = without_placeholders(text)
-    return _apart(len(text), _url_parts(flat), _bare_users(flat), _named_parts(flat), _spoken_parts(flat))
+    finders = (_url_parts, _bare_users, _named_parts, _spoken_parts)
+    return _apart(len(text), *_with_escapes(without_placeholders(text), *finders))
+
+
+def _with_escapes(text: str, *finders: Callable[[str], Iterator[SecretPart]]) -> Iterator[Iterator[SecretPart]]:
+    """Yield what each finds in a text, and in it without the escapes of URLs: `u%3Apassword%40host` holds one, too."""
+    yield from (find(text) for find in finders)
+    plain = Unescaped.of(text) if "%" in text else None
+    if plain is not None and plain.escapes:
+        for find in finders:
+            yield (replace(part, start=plain.place(part.start), end=plain.place(part.end)) for part in find(plain.text))
 
 
 def _apart(size: int, *sources: Iterator[SecretPart]) -> list[SecretPart]:
-    """Return the parts in order, those inside of another left out.
+    """Return the parts in order, those inside of another left out, and one that reaches beyond another added to it.
 
     Where a source gives `PARTS_MAX` parts, everything from the last of them to the end is one part.
     """
@@ -115,6 +124,8 @@ def _apart(size: int, *sources: Iterator[SecretPart]) -> list[SecretPart]:
     for part in sorted(found, key=lambda one: (one.start, -one.end)):
         if part.start < part.end and (not kept or part.start >= kept[-1].end):
             kept.append(part if part.start < ends_at else replace(part, end=size))
+        elif kept and part.end > kept[-1].end:
+            kept[-1] = replace(kept[-1], end=part.end)
     return kept
 
 
