@@ -164,7 +164,7 @@ class Intake:
         prepared = self._prepared(self.shape.shaped(batch, found.current))
         paths = self.partitioner.paths(batch)
         times = self.rotation_times.times(batch) if self.rotation_times is not None else None
-        bad = {**(times.bad if times is not None else {}), **paths.bad, **self._long_keys(batch, paths)}
+        bad = {**(times.bad if times is not None else {}), **paths.bad, **self._refused_keys(batch, paths)}
         nulls = set() if prepared.valid is None else set(pc.indices_nonzero(pc.invert(prepared.valid)).to_pylist())
         bad = {row: error for row, error in bad.items() if row not in nulls}
         kept = None
@@ -173,10 +173,11 @@ class Intake:
         if not self.ignores_nulls:
             bad |= {row: _null_error(batch) for row in nulls}
         rows = _take(prepared.rows, kept)
+        names, codes = _used(paths, kept)
         facts = Facts(
             length=len(rows),
-            names=paths.names,
-            codes=_take(paths.codes, kept),
+            names=names,
+            codes=codes,
             epoch_ms=_take(times.epoch_ms, kept) if times is not None else None,
             sizes_end=_running_sum(rows) if self.counts_bytes else None,
         )
@@ -193,14 +194,13 @@ class Intake:
         schema = pa.schema(nullable(pa.struct(list(prepared.schema))))
         return replace(prepared, rows=prepared.rows.cast(schema), schema=schema, widens=True)
 
-    def _long_keys(self, batch: Batch, paths: Paths) -> Mapping[int, Exception]:
+    def _refused_keys(self, batch: Batch, paths: Paths) -> Mapping[int, Exception]:
         import pyarrow.compute as pc
 
         assert batch.consumed is not None
         consumed = batch.consumed
         bad: dict[int, Exception] = {}
-        longest = max(map(len, paths.names), default=0)
-        if self.layout.is_surely_short(batch.topic, longest, consumed.topic_partition):
+        if self.layout.is_surely_taken(batch.topic, paths.names, consumed.topic_partition):
             return bad
         for code, path in enumerate(paths.names):
             error = self.layout.refusal(Place(batch.topic, path), consumed.topic_partition, consumed.next_offset)
@@ -209,6 +209,14 @@ class Intake:
                 rows = range(len(batch)) if codes is None else pc.indices_nonzero(pc.equal(codes, code)).to_pylist()
                 bad |= dict.fromkeys(rows, error)
         return bad
+
+
+def _used(paths: Paths, kept: pa.Int64Array | None) -> tuple[Sequence[str], pa.Int32Array | None]:
+    """Return the names and codes of the paths of these rows alone, as the store is asked for each name."""
+    if kept is None or paths.codes is None:
+        return paths.names, paths.codes
+    encoded = paths.codes.take(kept).dictionary_encode()
+    return [paths.names[code] for code in encoded.dictionary.to_pylist()], encoded.indices
 
 
 def _no_rows(batch: Batch) -> Admitted:

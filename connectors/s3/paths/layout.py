@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -106,6 +106,7 @@ class Layout:
 
     tombstones: the path of records without a value and what the last object of their files ends with; None: they have
     no files. longest_extension: of an object that is created before the last one, where there are such.
+    name_bytes_max: of a folder or file in a store whose objects are files; 0: it has none.
     """
 
     topics_dir: str
@@ -115,6 +116,7 @@ class Layout:
     extension: str
     tombstones: tuple[str, str] | None = None
     longest_extension: str = ""
+    name_bytes_max: int = 0
 
     def chain(self, place: Place, partition: TopicPartition) -> Chain:
         """Return the keys that the objects of a place have.
@@ -136,29 +138,42 @@ class Layout:
         chain = self.chain(place, partition)
         return (chain if extension is None else replace(chain, extension=extension)).key(start_offset)
 
-    def is_surely_short(self, topic: str, path_length: int, partition: TopicPartition) -> bool:
-        """Tell if no path of so many characters makes a key longer than S3 takes, whatever they are, at any offset."""
+    def is_surely_taken(self, topic: str, paths: Sequence[str], partition: TopicPartition) -> bool:
+        """Tell if a store takes the keys of these paths at any offset, by a look at their lengths and letters alone."""
         others = self.key(Place(topic, ""), partition, 0) + self.longest_extension
-        return (
-            len(others.encode()) + max(_OFFSET_DIGITS_MAX, self.pad_width) + _UTF8_BYTES_MAX * path_length
-            <= KEY_BYTES_MAX
-        )
+        path_bytes = _UTF8_BYTES_MAX * max(map(len, paths), default=0)
+        size = len(others.encode()) + max(_OFFSET_DIGITS_MAX, self.pad_width) + path_bytes
+        return size <= min(KEY_BYTES_MAX, self.name_bytes_max or KEY_BYTES_MAX) and not any(map(_has_nul, paths))
 
     def refusal(self, place: Place, partition: TopicPartition, offset: int) -> ConnectError | None:
         """Return why a row with an offset up to this one cannot lie there; None: it can.
 
-        S3 takes keys of up to 1,024 bytes of UTF-8.
+        S3 takes keys of up to 1,024 bytes of UTF-8, and no store NUL.
         """
-        keys = (self.key(place, partition, offset, ending) for ending in (None, self.longest_extension or None))
+        keys = [self.key(place, partition, offset, ending) for ending in (None, self.longest_extension or None)]
         size = max(len(key.encode()) for key in keys)
-        if size <= KEY_BYTES_MAX:
-            return None
-        return ConnectError(
-            f"The object key would have {size} bytes, and S3 takes {KEY_BYTES_MAX}: its path begins "
-            f"{place.path[:100]!r}.",
-            key="partitioner.class",
-            fix="Choose another partition.field.name or path.format, or shorten the value with a transform.",
-        )
+        if any(map(_has_nul, keys)):
+            return _refused(place, "The object key would hold the character NUL, which no store takes")
+        if size > KEY_BYTES_MAX:
+            return _refused(place, f"The object key would have {size} bytes, and S3 takes {KEY_BYTES_MAX}")
+        longest = max(len(name.encode()) for key in keys for name in key.split("/"))
+        if self.name_bytes_max and longest > self.name_bytes_max:
+            return _refused(
+                place, f"A name in the path would have {longest} bytes, and files take {self.name_bytes_max}"
+            )
+        return None
+
+
+def _has_nul(text: str) -> bool:
+    return "\0" in text
+
+
+def _refused(place: Place, why: str) -> ConnectError:
+    return ConnectError(
+        f"{why}: its path begins {place.path[:100]!r}.",
+        key="partitioner.class",
+        fix="Choose another partition.field.name or path.format, or change the value with a transform.",
+    )
 
 
 def directory(name: str, value: str | None) -> str:

@@ -38,6 +38,7 @@ from connectors.s3.settings.classes import (
     DEFAULT_PARTITIONER,
     FIELD_AND_TIME_PARTITIONER,
     FIELD_PARTITIONER,
+    FOLDER_STORAGES,
     HOURLY_PARTITIONER,
 )
 from connectors.s3.settings.config import S3SinkConfig
@@ -46,6 +47,8 @@ from connectors.s3.sink.bulk_layout import BulkLayout
 WritesAvro = Callable[[Schema, Mapping[str, str]], AvroValues]
 """This is a function with the signature of `SinkContext.avro`."""
 _HOUR_MS = 3_600_000
+_FILE_NAME_BYTES = 255
+"""So long a name may be of Linux's file systems (NAME_MAX), and of HDFS as it is delivered."""
 
 
 class Plan(Protocol):
@@ -171,6 +174,7 @@ def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[Strand]) -
         values.extension,
         (config.tombstone_path, beside[-1].extension) if config.writes_tombstones else None,
         max((strand.extension for strand in beside), key=len, default=""),
+        _FILE_NAME_BYTES if config.storage_class in FOLDER_STORAGES else 0,
     )
 
 

@@ -17,7 +17,7 @@ from s3_task_runs import batch
 
 from connect.api import schema as s
 from connect.api.allowed_paths import AllowedPaths
-from connect.api.errors import ConfigError, ConnectError
+from connect.api.errors import ConfigError, ConnectError, RejectedRowsError
 from connect.api.records import Column
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
@@ -161,3 +161,19 @@ def test_no_key_leads_out_of_the_folder(root: Path, key: str):
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(ConfigError, match="does not exist"):
         S3SinkConnector(config(tmp_path / "none")).check(Deadline.after(60))
+
+
+@pytest.mark.parametrize(
+    "value", ["a\0b", "\0", "../\0", "x" * 400, "ä" * 130], ids=["nul", "bare", "dots", "long", "utf8"]
+)
+def test_a_value_that_makes_no_name_of_a_file_is_one_bad_row(root: Path, value: str):
+    settings = config(root, partitioner_class=FIELD_PARTITIONER, partition_field_name="p")
+    task = S3SinkTask(ConfluentPlan(settings))
+    task.open(FakeSinkContext())
+    rows = [{"n": n, "p": value if n == 3 else "a"} for n in range(7)]
+    with pytest.raises(RejectedRowsError) as refused:
+        task.put(batch(rows, ROW), Deadline.after(60))
+    assert list(refused.value.rows) == [3]
+    assert task.flush(Deadline.after(60)) == {TP: 7}
+    task.close()
+    assert numbers(root) == [0, 1, 2, 4, 5, 6]
