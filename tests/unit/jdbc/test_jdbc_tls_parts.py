@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 from pymysql.err import OperationalError
 
+from connect.api.errors import ConfigError
 from connectors.jdbc.dialects.mysql.tls import connect, take_tls
 
 NOBODY = {"host": "127.0.0.1", "port": 1, "user": "u"}
@@ -49,3 +50,9 @@ def test_tls_stays_preferred_and_anonymous_where_nothing_is_said():
     assert connection.ssl
     assert not connection._ssl_required
     assert connection.ctx.verify_mode is ssl.CERT_NONE
+
+
+@pytest.mark.parametrize("name", ["../../x", "utf8mb5", "\0", "__class__"])
+def test_a_character_set_that_is_none_is_named_before_a_server_is_asked(name):
+    with pytest.raises(ConfigError, match="the parameter charset names no character set of MySQL"):
+        connect(host="127.0.0.1", port=1, user="u", password="p", charset=name)

@@ -44,11 +44,12 @@ def take_tls(url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
 def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
     """Connect by PyMySQL, which takes these arguments; where no server answers, to the next of OTHER_SERVERS.
 
-    ConfigError: PyMySQL lacks a package for that.
+    ConfigError: PyMySQL lacks a package for that, or knows no such character set.
     """
     others = other_servers(str(settings.pop(OTHER_SERVERS, "")))
     # A server may ask for a file of its client's; only who listed the driver for the worker can allow that.
     settings = {"local_infile": False, **settings}
+    _require_charset(settings.get("charset"))
     try:
         return _preferring()(*arguments, **settings)
     except _unreachable() as error:
@@ -65,6 +66,18 @@ def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
             "or the package cryptography in the worker's environment.",
             key="connection.url",
         ) from None
+
+
+def _require_charset(name: object) -> None:
+    """Raise ConfigError for a character set that PyMySQL does not know, of which it would make an AttributeError."""
+    from pymysql.charset import charset_by_name
+
+    if name and charset_by_name(str(name)) is None:
+        raise ConfigError(
+            "connection.url: the parameter charset names no character set of MySQL.",
+            key="connection.url",
+            fix="Write charset=utf8mb4, or leave it out.",
+        )
 
 
 @cache
