@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class MisfitError(SchemaError):
+    """A value of dedup has no place in its column; those of other records may have."""
+
+
 def own_columns(columns: DedupColumns, rules: DedupRules, batch: Batch, types: TypeRules) -> Columns:
     """Return the columns that a table has for dedup alone: all NULLABLE, as rows that were there before have none."""
     found = [
@@ -47,14 +51,14 @@ def cell(batch: Batch, path: Path) -> Found:
         return from_keys
     try:
         keys = from_keys.values.cast(found.values.type)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise misfit(from_keys.schema, str(path), error) from None
     return Found(pc.if_else(batch.values.arrow().is_null(), keys, found.values), found.schema.as_optional())
 
 
-def misfit(schema: s.Schema, name: str, error: Exception) -> SchemaError:
+def misfit(schema: s.Schema, name: str, error: Exception) -> MisfitError:
     """Return the error for values of dedup that their column does not hold."""
-    return SchemaError(
+    return MisfitError(
         f"A value of the type {schema.name or schema.type} has no place in its column: {error}.",
         field=name,
         fix="Give the records keys of one type, or name another field in dedup.fields.",

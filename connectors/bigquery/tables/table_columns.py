@@ -51,7 +51,7 @@ def value_columns(batch: Batch, rules: TypeRules) -> Columns:
     schema = schema_of(batch.values)
     if schema.type is s.Type.STRUCT:
         columns = columns_of(schema, rules)
-        _check_told_apart(batch.topic, columns, "")
+        check_told_apart(batch.topic, columns, "")
         return columns
     if batch.values.arrow().null_count == len(batch):
         return ()
@@ -62,7 +62,7 @@ def value_columns(batch: Batch, rules: TypeRules) -> Columns:
     )
 
 
-def _check_told_apart(topic: str, columns: Columns, path: str) -> None:
+def check_told_apart(topic: str, columns: Columns, path: str) -> None:
     """Raise UnusableSchemaError if two columns, or members of a record, are one for BigQuery, which ignores case."""
     seen: dict[str, str] = {}
     for column in columns:
@@ -74,7 +74,7 @@ def _check_told_apart(topic: str, columns: Columns, path: str) -> None:
                 field=f"{path}{column.name}",
                 fix="Rename or drop one of them by the transform ReplaceField$Value.",
             )
-        _check_told_apart(topic, column.fields, f"{path}{column.name}.")
+        check_told_apart(topic, column.fields, f"{path}{column.name}.")
 
 
 @dataclass(frozen=True, slots=True)

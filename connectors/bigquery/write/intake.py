@@ -1,7 +1,8 @@
 """Make the records of one put into rows of their tables, and tell those that are bad. On the task thread.
 
 Records without a schema are judged one by one: one of another type, a scalar or a number beyond 64 bits is bad alone,
-whatever stands beside it. Records of a schema that no table can have are all bad.
+whatever stands beside it; so is one with a schema whose key has no place in its column. Records of a schema that no
+table can have are all bad.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
+from connectors.bigquery.dedup.dedup_values import MisfitError
 from connectors.bigquery.dedup.staged_rows import Admitted
 from connectors.bigquery.tables.table_columns import UnusableSchemaError
 from connectors.bigquery.write.table_buffers import Lane
@@ -48,7 +50,7 @@ def _take(batch: Batch, first: int, targets: Targets, intake: Intake) -> None:
     except RejectedRowsError as error:
         bad = error.rows
     except SchemaError as error:
-        by_row = _is_judged_by_row(batch)
+        by_row = isinstance(error, MisfitError) or _is_judged_by_row(batch)
         if not by_row and not isinstance(error, UnusableSchemaError):
             raise
         if by_row and len(batch) > 1:

@@ -24,7 +24,15 @@ from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
 from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.tables.new_tables import made_for_deletes, new_cleared_table, new_deletes_table, new_table
-from connectors.bigquery.tables.table_columns import Allowed, Needed, member, value_columns, widened
+from connectors.bigquery.tables.table_columns import (
+    Allowed,
+    Needed,
+    UnusableSchemaError,
+    check_told_apart,
+    member,
+    value_columns,
+    widened,
+)
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.table_buffers import Lane, Rotation
@@ -123,13 +131,13 @@ class Targets:
 
     def _admission(self, lane: Lane, batch: Batch) -> Admission:
         """Return how the batch's rows go into the lane's table, which gets the columns that they need."""
-        shape = (_shape(batch), batch.keys.schema if batch.keys is not None else None)
+        shape = (_shape(batch), _key_schema(batch))
         known = self._admissions.get((lane.target, shape))
         if known is not None and known.table is lane.columns:
             return known
         dedup = self._dedup_columns(batch) if has_keys(batch) else lane.dedup
         if dedup != lane.dedup:
-            raise ConnectError(
+            raise SchemaError(
                 f"Records of topic {batch.topic} have keys of other fields than those before, so that dedup.fields="
                 f"{','.join(self._config.dedup_fields)} means other columns of table {lane.target} now.",
                 key="dedup.fields",
@@ -151,8 +159,7 @@ class Targets:
         return admission
 
     def _dedup_columns(self, batch: Batch) -> DedupColumns:
-        key_schema = schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
-        return placed(self._rules, self._config.field_names, key_schema, self._config.key_column)
+        return placed(self._rules, self._config.field_names, _key_schema(batch), self._config.key_column)
 
     def _window(self, target: str, columns: Columns) -> Window | None:
         config = self._config
@@ -250,9 +257,10 @@ def _completed(wanted: Columns, now: Columns) -> Columns:
 
 
 def _check_names(topic: str, values: Columns, own: Columns) -> None:
+    check_told_apart(topic, own, "")
     clash = sorted(set(by_name(values)) & set(by_name(own)))
     if clash:
-        raise ConnectError(
+        raise UnusableSchemaError(
             f"Records of topic {topic} have fields that are named like columns which the connector adds: "
             f"{', '.join(clash)}.",
             fix="Choose other names in kafkaKeyFieldName and kafkaDataFieldName, or rename the fields by a transform.",
@@ -264,6 +272,11 @@ def _check_key_columns(table: str, columns: Columns, dedup: DedupColumns) -> Non
         problem = key_column_problem(member(columns, key.column))
         if problem is not None:
             raise ConfigError(f"Table {table}: {problem}", key="dedup.fields")
+
+
+def _key_schema(batch: Batch) -> s.Schema | None:
+    """Return the schema of the keys; None where no record has one."""
+    return schema_of(batch.keys) if batch.keys is not None and has_keys(batch) else None
 
 
 def _shape(batch: Batch) -> s.Schema | None:

@@ -68,14 +68,19 @@ def put(
     schema: s.Schema | None = None,
     dedup_fields: str = "id",
     keys: list[Any] | None = None,
+    key_schema: s.Schema | None = None,
+    at_once: int = 100,
+    **others: str,
 ) -> tuple[list[Any], dict[int, str]]:
-    """The ids that land of these values, or their offsets where no id tells rows apart, and the rows that are bad."""
+    """The ids that land of these values, or their offsets where no id tells rows apart, and the rows that are bad.
+
+    at_once: how many rows come in one put."""
     tables = Tables()
     monkeypatch.setattr(sink, "open_warehouse", lambda _: tables)
     monkeypatch.setattr(sink, "landing_of", lambda *_: tables)
     given = {
         "project": "p", "defaultDataset": "d", "dedup.fields": dedup_fields, "dedup.merge.interval.ms": "0",
-        "allowNewBigQueryFields": "true",
+        "allowNewBigQueryFields": "true", **{name.replace("__", "."): value for name, value in others.items()},
     }  # fmt: skip
     task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(given))
     task.open(FakeSinkContext())
@@ -83,13 +88,14 @@ def put(
     bad: dict[int, str] = {}
     batch = Batch(
         "orders", Column.from_rows(list(rows), schema), partition=0, timestamps_ms=offsets,
-        keys=None if keys is None else Column.from_rows(keys, None),
+        keys=None if keys is None else Column.from_rows(keys, key_schema),
         consumed=Consumed(TopicPartition("orders", 0), offsets, len(rows)),
     )  # fmt: skip
-    try:
-        task.put(batch, Deadline.after(5))
-    except RejectedRowsError as error:
-        bad = {row: str(why) for row, why in error.rows.items()}
+    for start in range(0, len(rows), at_once):
+        try:
+            task.put(batch.slice(start, min(start + at_once, len(rows))), Deadline.after(5))
+        except RejectedRowsError as error:
+            bad |= {start + row: str(why) for row, why in error.rows.items()}
     deadline = Deadline.after(20)
     while task.flush(deadline) != {TopicPartition("orders", 0): len(rows)}:
         assert not deadline.expired
@@ -108,6 +114,7 @@ def put(
         ("text", "no such field"),
         ({"id": 3, "n": 1, "N": 2}, "ignores case in names: n and N"),
         ({"id": 3, "n": 1, "m": {"a": 1, "A": 1}}, "ignores case in names: m.a and m.A"),
+        ({"id": 3, "n": 1, "_KAFKA_offset": 1}, "named like columns which the connector adds"),
     ],
 )
 @pytest.mark.parametrize("place", [1, 5])
@@ -126,6 +133,13 @@ def test_a_bad_row_that_comes_alone_is_bad_and_ends_nothing(monkeypatch, row):
     assert (landed, set(bad)) == ([], {0})
 
 
+def test_a_key_with_fields_that_differ_in_case_is_one_bad_row_where_keys_are_stored(monkeypatch):
+    keys = [{"k": 1}, {"k": 2, "K": 2}, {"k": 3}]
+    landed, bad = put(monkeypatch, {"id": 1}, {"id": 2}, {"id": 3}, keys=keys, kafkaKeyFieldName="kept")
+    assert (landed, set(bad)) == ([1, 3], {1})
+    assert "ignores case in names: kept.k and kept.K" in bad[1]
+
+
 def test_a_text_behind_a_tombstone_is_no_row_without_values(monkeypatch):
     landed, bad = put(monkeypatch, None, None, "text", dedup_fields="__partition,__offset")
     assert (landed, set(bad)) == ([0, 1], {2})
@@ -138,6 +152,43 @@ def test_a_key_of_another_type_is_one_bad_row(monkeypatch, key):
     assert (landed, set(bad)) == ([1, 3], {1})
     landed, bad = put(monkeypatch, {"n": 1}, {"n": 2}, {"n": 3}, keys=keys, dedup_fields="__key.id")
     assert (landed, set(bad)) == ([0, 2], {1})
+
+
+@pytest.mark.parametrize("at_once", [1, 100])
+@pytest.mark.parametrize("whole", [1, "a", {"x": 1}])
+def test_whole_keys_of_unlike_types_are_bad_alone(monkeypatch, whole, at_once):
+    """The first key says what keys are like; what no column of it holds is a bad record, whatever stands beside it."""
+    good = {1: 2, "a": "b", "{'x': 1}": {"x": 2}}[str(whole) if isinstance(whole, dict) else whole]
+    unlike = [key for key in (1, "a", {"x": 1}, [1], 0.5, 2**63, None) if type(key) is not type(whole)]
+    fits = {number for number, key in enumerate(unlike) if whole == "a" and key == 1}
+    keys = [whole, *unlike, good]
+    landed, bad = put(
+        monkeypatch, *({f"n{number}": number} for number in range(len(keys))), keys=keys, dedup_fields="__key",
+        at_once=at_once, dedup__null__key="dlq",
+    )  # fmt: skip
+    assert set(bad) == {1 + number for number in range(len(unlike))} - {1 + number for number in fits}
+    assert landed == [number for number in range(len(keys)) if number not in bad]
+
+
+KEYED = s.struct({"id": s.STRING}, optional=True)
+
+
+@pytest.mark.parametrize("key", ["abc", "9223372036854775808"])
+def test_a_tombstone_whose_key_has_no_place_in_its_column_is_one_bad_row_with_schemas(monkeypatch, key):
+    value = s.struct({"id": s.INT64}, optional=True)
+    keys = [{"id": "1"}, {"id": key}, {"id": "2"}, {"id": "3"}]
+    rows = [{"id": 1}, None, None, {"id": 3}]
+    landed, bad = put(monkeypatch, *rows, schema=value, keys=keys, key_schema=KEYED)
+    assert (landed, set(bad)) == ([1, 2, 3], {1})
+    assert "has no place in its column" in bad[1]
+
+
+def test_a_tombstone_whose_key_is_of_a_type_that_is_never_cast_is_one_bad_row(monkeypatch):
+    value = s.struct({"id": s.INT64}, optional=True)
+    key = s.struct({"id": s.BYTES}, optional=True)
+    rows = [{"id": 1}, None, {"id": 3}]
+    landed, bad = put(monkeypatch, *rows, schema=value, keys=[{"id": b"x"}] * 3, key_schema=key)
+    assert (landed, set(bad)) == ([1, 3], {1})
 
 
 def test_rows_beside_a_bad_one_keep_the_id_of_their_topic(monkeypatch):
