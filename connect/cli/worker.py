@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Sequence
@@ -43,8 +44,6 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
 
 def _told(error: Exception) -> int:
     """Log why there is no worker; the exit code."""
-    import logging
-
     logging.getLogger(__name__).error("worker_not_started", extra={"error": str(error)})
     return 1
 
@@ -52,11 +51,10 @@ def _told(error: Exception) -> int:
 def run_worker(config: WorkerConfig, notes: Sequence[str] = (), *, json_only: bool = False) -> int:
     """Run a worker until SIGTERM or SIGINT; the exit code. `json_only`: whatever it says is a line of the log."""
     with loading():
-        import logging
-
         from connect.api.errors import ConnectError
         from connect.cli.shared.stop_signals import StopSignals
-        from connect.worker.app import StartError, Worker
+        from connect.cluster.store.first_contact import StartError
+        from connect.worker.app import Worker
 
     if notes:
         logging.getLogger(__name__).info("worker_file_notes", extra={"notes": list(notes)})

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+_logger = logging.getLogger(__name__)
 ROOT: Final = "root"
 LEVELS: Final[Mapping[str, int]] = {
     "OFF": logging.CRITICAL + 10,
@@ -76,6 +77,13 @@ class LogLevels:
                 listener(name, level)
             also = [below for own in sorted(meant) for below in self.set(own, level)]
         return sorted({*changed, *also})
+
+    def set_as_told(self, name: str, level: str) -> None:
+        """Set the level that another worker tells; one that this version does not know is logged and left out."""
+        if level in LEVELS:
+            self.set(name, level)
+        else:
+            _logger.warning("log_level_unknown", extra={"logger_name": name, "unknown": level})
 
     def name(self, names: Iterable[str]) -> None:
         """Let loggers of these names exist, as other processes that follow these levels have them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import sys
@@ -21,18 +20,15 @@ from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.hosts.host_pool import Launch
 from connect.cluster.hosts.host_process import CommandProcess, HostProcess, python_host
 from connect.cluster.hosts.lease import SHARE, UNHEARD_SHARE, Lease
-from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.hosts.task_host import Host, HostListener, TaskHost
 from connect.cluster.leader.group_membership import GroupMember, GroupMembership, SlotListener
+from connect.cluster.leader.group_settings import member_settings, release_s, resume_s
 from connect.cluster.loop.connector_catalog import InstalledConnectors
 from connect.cluster.loop.membership import Membership
-from connect.cluster.model.cluster_claim import ClusterClaim
-from connect.cluster.model.topic_layout import internal_topics
 from connect.cluster.offsets.sink_groups import GroupOffsets
-from connect.cluster.store.claiming import Claiming
 from connect.cluster.store.compacted_log import MakeLog, OnRecord, RecordLog
 from connect.cluster.store.config_store import ConfigStore
-from connect.cluster.store.kafka_claims import KafkaClaims
+from connect.cluster.store.first_contact import FirstContact, StartError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 from connect.kafka.consume.membership_consumer import MembershipConsumer
@@ -45,34 +41,19 @@ from connect.runtime.settings.config_providers import config_providers
 from connect.runtime.settings.internal_topics import slots_topic
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.exactly_once import fences_leader
-from connect.telemetry.log_levels import LEVELS, LOG_LEVELS
+from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.tracing import check_installed, is_switched_on
 
 if TYPE_CHECKING:
     from connect.rest.rest_server import RestServer
 
-ATTEMPT_S: Final = 15.0
-CONTACT_S: Final = 3.0
-"""librdkafka cannot be interrupted while it waits for a first broker; this bounds how long a stop waits for it."""
-PAUSE_S: Final = 1.0
-JOIN_RECONNECT_MS: Final = "100"
 JOIN_S: Final = 1.0
 """A worker answers requests after this time even outside the group, which may wait for a lost worker's session."""
-HEARTBEAT_MS: Final = 300
-"""How soon a worker hears that another one leaves or joins, where heartbeat.interval.ms is not given."""
-RESUME_HEARTBEATS: Final = 3
-"""A worker that nobody heard for too long starts tasks after so many heartbeats: they are told when it is out."""
 CALL_HOST_S: Final = 90.0
 FORKED_CALL_HOST_S: Final = 5.0
 """A host is kept for further questions so long: making one anew takes a second, or a few milliseconds by forking."""
 STOP_MARGIN_S: Final = 10.0
 """Time to say good-bye to Kafka and REST, on top of the time tasks get to stop."""
-
-_logger = logging.getLogger(__name__)
-
-
-class StartError(Exception):
-    """The worker cannot start; the text says why and what to do."""
 
 
 class Worker:
@@ -87,14 +68,13 @@ class Worker:
         self._stopping = threading.Event()
         self._reacher: TopicAdmin | None = None
         session_s = config.session_timeout_ms / 1000
-        resume_s = RESUME_HEARTBEATS * self._heartbeat_ms() / 1000
-        self._lease = Lease(SHARE * session_s, UNHEARD_SHARE * session_s, self._reach, resume_s)
+        self._lease = Lease(SHARE * session_s, UNHEARD_SHARE * session_s, self._reach, resume_s(config))
         self._forked: ForkedHosts | None = None
         if sys.platform.startswith("linux"):  # elsewhere system libraries may not survive a fork
             self._forked = ForkedHosts(self._lease.descriptor)
         self.herder = Herder(config, self._surroundings())
+        self._contact = FirstContact(config, lambda: self._admin({}), self.herder.read, self._stopping)
         self._rest: RestServer | None = None
-        self._reached_kafka = False
 
     def start(self) -> str:
         """Serve REST, then begin with what the internal topics say; the REST URL. StartError.
@@ -104,7 +84,7 @@ class Worker:
         started_s = time.monotonic()
         with ThreadPoolExecutor(1, thread_name_prefix="kafka-contact") as beside:
             # Kafka takes its time to answer, and so does loading REST's libraries.
-            contact = beside.submit(self._reach_kafka)
+            contact = beside.submit(self._contact.reach)
             try:
                 with loading():
                     url = self._serve_rest()
@@ -117,8 +97,8 @@ class Worker:
                 try:
                     self.herder.start(urlsplit(url).netloc, url, contact.result())
                 except RetriableError as error:
-                    self._wait_for_kafka(error, time.monotonic() - started_s)
-                    contact = beside.submit(self._reach_kafka)
+                    self._contact.wait(error, time.monotonic() - started_s)
+                    contact = beside.submit(self._contact.reach)
                 except ConnectError as error:
                     raise StartError(str(error)) from error
                 else:
@@ -148,37 +128,6 @@ class Worker:
             raise StartError(str(error)) from error
         return self._rest.start()
 
-    def _reach_kafka(self) -> str:
-        """Find the internal topics as they have to be, and read them; the id of the Kafka cluster."""
-        deadline = Deadline.after(min(ATTEMPT_S, self._config.start_timeout_ms / 1000), self._stopping)
-        admin = self._admin({})
-        cluster_id = admin.cluster_id(deadline.sooner(CONTACT_S))
-        self._reached_kafka = True
-        admin.call_coordinator(self._config.group_id)
-        make = self._config.internal_topics_automatic_creation_enable
-        new = admin.ensure_internal(internal_topics(self._config), deadline, make=make)
-        own = slots_topic(self._config)
-        claims = KafkaClaims(self._config, admin, deadline, is_new=own in new)
-        with ThreadPoolExecutor(1, thread_name_prefix="internal-topics") as beside:
-            # Reading changes nothing, so that it need not wait for the word that this cluster may go on.
-            reading = beside.submit(self.herder.read, deadline)
-            Claiming(ClusterClaim.of(self._config), own, claims).run(deadline)
-            reading.result()
-        return cluster_id
-
-    def _wait_for_kafka(self, error: RetriableError, waited_s: float) -> None:
-        brokers = ",".join(self._config.bootstrap_servers)
-        limit_s = self._config.start_timeout_ms / 1000
-        if not self._reached_kafka and waited_s >= limit_s:
-            raise StartError(
-                f"No broker of {brokers} answered within {limit_s:g} s: {error} Check bootstrap.servers, the "
-                "network and security.protocol."
-            )
-        _logger.warning(
-            "waiting_for_kafka", extra={"brokers": brokers, "waited_s": round(waited_s), "error": str(error)}
-        )
-        self._stopping.wait(PAUSE_S)
-
     def _surroundings(self) -> HerderWorld:
         return HerderWorld(
             config_log=self._log(
@@ -192,7 +141,7 @@ class Worker:
             launch=self._launcher(),
             keep_call_host_s=CALL_HOST_S if self._forked is None else FORKED_CALL_HOST_S,
             host_count=self._config.task_hosts or os.cpu_count() or 1,
-            set_log_level=_set_log_level,
+            set_log_level=LOG_LEVELS.set_as_told,
         )
 
     def _reach(self, timeout_s: float) -> bool:
@@ -201,32 +150,10 @@ class Worker:
         return self._reacher.answers(self._config.config_storage_topic, timeout_s)
 
     def _membership(self, configs: ConfigStore) -> Membership:
-        # A release ends when tasks have stopped, or their hosts were killed, which takes a little longer.
-        release_s = self._config.task_shutdown_graceful_timeout_ms / 1000 + 2 * KILL_GRACE_S
-        return GroupMembership(configs, self._join, self._lease, release_s)
+        return GroupMembership(configs, self._join, self._lease, release_s(self._config))
 
     def _join(self, worker_id: str, listener: SlotListener) -> GroupMember:
-        config = self._config
-        # It is the only member in this process, so it may try its brokers more often than a sink does.
-        soon = {"consumer.reconnect.backoff.ms": JOIN_RECONNECT_MS}
-        name = config.client_id or f"connect-{worker_id}"
-        given = consumer_settings(
-            {**soon, **config.originals},
-            {},
-            client_id=name,
-            group_id=config.group_id,
-        ).properties
-        timing = {
-            "session.timeout.ms": config.session_timeout_ms,
-            "heartbeat.interval.ms": self._heartbeat_ms(),
-            "max.poll.interval.ms": max(config.rebalance_timeout_ms, config.session_timeout_ms),
-        }
-        members = {key: value for key, value in given.items() if key != "consumer.path"}
-        return MembershipConsumer(slots_topic(config), {**members, **timing}, listener)
-
-    def _heartbeat_ms(self) -> int:
-        given_ms = self._config.heartbeat_interval_ms
-        return given_ms if "heartbeat.interval.ms" in self._config.originals else min(HEARTBEAT_MS, given_ms)
+        return MembershipConsumer(slots_topic(self._config), member_settings(self._config, worker_id), listener)
 
     def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:
         """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""
@@ -269,10 +196,3 @@ class Worker:
     def _group_offsets(self, connector: Mapping[str, str]) -> GroupOffsets:
         prefix = ADMIN_OVERRIDE
         return self._admin({k.removeprefix(prefix): v for k, v in connector.items() if k.startswith(prefix)})
-
-
-def _set_log_level(logger: str, level: str) -> None:
-    if level in LEVELS:
-        LOG_LEVELS.set(logger, level)
-    else:
-        _logger.warning("log_level_unknown", extra={"logger_name": logger, "unknown": level})

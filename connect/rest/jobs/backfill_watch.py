@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, NoReturn
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.operations import Operations
+from connect.cluster.model.operations import History, WorkerState
 from connect.cluster.model.request_errors import RequestError
 from connect.lib.backoff import delays_s
 
@@ -32,14 +32,16 @@ class BackfillWatch:
 
     def __init__(
         self,
-        operations: Operations,
+        worker: WorkerState,
+        history: History,
         adopt: Callable[[Collection[str] | None], Mapping[str, str]],
         has_died: Callable[[], bool],
     ) -> None:
         """`adopt`: go on with the jobs of workers that are not among these, None: with those of this one alone; what
         cannot go on now, with reasons; it blocks. `has_died`: a process of this worker was killed.
         """
-        self._operations = operations
+        self._worker = worker
+        self._history = history
         self._adopt = adopt
         self._has_died = has_died
         self._seen: int | None = None
@@ -79,9 +81,9 @@ class BackfillWatch:
 
     def _workers(self) -> tuple[int | None, Collection[str] | None]:
         """Return the number of the newest rebalance and who was there then; nothing new where another worker leads."""
-        rebalances = self._operations.history.rebalances()
+        rebalances = self._history.rebalances()
         try:
-            self._operations.worker.require_leader()
+            self._worker.require_leader()
         except RequestError:
             return self._seen, None
         return (rebalances[-1].number, rebalances[-1].workers) if rebalances else (self._seen, None)

@@ -182,7 +182,8 @@ async def backfill_service(app: web.Application) -> AsyncIterator[None]:
     """Hold the service as long as the application is served; it goes on with the jobs of workers that have died."""
     context = app[CONTEXT]
     service = app[BACKFILLS] = _Service(context.worker, context.worker_id)
-    watch = BackfillWatch(context.operations, service.adopt, lambda: service.has_died)
+    asked = context.operations
+    watch = BackfillWatch(asked.worker, asked.history, service.adopt, lambda: service.has_died)
     watching = asyncio.create_task(watch.run())
     yield
     watching.cancel()

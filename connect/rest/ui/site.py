@@ -57,8 +57,8 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
 async def shared(app: web.Application) -> AsyncIterator[None]:
     """Keep what pages share as long as the application is served."""
     context = app[CONTEXT]
-    sampler = app[SAMPLER] = Sampler(context.operations, Peers(context, app[CLIENT], _scheme(context.worker)))
-    app[OFFSETS_SEEN] = OffsetsSeen(context.operations)
+    sampler = app[SAMPLER] = Sampler(context.operations.tasks, Peers(context, app[CLIENT], _scheme(context.worker)))
+    app[OFFSETS_SEEN] = OffsetsSeen(context.operations.offsets)
     app[ONCE_ONLY] = OnceOnly()
     app[LETTER_JOBS] = LetterJobs(context.worker.originals)
     stream.prepare(app)

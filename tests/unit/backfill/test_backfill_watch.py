@@ -20,7 +20,6 @@ class Workers:
     def __init__(self) -> None:
         self.leads = True
         self.found: list[Rebalance] = []
-        self.history = self.worker = self
 
     def change(self, *workers: str) -> None:
         self.found.append(Rebalance(len(self.found), 1, workers[0], workers, 0))
@@ -64,7 +63,7 @@ def looked(monkeypatch: pytest.MonkeyPatch):
             return {}
 
         async def watched() -> None:
-            watch = BackfillWatch(workers, adopt, lambda: has_died and not seen)  # type: ignore[arg-type]
+            watch = BackfillWatch(workers, workers, adopt, lambda: has_died and not seen)  # type: ignore[arg-type]
             task = asyncio.create_task(watch.run())
             async with asyncio.timeout(60):
                 while len(seen) < times:

@@ -124,7 +124,7 @@ def run(use: Callable[[Sampler, Counting], Any]) -> Any:
 
     async def main() -> Any:
         operations = Counting(**{"a-0": 0.0})
-        sampler = Sampler(operations, cast("Peers", Nobody()))
+        sampler = Sampler(operations.tasks, cast("Peers", Nobody()))
         try:
             return await asyncio.wait_for(use(sampler, operations), FAR_S)
         finally:

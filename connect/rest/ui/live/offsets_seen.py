@@ -10,7 +10,7 @@ from aiohttp import web
 
 from connect.api.errors import ConnectError
 from connect.cluster.model.connector_values import PartitionOffset
-from connect.cluster.model.operations import Operations
+from connect.cluster.model.operations import Offsets
 from connect.cluster.model.request_errors import RequestError
 from connect.rest.errors.http_error import status_of
 from connect.rest.server.waiting import WaitTimeoutError, within
@@ -28,8 +28,8 @@ class _Seen(NamedTuple):
 class OffsetsSeen:
     """Remembers the offsets of connectors for a few seconds. Owned by the event loop."""
 
-    def __init__(self, operations: Operations) -> None:
-        self._operations = operations
+    def __init__(self, offsets: Offsets) -> None:
+        self._offsets = offsets
         self._seen: dict[str, _Seen] = {}
 
     async def of(self, name: str) -> Sequence[PartitionOffset] | None:
@@ -43,7 +43,7 @@ class OffsetsSeen:
 
     async def _asked(self, name: str) -> Sequence[PartitionOffset] | None:
         try:
-            return await within(self._operations.offsets.read(name), WAIT_S)
+            return await within(self._offsets.read(name), WAIT_S)
         except (WaitTimeoutError, ConnectError):
             return None
         except RequestError as error:

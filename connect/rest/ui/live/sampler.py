@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
-from connect.cluster.model.operations import Operations
+from connect.cluster.model.operations import Tasks
 from connect.rest.ui.live.peers import Peers
 from connect.rest.ui.views.look import Look, Sample
 
@@ -30,8 +30,8 @@ T = TypeVar("T")
 class Sampler:
     """Keeps the last looks. Owned by the event loop of the REST server."""
 
-    def __init__(self, operations: Operations, peers: Peers) -> None:
-        self._operations = operations
+    def __init__(self, tasks: Tasks, peers: Peers) -> None:
+        self._tasks = tasks
         self._peers = peers
         self._samples: deque[Sample] = deque(maxlen=_KEPT)
         self._made: dict[Hashable, Any] = {}
@@ -100,7 +100,7 @@ class Sampler:
     async def _take(self) -> None:
         others, silent = await self._peers.figures()
         with self._counted():
-            own = {name: dict(figures) for name, figures in self._operations.tasks.figures().items()}
+            own = {name: dict(figures) for name, figures in self._tasks.figures().items()}
             self._samples.append(Sample(time.monotonic(), {**others, **own}, silent))
             self._made.clear()
 
