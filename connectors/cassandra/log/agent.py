@@ -17,7 +17,7 @@ from connectors.cassandra.cql.queries import Queries
 from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
-from connectors.cassandra.log.events.chunk import batches
+from connectors.cassandra.log.events.event_batches import batches
 from connectors.cassandra.log.events.event_columns import Node
 from connectors.cassandra.log.events.watched_tables import Watched
 from connectors.cassandra.log.segments.disk import DiskWatch, read_limit

@@ -15,9 +15,9 @@ from mutation_writer import frames_of, mutation
 from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
 from connectors.cassandra.cql.schema_reader import Schemas
 from connectors.cassandra.cql.tables import Table, TableColumn
-from connectors.cassandra.log.events import chunk, table_history
-from connectors.cassandra.log.events.chunk import batches
+from connectors.cassandra.log.events import event_batches, table_history
 from connectors.cassandra.log.events.decode import MutationDecoder
+from connectors.cassandra.log.events.event_batches import batches
 from connectors.cassandra.log.events.event_columns import Node
 from connectors.cassandra.log.events.layout import Layout
 from connectors.cassandra.log.events.mutation import Cell, PartitionUpdate, Row
@@ -50,7 +50,7 @@ TABLES = [table(number, 1 + number % 3) for number in range(8)]
 @pytest.fixture(autouse=True, params=["native", "twin"])
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "twin":
-        monkeypatch.setattr(chunk, "module", lambda: None)
+        monkeypatch.setattr(event_batches, "module", lambda: None)
 
 
 def watch(known: Sequence[Table], *gone: Table, views: Sequence[Table] = ()) -> Watched:

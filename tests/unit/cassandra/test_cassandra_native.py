@@ -19,7 +19,7 @@ from connect.api.records import Batch
 from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
 from connectors.cassandra.cql.schema_reader import Schemas
 from connectors.cassandra.cql.tables import Table, TableColumn
-from connectors.cassandra.log.events import chunk
+from connectors.cassandra.log.events import event_batches
 from connectors.cassandra.log.events.decode import MutationDecoder
 from connectors.cassandra.log.events.event_columns import Node
 from connectors.cassandra.log.events.mutation import Cell, Liveness, PartitionUpdate, Row
@@ -68,12 +68,12 @@ def made(frames: Frames, known: Sequence[Table]) -> tuple[dict[str, Batch], list
     """The batches by topic, and what cannot be read."""
     kept: list[str] = []
     watched = Watched(lambda: Schemas(known, {}), (), "")
-    return {batch.topic: batch for batch in chunk.batches(frames, watched, NODE, kept.append)}, kept
+    return {batch.topic: batch for batch in event_batches.batches(frames, watched, NODE, kept.append)}, kept
 
 
 def by_the_twin(frames: Frames, known: Sequence[Table]) -> tuple[dict[str, Batch], list[str]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunk, "module", lambda: None)
+        patch.setattr(event_batches, "module", lambda: None)
         return made(frames, known)
 
 

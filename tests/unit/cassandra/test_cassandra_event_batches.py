@@ -13,8 +13,8 @@ from mutation_writer import frames_of, mutation
 from connectors.cassandra.cql.cql_types import CqlType, parse_type, user_types_of
 from connectors.cassandra.cql.schema_reader import Schemas
 from connectors.cassandra.cql.tables import Table, TableColumn
-from connectors.cassandra.log.events import chunk
-from connectors.cassandra.log.events.chunk import batches
+from connectors.cassandra.log.events import event_batches
+from connectors.cassandra.log.events.event_batches import batches
 from connectors.cassandra.log.events.event_columns import Node
 from connectors.cassandra.log.events.mutation import Cell, PartitionUpdate, Row
 from connectors.cassandra.log.events.native_events import Plan, gather
@@ -40,7 +40,7 @@ SCHEMA_TABLE = replace(table(9), keyspace="system_schema", name="tables", cdc=Fa
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Native code and its twin tell the same apart."""
     if request.param == "twin":
-        monkeypatch.setattr(chunk, "module", lambda: None)
+        monkeypatch.setattr(event_batches, "module", lambda: None)
 
 
 def located(of: Table, key: int, value: bytes = b"x") -> PartitionUpdate:
