@@ -54,3 +54,12 @@ def test_nothing_is_left_for_later() -> None:
 def test_test_files_have_names_of_their_own() -> None:
     names = [path.name for path in TESTS if path.name != "conftest.py"]
     assert sorted({name for name in names if names.count(name) > 1 and name != "__init__.py"}) == []
+
+
+def test_the_walks_and_invariants_name_files_that_are_there() -> None:
+    map_of_code = (ROOT / "connect/ARCHITECTURE.md").read_text(encoding="utf-8")
+    told = map_of_code.partition("## Four walks")[2].partition("## Where do I add X?")[0]
+    names = set(re.findall(r"`([\w/]+\.py)`", told))
+    there = [f"/{named(path)}" for path in PRODUCT + TESTS]
+    assert len(names) > 40
+    assert sorted(name for name in names if not any(path.endswith(f"/{name}") for path in there)) == []
