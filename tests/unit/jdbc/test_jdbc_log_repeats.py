@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from connectors.jdbc.log.mysql.repeats import of_order
@@ -14,6 +16,7 @@ TABLE = TableName("db", "t")
 ID, KIND = OrderColumn("id", "int", Raw.INTEGER), OrderColumn("kind", "enum", Raw.TEXT)
 NUMBER, CLOCK = OrderColumn("n", "double", Raw.FLOAT), OrderColumn("c", "time", Raw.TIME)
 LIKES = "among more than max.batch.size=500 rows that are alike, they come again"
+APART = "a delete and a create apart from each other, and an older version of a row behind a newer one"
 
 
 @pytest.mark.parametrize("key", [("id",), ("kind",), ("kind", "id")])
@@ -26,7 +29,7 @@ def test_nothing_is_said_where_the_key_tells_rows_apart(key: tuple[str, ...]) ->
 def test_rows_that_are_alike_in_what_is_compared_may_come_again(key: tuple[str, ...]) -> None:
     said = of_order(TABLE, key, RowOrder.of([ID, KIND, NUMBER, CLOCK], key), 500)
     assert said is not None
-    assert all(part in said for part in ("table db.t", LIKES, "columns id, kind", "primary key", "max.batch.size"))
+    assert all(part in said for part in ("table db.t", LIKES, APART, "columns id, kind", "primary key", "max.batch.size"))
 
 
 @pytest.mark.parametrize("key", [(), ("c",)])
@@ -39,4 +42,11 @@ def test_all_rows_may_come_again_where_nothing_can_be_compared(key: tuple[str, .
 def test_postgres_compares_whole_rows_so_that_a_key_alone_matters() -> None:
     said = of_key(TABLE, (), 500)
     assert said is not None
-    assert all(part in said for part in ("table db.t", LIKES, "it has no key", "primary key"))
+    assert all(part in said for part in ("table db.t", LIKES, APART, "it has no key", "primary key"))
+
+
+def test_the_readme_says_it_of_each_server() -> None:
+    text = Path("connectors/jdbc/README.md").read_text(encoding="utf-8")
+    for server in ("### PostgreSQL\n", "### MariaDB and MySQL\n"):
+        part = text.partition("## mode=log")[2].partition(server)[2].partition("\n## ")[0].partition("\n### ")[0]
+        assert APART in " ".join(part.split())
