@@ -29,7 +29,9 @@ def test_nothing_is_said_where_the_key_tells_rows_apart(key: tuple[str, ...]) ->
 def test_rows_that_are_alike_in_what_is_compared_may_come_again(key: tuple[str, ...]) -> None:
     said = of_order(TABLE, key, RowOrder.of([ID, KIND, NUMBER, CLOCK], key), 500)
     assert said is not None
-    assert all(part in said for part in ("table db.t", LIKES, APART, "columns id, kind", "primary key", "max.batch.size"))
+    assert all(
+        part in said for part in ("table db.t", LIKES, APART, "columns id, kind", "primary key", "max.batch.size")
+    )
 
 
 @pytest.mark.parametrize("key", [(), ("c",)])
