@@ -105,6 +105,12 @@ class Database:
         with self.border.translated(doing):
             return list(connection.execute(statement))
 
+    def mappings(self, statement: sa.TextClause, doing: str) -> list[dict[str, Any]]:
+        """Return every row of a small result, its values by the names of their columns."""
+        connection = self.connection
+        with self.border.translated(doing):
+            return [dict(row) for row in connection.execute(statement).mappings()]
+
     def run(self, statement: str, doing: str) -> None:
         """Run a statement without a result."""
         connection = self.connection

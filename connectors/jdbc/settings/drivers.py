@@ -6,7 +6,6 @@ worker's to allow. What is judged is the URL as SQLAlchemy takes it apart, never
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -32,28 +31,6 @@ _WHY: Final[Mapping[str, str]] = {
 }
 
 
-def _is_whole(text: str) -> bool:
-    return re.fullmatch(r"-?[0-9]+", text) is not None
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[0-9]+(\.[0-9]*)?", text) is not None
-
-
-def _is_truth(text: str) -> bool:
-    return text.strip().lower() in {"true", "yes", "on", "y", "t", "1", "false", "no", "off", "n", "f", "0"}
-
-
-_WHOLE: Final = (_is_whole, "a whole number")
-_TRUTH: Final = (_is_truth, "true or false")
-_FORMS: Final = {
-    "connect_timeout": _WHOLE, "read_timeout": _WHOLE, "write_timeout": _WHOLE, "max_allowed_packet": _WHOLE,
-    "timeout": (_is_number, "a number"), "cached_statements": _WHOLE, "detect_types": _WHOLE, "compress": _TRUTH,
-    "check_same_thread": _TRUTH, "uri": _TRUTH,
-}  # fmt: skip
-"""What SQLAlchemy makes numbers and truth values of: it fails without a word of the parameter."""
-
-
 def driver_problems(url: DatabaseUrl, allowed: Sequence[str]) -> Iterator[str]:
     """Yield why a worker that allows these drivers beside those known here does not take a URL; no text holds its
     values.
@@ -65,9 +42,6 @@ def driver_problems(url: DatabaseUrl, allowed: Sequence[str]) -> Iterator[str]:
         file_of(url)
     except ValueError as error:
         yield str(error)
-    for parameter, (is_so, what) in _FORMS.items():
-        if not all(map(is_so, values_of(url, parameter))):
-            yield f"the parameter {parameter} must be {what}"
     yield from _dialect(url).url.driver_problems(url)
 
 

@@ -38,6 +38,8 @@ class Answers:
         answer = self._next()
         return answer(str(statement)) if callable(answer) else answer
 
+    mappings = rows
+
     def run(self, _statement: str, _doing: str) -> None: ...
 
     def scalar(self, _statement: object, _doing: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,14 +27,14 @@ class Replica:
         self.is_mariadb = is_mariadb
         self.asked: list[str] = []
 
-    def rows(self, statement: object, _doing: str) -> list[Any]:
+    def mappings(self, statement: object, _doing: str) -> list[dict[str, int | None]]:
         self.asked.append(str(statement))
         if not self._may_ask:
             raise ConnectError("Access denied")
         if self.is_mariadb is (str(statement) != "SHOW ALL SLAVES STATUS"):
             raise ConnectError("syntax")
         name = "Seconds_Behind_Master" if self.is_mariadb else "Seconds_Behind_Source"
-        return [SimpleNamespace(_mapping={name: seconds}) for seconds in self._behind_s]
+        return [{name: seconds} for seconds in self._behind_s]
 
     def scalar(self, _statement: object, _doing: str) -> int:
         return self._read_only

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,7 +91,7 @@ def test_a_mariadb_statement_that_waited_before_its_transaction_holds_the_horizo
 def test_a_replicas_horizon_is_a_minute_behind_what_it_has_of_its_primary():
     behind = Answers([(at(100.0), None, None, at(95.0))])
     assert settled_s(PostgresHorizon(SECOND_US, HOUR_US).observe(behind)) == 34.0
-    status = [SimpleNamespace(_mapping={"Seconds_Behind_Master": 10})]
+    status = [{"Seconds_Behind_Master": 10}]
     applies = Answers(at(100.0), [(4, 3_600_000, 1)], writes((9, at(98.0))), status)
     assert settled_s(MariaDbHorizon(SECOND_US, HOUR_US).observe(applies)) == 28.0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
@@ -16,11 +16,11 @@ class Connecting:
 
     ping: str = "SELECT 1"
     """This statement asks nothing but for an answer."""
-    extras: Mapping[str, str] = {}
+    extras: ClassVar[Mapping[str, str]] = {}
     """The extra of this product that has a driver stands behind its name. They take `connect_timeout` in seconds."""
     quick_connections: int = 1
     """A reader holds so many connections where it reads quickly."""
-    arguments: Mapping[str, Any] = {}
+    arguments: ClassVar[Mapping[str, Any]] = {}
     """Each connection of the driver gets these arguments."""
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:

@@ -5,16 +5,31 @@ Those of a database that is not known are SQLAlchemy's to read, by a driver that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar, Final
 from urllib.parse import unquote, urlsplit
 
 from connect.api.errors import ConfigError
-from connectors.jdbc.settings.url import DatabaseUrl, Login
+from connectors.jdbc.settings.url import DatabaseUrl, Login, values_of
 
 Rename = tuple[str, Callable[[str], str]]
 """A parameter of the Python driver, and how the value of Java's becomes its value."""
 Query = Mapping[str, str | tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueForm:
+    """Describes what values of a parameter look like, and how messages call that."""
+
+    pattern: re.Pattern[str]
+    name: str
+
+
+WHOLE: Final = ValueForm(re.compile(r"-?[0-9]+"), "a whole number")
+NUMBER: Final = ValueForm(re.compile(r"[0-9]+(\.[0-9]*)?"), "a number")
+TRUTH: Final = ValueForm(re.compile(r"(?i)\s*(true|yes|on|y|t|1|false|no|off|n|f|0)\s*"), "true or false")
 
 
 def same(value: str) -> str:
@@ -42,15 +57,17 @@ class UrlForm:
 
     driver: str = ""
     """SQLAlchemy's name of the driver for JDBC URLs; empty: such URLs are not read."""
-    renamed: Mapping[str, Rename] = {}
+    renamed: ClassVar[Mapping[str, Rename]] = {}
     """Java's parameters that have a counterpart. In this order: what says more comes later."""
     dropped: frozenset[str] = frozenset()
     """Java has these parameters beside them, which change nothing here."""
-    joined: Mapping[str, str] = {}
+    joined: ClassVar[Mapping[str, str]] = {}
     """Parameters that several of Java's are parts of, and what goes between the parts."""
-    drivers: Mapping[str, DriverParameters] = {}
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {}
     """The drivers that a connector may name without the worker's leave."""
 
+    forms: ClassVar[Mapping[str, ValueForm]] = {}
+    """Parameters of the driver whose values SQLAlchemy converts; it fails without a word of the parameter."""
     is_file: bool = False
     """True if the database is a file of this machine."""
     instead: str = "oracle+oracledb://user@host:1521/?service_name=name (or /sid)"
@@ -67,8 +84,9 @@ class UrlForm:
 
     def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
         """Yield why the values of known parameters are not taken."""
-        del url
-        yield from ()
+        for parameter, form in self.forms.items():
+            if not all(map(form.pattern.fullmatch, values_of(url, parameter))):
+                yield f"the parameter {parameter} must be {form.name}"
 
     def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
         """Yield each socket of this machine by which a URL reaches a server, behind its parameter."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -18,7 +19,7 @@ _EXTRA = "jdbc-mariadb"
 class MySqlConnecting(Connecting):
     """Connects to MariaDB and MySQL."""
 
-    extras = {"mysql+pymysql": _EXTRA, "mariadb+pymysql": _EXTRA}  # noqa: RUF012 - of the class
+    extras: ClassVar[Mapping[str, str]] = {"mysql+pymysql": _EXTRA, "mariadb+pymysql": _EXTRA}
 
     def take_tls(self, url: sa.URL) -> tuple[sa.URL, dict[str, Any]]:
         """Return the URL without its parameters of TLS, and they as an argument of PyMySQL."""

@@ -17,8 +17,7 @@ class MySqlPlans(KnownPlans):
 
     def explained(self, database: Database, poll: sa.Select[Any]) -> bool:
         """Ask the server."""
-        rows = database.rows(explained(database, "EXPLAIN FORMAT=TRADITIONAL ", poll), DOING)
         # Its own default is another form since MySQL 9. A small table is read whole although an index would do; then
         # the index is in possible_keys.
-        plans = [dict(row._mapping) for row in rows]  # type: ignore[attr-defined]  # noqa: SLF001 - public
+        plans = database.mappings(explained(database, "EXPLAIN FORMAT=TRADITIONAL ", poll), DOING)
         return any(plan.get("type") == "ALL" and not plan.get("possible_keys") for plan in plans)

@@ -77,7 +77,7 @@ class Replication:
     @staticmethod
     def _status(database: Database) -> Sequence[dict[str, Any]] | None:
         for statement in _STATUS[database.is_mariadb]:
-            rows = database.told(partial(database.rows, sa.text(statement), _DOING))
+            rows = database.told(partial(database.mappings, sa.text(statement), _DOING))
             if rows is not None:
-                return [dict(row._mapping) for row in rows]  # type: ignore[attr-defined]  # noqa: SLF001 - public
+                return rows
         return None

@@ -5,8 +5,9 @@ Rejected: LOAD DATA LOCAL, for which the client has to let the server ask for an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,7 @@ from sqlalchemy.dialects import mysql as my
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.sink.statements import NUMBER, SinkStatements, StatementRows, numbered, quoted, same_rows
+from connectors.jdbc.sink.statements import NUMBER, SinkStatements, StatementRows, Type, numbered, quoted, same_rows
 from connectors.jdbc.sink.texts import text_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _MOST_BYTES: Final = 8 << 20
 class MySqlStatements(SinkStatements):
     """Inserts and changes rows of MariaDB and MySQL by PyMySQL."""
 
-    types = {  # noqa: RUF012 - of the class
+    types: ClassVar[Mapping[str, Type]] = {
         s.DATE: sa.DATE(),
         s.TIME: my.TIME(fsp=3), s.TIMESTAMP: my.DATETIME(fsp=3),
         s.Type.INT8: my.TINYINT(), s.Type.INT16: my.SMALLINT(),
@@ -38,7 +39,7 @@ class MySqlStatements(SinkStatements):
         s.Type.STRING: my.LONGTEXT(), s.Type.BYTES: my.LONGBLOB(), s.Type.MAP: my.JSON(),
         s.Type.STRUCT: my.JSON(), s.Type.ARRAY: my.JSON(),
     }  # fmt: skip
-    key_types = {s.Type.STRING: my.VARCHAR(255), s.Type.BYTES: my.VARBINARY(255)}  # noqa: RUF012 - of the class
+    key_types: ClassVar[Mapping[str, Type]] = {s.Type.STRING: my.VARCHAR(255), s.Type.BYTES: my.VARBINARY(255)}
     timestamp = my.TIMESTAMP(fsp=6)
     sql = my.dialect()
 

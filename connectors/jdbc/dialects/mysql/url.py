@@ -10,10 +10,10 @@ PyMySQL 1.2 (Connection).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import unquote
 
-from connectors.jdbc.dialects.generic.url import DriverParameters, Query, Rename, UrlForm, same
+from connectors.jdbc.dialects.generic.url import TRUTH, WHOLE, DriverParameters, Query, Rename, UrlForm, ValueForm, same
 from connectors.jdbc.settings.url import OTHER_SERVERS, DatabaseUrl, Login, values_of
 from connectors.jdbc.settings.url_hosts import ONE_BY_ONE, addresses
 
@@ -109,7 +109,11 @@ class ServersUrl(UrlForm):
     """Reads URLs of either, by one driver."""
 
     dropped = frozenset(_DROPPED.split())
-    joined = {"init_command": "; "}  # noqa: RUF012 - of the class
+    joined: ClassVar[Mapping[str, str]] = {"init_command": "; "}
+    forms: ClassVar[Mapping[str, ValueForm]] = {
+        "connect_timeout": WHOLE, "read_timeout": WHOLE, "write_timeout": WHOLE, "max_allowed_packet": WHOLE,
+        "compress": TRUTH,
+    }  # fmt: skip
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
         """Return the parts of a JDBC URL, whose further servers are told by OTHER_SERVERS."""
@@ -141,7 +145,7 @@ class MariaDbUrl(ServersUrl):
 
     driver = "mariadb+pymysql"
     renamed = _MARIADB
-    drivers = {"mariadb+pymysql": _PYMYSQL}  # noqa: RUF012 - of the class
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {"mariadb+pymysql": _PYMYSQL}
 
 
 class MySqlUrl(ServersUrl):
@@ -149,7 +153,7 @@ class MySqlUrl(ServersUrl):
 
     driver = "mysql+pymysql"
     renamed = _MYSQL
-    drivers = {"mysql+pymysql": _PYMYSQL}  # noqa: RUF012 - of the class
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {"mysql+pymysql": _PYMYSQL}
 
     def _signed_in(self, authority: str, login: Login) -> tuple[str, Login]:
         """Return the servers, and who signs in, which MySQL's URLs may say in front of the servers."""

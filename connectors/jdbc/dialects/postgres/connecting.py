@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
@@ -21,7 +21,7 @@ class PostgresConnecting(Connecting):
     """Connects to PostgreSQL."""
 
     quick_connections = 2
-    extras = {_PSYCOPG: "jdbc-postgres"}  # noqa: RUF012 - of the class
+    extras: ClassVar[Mapping[str, str]] = {_PSYCOPG: "jdbc-postgres"}
 
     def without_own_secrets(self, url: sa.URL, allowed: AllowedPaths) -> sa.URL:
         """Return the URL with which libpq looks for no password, unless its file is allowed."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,7 +34,7 @@ _ELEMENTS: Final = frozenset({
 class PostgresStatements(SinkStatements):
     """Inserts and changes rows of PostgreSQL by psycopg."""
 
-    types = {  # noqa: RUF012 - of the class
+    types: ClassVar[Mapping[str, Type]] = {
         s.DECIMAL: sa.NUMERIC(), s.DATE: sa.DATE(), s.TIME: pg.TIME(),
         s.TIMESTAMP: pg.TIMESTAMP(), s.Type.INT8: sa.SMALLINT(),
         s.Type.INT16: sa.SMALLINT(), s.Type.INT32: sa.INTEGER(),

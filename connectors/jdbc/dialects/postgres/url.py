@@ -10,10 +10,10 @@ PostgreSQL 18).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import unquote
 
-from connectors.jdbc.dialects.generic.url import DriverParameters, Query, Rename, UrlForm, same
+from connectors.jdbc.dialects.generic.url import WHOLE, DriverParameters, Query, Rename, UrlForm, ValueForm, same
 from connectors.jdbc.settings.url import DatabaseUrl, Login, values_of
 from connectors.jdbc.settings.url_hosts import addresses
 
@@ -93,8 +93,9 @@ class PostgresUrl(UrlForm):
     driver = "postgresql+psycopg"
     renamed = _RENAMED
     dropped = frozenset(_DROPPED.split())
-    joined = {"options": " "}  # noqa: RUF012 - of the class
-    drivers = {"postgresql": _LIBPQ, "postgresql+psycopg": _LIBPQ}  # noqa: RUF012 - of the class
+    joined: ClassVar[Mapping[str, str]] = {"options": " "}
+    forms: ClassVar[Mapping[str, ValueForm]] = {"connect_timeout": WHOLE}
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {"postgresql": _LIBPQ, "postgresql+psycopg": _LIBPQ}
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
         """Return the parts of a JDBC URL, whose servers libpq tries by itself."""
@@ -110,7 +111,8 @@ class PostgresUrl(UrlForm):
         return DatabaseUrl(self.driver, host, port, unquote(database) or None, *login, query)
 
     def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
-        """Yield a problem of a key that libpq takes for a library and a key in it, as `engine:key`."""
+        """Yield also a problem of a key that libpq takes for a library and a key in it, as `engine:key`."""
+        yield from super().driver_problems(url)
         if any(":" in key for key in values_of(url, "sslkey")):
             yield "sslkey names a library; give the path of a PEM file, which has no colon"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -18,7 +19,7 @@ class SqliteConnecting(Connecting):
     """Opens files of SQLite."""
 
     # The connection is used by the reading thread and interrupted by another.
-    arguments = {"check_same_thread": False}  # noqa: RUF012 - of the class
+    arguments: ClassVar[Mapping[str, Any]] = {"check_same_thread": False}
 
     def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
         """Return the URL of the file in the form that says how to open it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +12,7 @@ from sqlalchemy.dialects import sqlite
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
-from connectors.jdbc.sink.statements import SinkStatements, StatementRows
+from connectors.jdbc.sink.statements import SinkStatements, StatementRows, Type
 from connectors.jdbc.sink.texts import moments_us, text_of
 from connectors.jdbc.values.types import Raw
 
@@ -26,7 +27,7 @@ _AS_THEY_ARE = frozenset({
 class SqliteStatements(SinkStatements):
     """Inserts and changes rows of SQLite by Python's own driver."""
 
-    types = {  # noqa: RUF012 - of the class
+    types: ClassVar[Mapping[str, Type]] = {
         **dict.fromkeys((s.DECIMAL, s.DATE, s.TIME, s.TIMESTAMP), sa.NUMERIC()),
         **dict.fromkeys((s.Type.BOOLEAN, s.Type.INT8, s.Type.INT16, s.Type.INT32, s.Type.INT64), sa.INTEGER()),
         **dict.fromkeys((s.Type.FLOAT32, s.Type.FLOAT64), sa.REAL()),

@@ -9,9 +9,19 @@ Identifiers").
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
-from connectors.jdbc.dialects.generic.url import DriverParameters, Query, UrlForm
+from connectors.jdbc.dialects.generic.url import (
+    NUMBER,
+    TRUTH,
+    WHOLE,
+    DriverParameters,
+    Query,
+    Rename,
+    UrlForm,
+    ValueForm,
+)
 from connectors.jdbc.settings.url import DatabaseUrl, Login
 
 _DROPPED: Final = (
@@ -36,9 +46,12 @@ class SqliteUrl(UrlForm):
 
     driver = "sqlite"
     is_file = True
-    renamed = {"busy_timeout": ("timeout", _exact_seconds_of_ms)}  # noqa: RUF012 - of the class
+    renamed: ClassVar[Mapping[str, Rename]] = {"busy_timeout": ("timeout", _exact_seconds_of_ms)}
     dropped = frozenset(_DROPPED.split())
-    drivers = {"sqlite": _PYSQLITE, "sqlite+pysqlite": _PYSQLITE}  # noqa: RUF012 - of the class
+    forms: ClassVar[Mapping[str, ValueForm]] = {
+        "timeout": NUMBER, "cached_statements": WHOLE, "detect_types": WHOLE, "check_same_thread": TRUTH, "uri": TRUTH,
+    }  # fmt: skip
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {"sqlite": _PYSQLITE, "sqlite+pysqlite": _PYSQLITE}
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
         """Return the path of a JDBC URL; a file has no user."""
