@@ -22,7 +22,7 @@ from connect.backfill.job.markers import ChunkState, chunk_states
 from connect.backfill.job.progress import Watch
 from connect.backfill.job.request_bounds import check_bounds, within_bounds
 from connect.backfill.job.spec import BackfillSpec
-from connect.backfill.job.stored_spec import checked, runnable, without_choices
+from connect.backfill.job.stored_spec import checked, runnable, without_choices, without_secrets
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import JOBS_TOPIC
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -200,7 +200,7 @@ class BackfillService:
     def _shown(self, job: Job) -> dict[str, Any]:
         own = {key: value for key, value in asdict(job).items() if key != "run"}
         here = {"runs_here": self._children.is_running(job.name), "not_adopted": self._not_adopted.get(job.name)}
-        return {"name": job.name, **own, **here}
+        return {"name": job.name, **own, **here, "spec": without_secrets(job.spec)}
 
 
 def _as_json(spec: BackfillSpec) -> dict[str, Any]:

@@ -89,6 +89,11 @@ def told_to_requests(text: str) -> str:
     return f"{text} No request may give {' or '.join(advised)}: write it in a file for `connect backfill run`."
 
 
+def without_secrets(spec: Mapping[str, Any]) -> Any:
+    """Return a stored spec for people to read: whoever wrote it may have written a password into the engine's conf."""
+    return _shown(dict(spec))
+
+
 def _shown(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: HIDDEN if is_suspect(key) else _shown(inner) for key, inner in value.items()}

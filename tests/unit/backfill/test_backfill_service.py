@@ -159,6 +159,12 @@ def test_jobs_go_on_behind_one_that_cannot_and_behind_records_that_nobody_can_re
         backfills.resume("newer", 1.0)
 
 
+def test_a_stored_spec_is_shown_without_its_secrets(with_jobs):
+    conf = {"spark.password": "Kx7-conf-9Qz", "spark.url": "http://u:Kx7-conf-9Qz@h/"}
+    [shown] = with_jobs(job("with-conf", "", JobState.PAUSED, conf=conf).record).backfills()
+    assert shown["spec"]["engine"]["conf"] == {"spark.password": "[hidden]", "spark.url": "http://u:[hidden]@h/"}
+
+
 def test_what_cannot_be_read_is_not_shown_where_it_is_of_another_cluster(with_jobs):
     texts = {group: json.dumps({"group": group}).encode() for group in ("g", "other")}
     backfills = with_jobs(*((json.dumps({"job": f"of-{group}"}).encode(), text) for group, text in texts.items()))
