@@ -1,0 +1,106 @@
+"""Whoever attacks takes no row from connectors beside him, and REST goes on answering others within a second."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+from drawn_attacks import ATTACKS
+from e2e_worker import WorkerProcess
+from histories import History, run_histories
+from victims import NAMES, Victims, values
+
+from connect.tools.services import KafkaEndpoint
+
+ANSWERS_WITHIN_S = 1.0
+ASK = """
+import http.server, json, sys, threading, time, urllib.request
+class Quiet(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"[]")
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Quiet)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+addresses = {"rest": sys.argv[1] + "/connectors", "control": f"http://127.0.0.1:{server.server_port}/"}
+worst, answers, over = dict.fromkeys(addresses, 0.0), 0, threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+print("asking", flush=True)
+while not over.is_set() or not answers:
+    for name, address in addresses.items():
+        began = time.monotonic()
+        urllib.request.urlopen(address, timeout=60).read()
+        worst[name] = max(worst[name], time.monotonic() - began)
+    answers += 1
+    over.wait(0.05)
+print(json.dumps({**worst, "answers": answers}))
+"""
+
+
+@pytest.mark.histories
+def test_attacks_take_no_row_from_others(kafka: KafkaEndpoint, tmp_path: Path) -> None:
+    run_histories("attack", lambda history: one_history(history, kafka.bootstrap_servers, tmp_path), short=1)
+
+
+def one_history(history: History, bootstrap_servers: str, folder: Path) -> None:
+    """Attack a worker in drawn ways while its connectors are fed, and count what arrived."""
+    own = folder / str(history.seed)
+    name = f"victims-{os.getpid()}-{history.seed}"
+    with worker(own, bootstrap_servers, name) as attacked:
+        victims = Victims(attacked, bootstrap_servers, own, name)
+        victims.create()
+        with answering(history, attacked.url), victims.fed_meanwhile():
+            for attack in history.draw.sample(ATTACKS, len(ATTACKS)):
+                history.note(attack.__name__)
+                attack(victims, history.draw)
+                require_untouched(victims)
+        victims.require_each_row_once()
+        history.note("arrived", rows=victims.fed)
+
+
+@contextmanager
+def worker(folder: Path, bootstrap_servers: str, name: str) -> Iterator[WorkerProcess]:
+    """Run a worker whose configurations may name files of this folder alone."""
+    made = WorkerProcess(folder, bootstrap_servers, name, **{"allowed.paths": str(folder), "task.hosts": "1"})
+    made.start()
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@contextmanager
+def answering(history: History, url: str) -> Iterator[None]:
+    """Fail when REST took longer than a second meanwhile, or as much longer as others had the machine."""
+    asking = subprocess.Popen(
+        [sys.executable, "-I", "-c", ASK, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert asking.stdout is not None
+    asking.stdout.readline()
+    try:
+        yield
+    finally:
+        told, _ = asking.communicate(timeout=120)
+    assert asking.returncode == 0, "REST gave no answer while it was attacked"
+    seen = json.loads(told)
+    load = os.getloadavg()[0]
+    history.note("answers", load=load, **seen)
+    print(f"REST: {seen['rest']:.3f} s at most, a bare server: {seen['control']:.3f} s, load {load:.1f}")  # noqa: T201
+    limit_s = ANSWERS_WITHIN_S * max(1.0, load / (os.cpu_count() or 1))
+    assert seen["rest"] < limit_s, f"REST took {seen['rest']:.3f} s while it was attacked"
+
+
+def require_untouched(victims: Victims) -> None:
+    """Fail when a connector or a job was planted, or a victim's task does not run."""
+    shown = requests.get(f"{victims.worker.url}/connectors?expand=status", timeout=60).json()
+    assert sorted(shown) == sorted(NAMES)
+    for name, told in shown.items():
+        assert [task["state"] for task in told["status"]["tasks"]] == ["RUNNING"], f"{name}: {told['status']}"
+    configs = values(victims.bootstrap_servers, victims.worker.properties["config.storage.topic"])
+    assert not [value for value in configs if value and b'"planted"' in value]

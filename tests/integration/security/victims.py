@@ -1,0 +1,119 @@
+"""Three connectors that run beside attacks: rows are fed to them all the time, and each has to arrive once."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from e2e_worker import JSON, WorkerProcess, wait_for
+
+PLAIN = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
+TEXT = "org.apache.kafka.connect.storage.StringConverter"
+NAMES = ("victim-jdbc", "victim-file", "victim-s3")
+ROWS_PER_FEED, FEED_S, ARRIVE_S = 20, 0.1, 120.0
+
+
+class Victims:
+    """The connectors, what they read, and how many rows each was given so far."""
+
+    def __init__(self, worker: WorkerProcess, bootstrap_servers: str, folder: Path, name: str) -> None:
+        self.worker = worker
+        self.bootstrap_servers = bootstrap_servers
+        self.s3_topic = f"{name}-s3-in"
+        self.folder = folder
+        self.fed = 0
+        self._topics = {"victim-jdbc": f"{name}-jdbc-rows", "victim-file": f"{name}-lines"}
+        self._database, self._lines, self._bucket = folder / "victim.db", folder / "victim.txt", folder / "bucket"
+        self._bucket.mkdir()
+        self._lines.touch()
+        with closing(sqlite3.connect(self._database)) as database:
+            database.execute("create table rows (n integer primary key)")
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0})
+        self._name = name
+
+    def create(self) -> None:
+        """Create the connectors and wait until they run."""
+        self._feed()
+        source = {"connector.class": "JdbcSourceConnector", "connection.url": f"jdbc:sqlite:{self._database}",
+                  "mode": "incrementing", "incrementing.column.name": "n", "table.whitelist": "rows",
+                  "topic.prefix": f"{self._name}-jdbc-", "poll.interval.ms": "100", **PLAIN}  # fmt: skip
+        lines = {"connector.class": "FileStreamSource", "file": str(self._lines),
+                 "topic": self._topics["victim-file"], "value.converter": TEXT}  # fmt: skip
+        sink = {"connector.class": "S3SinkConnector", "storage.class": "connect.s3.LocalStorage",
+                "s3.bucket.name": str(self._bucket), "topics": self.s3_topic, "flush.size": "100",
+                "format.class": "io.confluent.connect.s3.format.json.JsonFormat", "errors.tolerance": "all",
+                "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
+                "partition.field.name": "p", "rotate.schedule.interval.ms": "500", **PLAIN}  # fmt: skip
+        for name, config in zip(NAMES, (source, lines, sink), strict=True):
+            made = self.worker.create(name, config)
+            assert made.status_code == 201, made.text
+        for name in NAMES:
+            self.worker.wait_for_tasks(name, "RUNNING")
+
+    @contextmanager
+    def fed_meanwhile(self) -> Iterator[None]:
+        """Feed rows to all, until the end of the block."""
+        over = threading.Event()
+
+        def feed() -> None:
+            while not over.wait(FEED_S):
+                self._feed()
+
+        feeding = threading.Thread(target=feed)
+        feeding.start()
+        try:
+            yield
+        finally:
+            over.set()
+            feeding.join()
+
+    def send(self, value: bytes | None, key: bytes | None = None) -> None:
+        """Send a record of somebody else to the sink's topic."""
+        self._producer.produce(self.s3_topic, value, key)
+        self._producer.flush(30)
+
+    def require_each_row_once(self) -> None:
+        """Fail unless each row that was fed has arrived once, and the connectors run."""
+        for name, found in (*((one, self._of_topic) for one in self._topics), ("victim-s3", self._of_bucket)):
+            wait_for(lambda name=name, found=found: len(set(found(name))) >= self.fed, ARRIVE_S, f"rows of {name}")
+            assert sorted(found(name)) == list(range(self.fed)), f"rows of {name} came twice, or others with them"
+            states = [task["state"] for task in self.worker.status(name)["tasks"]]
+            assert states == ["RUNNING"], f"{name}: {states}"
+
+    def _feed(self) -> None:
+        numbers = range(self.fed, self.fed + ROWS_PER_FEED)
+        with closing(sqlite3.connect(self._database, timeout=60)) as database, database:
+            database.executemany("insert into rows values (?)", [(n,) for n in numbers])
+        with self._lines.open("a") as lines:
+            lines.write("".join(f"{n}\n" for n in numbers))
+        for n in numbers:
+            self._producer.produce(self.s3_topic, json.dumps({"n": n, "p": "a"}).encode())
+        self._producer.flush(30)
+        self.fed += ROWS_PER_FEED
+
+    def _of_topic(self, name: str) -> list[int]:
+        found = [json.loads(value) for value in values(self.bootstrap_servers, self._topics[name])]
+        return [row["n"] if isinstance(row, dict) else row for row in found]
+
+    def _of_bucket(self, _name: str) -> list[int]:
+        files = self._bucket.glob("topics/*/p=a/*.json")
+        return [json.loads(line)["n"] for file in files for line in file.read_text().splitlines()]
+
+
+def values(bootstrap_servers: str, topic: str) -> list[Any]:
+    """Return the values of all records of a topic with one partition; none: there is no such topic."""
+    settings = {"bootstrap.servers": bootstrap_servers, "group.id": "looks", "enable.auto.commit": False}
+    with closing(Consumer({**settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})) as consumer:
+        if topic not in consumer.list_topics(timeout=30).topics:
+            return []
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[Any] = []
+        while (record := consumer.poll(30)) is not None and record.error() is None:
+            found.append(record.value())
+        return found
