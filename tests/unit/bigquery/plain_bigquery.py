@@ -12,6 +12,7 @@ import io
 import random
 import threading
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final
@@ -192,7 +193,7 @@ class PlainClient:
         return self._asked(lambda: SimpleNamespace(location="EU"))
 
     def get_table(self, name: str, **_: Any) -> bigquery.Table:
-        return self._asked(lambda: bigquery.Table.from_api_repr(dict(self._service.stored(_short(name)).resource)))
+        return self._asked(lambda: bigquery.Table.from_api_repr(deepcopy(self._service.stored(_short(name)).resource)))
 
     def create_table(self, table: bigquery.Table, **_: Any) -> None:
         def create() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -37,12 +38,13 @@ class Tables:
 
     def create(self, table: NewTable) -> bool:
         is_new = table.name not in self.tables
-        self.tables.setdefault(table.name, TableFacts(table.name, table.columns, dict(table.labels or {}), ""))
+        facts = TableFacts(table.name, table.columns, dict(table.labels or {}), "", tuple(table.primary_key))
+        self.tables.setdefault(table.name, facts)
         return is_new
 
     def change_columns(self, name: str, change: Any) -> Any:
         columns = change(self.tables[name].columns)
-        self.tables[name] = TableFacts(name, columns, self.tables[name].labels, "")
+        self.tables[name] = replace(self.tables[name], columns=columns)
         return columns
 
     def land(self, batch: SealedBatch) -> Refusals:
@@ -189,6 +191,16 @@ def test_a_tombstone_whose_key_is_of_a_type_that_is_never_cast_is_one_bad_row(mo
     rows = [{"id": 1}, None, {"id": 3}]
     landed, bad = put(monkeypatch, *rows, schema=value, keys=[{"id": b"x"}] * 3, key_schema=key)
     assert (landed, set(bad)) == ([1, 3], {1})
+
+
+@pytest.mark.parametrize("delete", ["tombstone", "ignore"])
+def test_changes_that_begin_with_a_tombstone_without_an_order(monkeypatch, delete):
+    landed, bad = put(
+        monkeypatch, None, {"id": 1, "version": 1}, keys=[{"id": 1}] * 2, at_once=1, dedup__order__by="version",
+        dedup__mode="cdc", dedup__delete=delete,
+    )  # fmt: skip
+    assert landed == [1]
+    assert set(bad) == ({0} if delete == "tombstone" else set())
 
 
 def test_rows_beside_a_bad_one_keep_the_id_of_their_topic(monkeypatch):

@@ -6,15 +6,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from bigquery_oracle import Message, batch_of, behind_tombstones, histories, latest
 from bigquery_sql import SqlTable, config, quoted, texts, wanted
 from hypothesis import HealthCheck, given, settings
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
 
 from connect.api.errors import ConfigError
+from connect.api.records import Batch, Column, Consumed, TopicPartition
+from connect.lib.deadline import Deadline
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery import sink
 from connectors.bigquery.dedup.view_sql import LatestView
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse import jobs
+from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.appending import rows_of
 
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -181,3 +191,34 @@ def test_a_backfill_makes_a_bad_record_of_such_a_tombstone():
     assert list(admitted.bad) == [0]
     assert isinstance(admitted.bad[0], Exception)
     assert not isinstance(admitted.bad[0], ConfigError)
+
+
+@pytest.mark.parametrize("way", [{}, {"dedup.delete": "soft"}], ids=str)
+def test_tombstones_may_come_before_the_table_has_the_column_that_orders_values(monkeypatch, way):
+    monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0005)
+    monkeypatch.setattr(jobs, "_LAST_LOOK_S", 0.002)
+    service = PlainBigQuery(Random(1))
+    client = PlainClient(service)
+    monkeypatch.setattr(sink, "open_warehouse", lambda _: Warehouse(client, PROJECT, DATASET, timeout_s=10))
+    settings_ = {
+        "project": PROJECT, "defaultDataset": DATASET, "dedup.fields": "id", "dedup.order.by": "version",
+        "dedup.merge.interval.ms": "0", "timePartitioningType": "NONE", **way,
+    }  # fmt: skip
+    task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(settings_))
+    task.open(FakeSinkContext())
+    place = TopicPartition("orders", 0)
+    rows = [(1, None), (2, None), (1, {"id": 1, "version": 3}), (2, {"id": 2, "version": 1}), (1, None)]
+    for offset, (number, value) in enumerate(rows):
+        offsets = pa.array([offset], pa.int64())
+        keys = Column.from_rows([{"id": number}], None)
+        batch = Batch(
+            "orders", Column.from_rows([value], None), partition=0, timestamps_ms=offsets, keys=keys,
+            consumed=Consumed(place, offsets, offset + 1),
+        )  # fmt: skip
+        task.put(batch, Deadline.after(5))
+        deadline = Deadline.after(60)
+        while task.flush(deadline) != {place: offset + 1}:
+            assert not deadline.expired
+            deadline.wait(0.01)
+    task.close()
+    assert [(row["id"], row["version"]) for row in service.rows("orders") if not row.get("_deleted")] == [(2, 1)]
