@@ -25,6 +25,7 @@ from tests.bench.bigquery_merge import measure_merges, merges_table
 from tests.bench.bigquery_requests import measure_requests, requests_table
 from tests.bench.bigquery_worker import measure_worker
 from tests.bench.cassandra.cassandra_report import cassandra_entries
+from tests.bench.checking_cost import costs, costs_table
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
 from tests.bench.profile_table import profile_table
@@ -127,6 +128,12 @@ def paths(bench: Bench, out: Path) -> None:
     CONSOLE.print(paths_table(found))
 
 
+def checking(_bench: Bench, out: Path) -> None:
+    found = costs()
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    CONSOLE.print(costs_table(found))
+
+
 def cluster(bench: Bench, out: Path) -> None:
     found = cluster_entries(bench.kafka, bench.folder, lambda topic: new_topic(bench.kafka, topic), CONSOLE.print)
     out.write_text(json.dumps(found, indent=1) + "\n")
@@ -181,6 +188,7 @@ def gate(entry: Mapping) -> str:
 PARTS = {
     "throughput": data_paths, "sql": sql, "sql-once": exactly_once, "log": logs, "cassandra": cassandra,
     "bigquery": bigquery, "backfill": backfill, "s3": s3, "s3-paths": paths, "cluster": cluster,
+    "checking": checking,
 }  # fmt: skip
 """What can be measured by itself, and its name in the names of files."""
 
