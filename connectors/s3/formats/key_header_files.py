@@ -1,6 +1,6 @@
 """Write values with their keys and headers beside them: three files of the same rows, each in a format of its own.
 
-The module knows no S3. Rows travel as one record batch with a column per strand, and part only in the encoder. Names
+The module knows no S3. Rows travel as one record batch with a column per side, and part only in the encoder. Names
 and contents follow RecordViews and KeyValueHeaderRecordWriterProvider of Confluent's S3 sink.
 """
 
@@ -25,7 +25,7 @@ _HEADERS: Final = s.array(s.struct({"key": s.STRING, "value": s.STRING}))
 
 
 class Side(Protocol):
-    """The part of a record that a strand holds."""
+    """A part of a record that is written into files of its own."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeySide:
-    """The strand that holds the record's key."""
+    """Gives the keys of records."""
 
     name: str = "key"
     suffix: str = ".keys"
@@ -56,7 +56,7 @@ class KeySide:
 
 @dataclass(frozen=True, slots=True)
 class HeaderSide:
-    """The strand that holds the record's headers, as a list of texts with their names."""
+    """Gives the headers of records, as a list of texts with their names."""
 
     name: str = "headers"
     suffix: str = ".headers"
@@ -70,8 +70,8 @@ class HeaderSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
-    """A side and how it is written. `enveloped`: the format's files hold structs."""
+class StoredSide:
+    """Is a side with the format that it is stored in. `enveloped`: the format's files hold structs."""
 
     side: Side
     format: Format
@@ -89,21 +89,21 @@ class Strand:
 
 
 @dataclass(frozen=True, slots=True)
-class StrandSchema:
-    """The schemas that all strands have; None: a format has none, or no row has a value.
+class SideSchemas:
+    """The schemas that all sides have; None: a format has none, or no row has a value.
 
-    Those that `inferred` names widen. `arrow` is the schema of rows with a column per strand.
+    Those that `inferred` names widen. `arrow` is the schema of rows with a column per side.
     """
 
     own: Mapping[str, Any]
     inferred: frozenset[str]
     arrow: pa.Schema
 
-    def equals(self, other: StrandSchema) -> bool:
+    def equals(self, other: SideSchemas) -> bool:
         """Return True if rows of both are in the same schemas."""
         return self.arrow.equals(other.arrow) and all(_equal(self.own[n], other.own[n]) for n in self.own)
 
-    def merged(self, new: StrandSchema) -> StrandSchema:
+    def merged(self, new: SideSchemas) -> SideSchemas:
         """Return the schemas that hold the rows of both. SchemaError: there are none."""
         import pyarrow as pa
 
@@ -116,9 +116,9 @@ class StrandSchema:
             found = known if pa.types.is_null(field.type) else field
             kind = own[field.name]
             fields.append(found.with_type(pa.struct(list(kind))) if isinstance(kind, pa.Schema) else found)
-        return StrandSchema(own, self.inferred | new.inferred, pa.schema(fields))
+        return SideSchemas(own, self.inferred | new.inferred, pa.schema(fields))
 
-    def narrowed(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, StrandSchema]:
+    def narrowed(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, SideSchemas]:
         """Return the rows without the types that none of them needs, and their schemas."""
         import pyarrow as pa
 
@@ -128,19 +128,19 @@ class StrandSchema:
             own[name] = part.schema
             columns[name] = _as_column(part, columns[name].is_null())
         rows = pa.record_batch(list(columns.values()), names=list(columns))
-        return rows, StrandSchema(own, self.inferred, rows.schema)
+        return rows, SideSchemas(own, self.inferred, rows.schema)
 
 
 @dataclass(frozen=True, slots=True)
-class StrandsFormat:
+class KeyHeaderFormat:
     """A format that writes values, and formats of what is stored beside them.
 
     beside: in the order in which their objects are created, which is before that of the values. keeps_tombstones:
-    records without a value are written too, by their other strands alone.
+    records without a value are written too, by their other sides alone.
     """
 
     values: Format
-    beside: Sequence[Strand]
+    beside: Sequence[StoredSide]
     keeps_tombstones: bool = False
 
     @property
@@ -154,7 +154,7 @@ class StrandsFormat:
         return self.values.content_type
 
     def prepare(self, batch: Batch) -> Prepared:
-        """Return a record batch with a column per strand."""
+        """Return a record batch with a column per side."""
         import pyarrow as pa
 
         values = self.values.prepare(batch)
@@ -175,29 +175,29 @@ class StrandsFormat:
         if values.valid is not None and not values.valid.true_count:
             # Rows without a value have no say in the schema of those that have one.
             values = Prepared(pa.nulls(len(batch)), values.valid)
-        prepared = {strand.side.name: strand.prepare(batch) for strand in self.beside} | {VALUE: values}
+        prepared = {stored.side.name: stored.prepare(batch) for stored in self.beside} | {VALUE: values}
         columns = [_as_column(one.rows, _nulls(one)) for one in prepared.values()]
         rows = pa.record_batch(columns, names=list(prepared))
         inferred = frozenset(name for name, one in prepared.items() if one.is_inferred)
-        schema = StrandSchema({name: one.schema for name, one in prepared.items()}, inferred, rows.schema)
+        schema = SideSchemas({name: one.schema for name, one in prepared.items()}, inferred, rows.schema)
         is_sparse = any(one.is_sparse for one in prepared.values())
         return Prepared(rows, None, schema, is_inferred=bool(inferred), is_sparse=is_sparse)
 
-    def encoder(self) -> StrandsEncoder:
+    def encoder(self) -> KeyHeaderEncoder:
         """Return the encoder of empty files."""
-        return StrandsEncoder({strand.side.name: strand.format for strand in self.beside} | {VALUE: self.values})
+        return KeyHeaderEncoder({stored.side.name: stored.format for stored in self.beside} | {VALUE: self.values})
 
-    def objects(self, body: StrandsBody) -> Sequence[StoredObject]:
+    def objects(self, body: KeyHeaderBody) -> Sequence[StoredObject]:
         """Return the objects beside the values, and then those of the values, if there are any."""
         found = [
-            StoredObject(strand.extension, strand.format.content_type, body.bodies[strand.side.name].data)
-            for strand in self.beside
+            StoredObject(stored.extension, stored.format.content_type, body.bodies[stored.side.name].data)
+            for stored in self.beside
         ]
         values = body.bodies.get(VALUE)
         return found if values is None else [*found, *self.values.objects(values)]
 
 
-class StrandsEncoder:
+class KeyHeaderEncoder:
     """An encoder that holds open files of the same rows. The task thread owns it."""
 
     def __init__(self, formats: Mapping[str, Format]) -> None:
@@ -209,7 +209,7 @@ class StrandsEncoder:
         """Return the bytes of memory that the files hold together."""
         return sum(encoder.size_bytes for encoder in self._encoders.values())
 
-    def write(self, rows: pa.RecordBatch, schema: StrandSchema) -> None:
+    def write(self, rows: pa.RecordBatch, schema: SideSchemas) -> None:
         """Append rows; those without values have no file of values."""
         import pyarrow as pa
 
@@ -222,18 +222,18 @@ class StrandsEncoder:
             is_table = isinstance(own, pa.Schema)
             self._encoders[name].write(pa.RecordBatch.from_struct_array(column) if is_table else column, own)
 
-    def can_become(self, schema: StrandSchema) -> bool:
+    def can_become(self, schema: SideSchemas) -> bool:
         """Return True if each of the files can."""
         return all(encoder.can_become(schema.own[name]) for name, encoder in self._encoders.items())
 
-    def end(self) -> StrandsBody:
+    def end(self) -> KeyHeaderBody:
         """End all files and return them."""
         ended = {name: encoder.end() for name, encoder in self._encoders.items()}
-        return StrandsBody(ended, {name: self._formats[name] for name in ended})
+        return KeyHeaderBody(ended, {name: self._formats[name] for name in ended})
 
 
 @dataclass(frozen=True, slots=True)
-class StrandsBody:
+class KeyHeaderBody:
     """Ended files, each of which holds the same rows."""
 
     bodies: Mapping[str, Any]
@@ -244,24 +244,24 @@ class StrandsBody:
         """Return the size of all files together in bytes."""
         return sum(body.size_bytes for body in self.bodies.values())
 
-    def without_first(self, rows: int) -> StrandsBody:
+    def without_first(self, rows: int) -> KeyHeaderBody:
         """Return the same files without their first rows."""
-        return StrandsBody({name: body.without_first(rows) for name, body in self.bodies.items()}, self.formats)
+        return KeyHeaderBody({name: body.without_first(rows) for name, body in self.bodies.items()}, self.formats)
 
-    def first(self, rows: int) -> StrandsBody:
+    def first(self, rows: int) -> KeyHeaderBody:
         """Return the same files with their first rows alone."""
         return self._recut((self,), rows)
 
-    def joined(self, other: StrandsBody) -> StrandsBody:
+    def joined(self, other: KeyHeaderBody) -> KeyHeaderBody:
         """Return the files that have the rows of both. SchemaError: no file can hold them."""
         return self._recut((self, other), None)
 
-    def _recut(self, parts: Sequence[StrandsBody], rows: int | None) -> StrandsBody:
+    def _recut(self, parts: Sequence[KeyHeaderBody], rows: int | None) -> KeyHeaderBody:
         bodies = {
             name: recut(self.formats[name].encoder(), [part.bodies[name] for part in parts], rows)
             for name in self.bodies
         }
-        return StrandsBody(bodies, self.formats)
+        return KeyHeaderBody(bodies, self.formats)
 
 
 def _nulls(prepared: Prepared) -> pa.BooleanArray | None:

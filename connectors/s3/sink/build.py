@@ -18,7 +18,7 @@ from connectors.s3.formats.compatibility import COMPATIBILITIES
 from connectors.s3.formats.compression import Compression
 from connectors.s3.formats.file_format import Format, Merger
 from connectors.s3.formats.format_specs import FORMATS, FormatSettings
-from connectors.s3.formats.key_header_files import HeaderSide, KeySide, Side, Strand, StrandsFormat
+from connectors.s3.formats.key_header_files import HeaderSide, KeyHeaderFormat, KeySide, Side, StoredSide
 from connectors.s3.formats.shape import Shape
 from connectors.s3.paths.layout import Layout
 from connectors.s3.paths.partitioners import (
@@ -124,7 +124,7 @@ def intake_of(config: S3SinkConfig, now_ms: Callable[[], int], avro: WritesAvro)
     settings = format_settings_of(config, avro)
     extractor, beside = extractor_of(config, now_ms), _beside(config, settings)
     values = FORMATS[config.format_class].writer(settings)
-    file_format: Format = StrandsFormat(values, beside, config.writes_tombstones) if beside else values
+    file_format: Format = KeyHeaderFormat(values, beside, config.writes_tombstones) if beside else values
     return Intake(
         format=file_format,
         layout=_layout_of(config, values, beside),
@@ -164,7 +164,7 @@ def schedule_of(config: S3SinkConfig) -> Schedule:
     return Schedule(_or_none(config.rotate_schedule_ms), _or_none(config.rotate_idle_ms), config.timezone or "UTC")
 
 
-def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[Strand]) -> Layout:
+def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[StoredSide]) -> Layout:
     """Return the layout that names objects."""
     return Layout(
         config.topics_dir,
@@ -173,7 +173,7 @@ def _layout_of(config: S3SinkConfig, values: Format, beside: Sequence[Strand]) -
         config.offset_pad_width,
         values.extension,
         (config.tombstone_path, beside[-1].extension) if config.writes_tombstones else None,
-        max((strand.extension for strand in beside), key=len, default=""),
+        max((stored.extension for stored in beside), key=len, default=""),
         _FILE_NAME_BYTES if config.storage_class in FOLDER_STORAGES else 0,
     )
 
@@ -220,16 +220,16 @@ def _or_none(value: int) -> int | None:
     return None if value == -1 else value
 
 
-def _beside(config: S3SinkConfig, settings: FormatSettings) -> Sequence[Strand]:
-    """Return the strands that are stored beside values, in the order in which their files are created."""
-    keys = [_strand(KeySide(), config.keys_format, settings)] if config.store_keys else []
-    headers = [_strand(HeaderSide(), config.headers_format, settings)] if config.store_headers else []
+def _beside(config: S3SinkConfig, settings: FormatSettings) -> Sequence[StoredSide]:
+    """Return the sides that are stored beside values, in the order in which their files are created."""
+    keys = [_stored_side(KeySide(), config.keys_format, settings)] if config.store_keys else []
+    headers = [_stored_side(HeaderSide(), config.headers_format, settings)] if config.store_headers else []
     return [*keys, *headers]
 
 
-def _strand(side: Side, class_name: str, settings: FormatSettings) -> Strand:
+def _stored_side(side: Side, class_name: str, settings: FormatSettings) -> StoredSide:
     spec = FORMATS[class_name]
-    return Strand(side, spec.writer(settings), spec.holds_structs_alone)
+    return StoredSide(side, spec.writer(settings), spec.holds_structs_alone)
 
 
 def _shape_of(config: S3SinkConfig) -> Shape:
