@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from connect.api.records import Batch
 from connect.api.schema import Schema
 from connectors.s3.formats.avro_codecs import CODECS
 from connectors.s3.formats.avro_container import block, header, header_size, packed_blocks
-from connectors.s3.formats.file_format import Prepared, StoredObject
+from connectors.s3.formats.file_format import Format, Prepared
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ class AvroSchema:
 
 
 @dataclass(slots=True)
-class AvroFormat:
+class AvroFormat(Format):
     """The format that writes records of one schema per file.
 
     `values` returns how the values of a schema are written.
@@ -82,10 +82,6 @@ class AvroFormat:
     def encoder(self) -> AvroEncoder:
         """Return the encoder of an empty file."""
         return AvroEncoder(self.codec)
-
-    def objects(self, body: AvroBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 def refuse_schemaless(topic: str, array: pa.Array) -> None:

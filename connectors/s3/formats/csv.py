@@ -6,13 +6,13 @@ ISO 8601, bytes are base64, nested values are JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.records import Batch, Column
 from connectors.s3.formats.compression import Compression
-from connectors.s3.formats.file_format import Prepared, StoredObject, joined
+from connectors.s3.formats.file_format import Format, Prepared, joined
 from connectors.s3.formats.inferred import typed
 from connectors.s3.formats.json_lines import json_lines
 
@@ -23,7 +23,7 @@ _NEEDS_QUOTES: Final = '[",\n\r]|^$|^ | $'
 
 
 @dataclass(frozen=True, slots=True)
-class CsvFormat:
+class CsvFormat(Format):
     """The format that writes structs as columns, and any other value as one column `value`."""
 
     compression: Compression
@@ -54,10 +54,6 @@ class CsvFormat:
     def encoder(self) -> CsvEncoder:
         """Return the encoder of an empty file."""
         return CsvEncoder(self.compression)
-
-    def objects(self, body: CsvBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 class CsvEncoder:

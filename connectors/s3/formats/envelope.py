@@ -19,7 +19,7 @@ from connect.api.values.text import java_string
 from connectors.s3.formats.compression import Compression
 from connectors.s3.formats.file_format import Format, Prepared, StoredObject
 from connectors.s3.formats.json_lines import json_lines
-from connectors.s3.formats.text import ARRAY, LINES, Frame, TextBody, TextEncoder
+from connectors.s3.formats.text import ARRAY, LINES, Frame, TextEncoder
 from connectors.s3.paths.refused_field import refusal
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _HEADER: Final = s.struct({"key": s.STRING, "value": s.STRING.as_optional()})
 
 
 @dataclass(frozen=True, slots=True)
-class JsonEnvelope:
+class JsonEnvelope(Format):
     """The format that writes some fields of a record as JSON: one object per record, or its only field.
 
     `frame` says if the file is made of lines or is an array.
@@ -70,13 +70,9 @@ class JsonEnvelope:
         """Return the encoder of an empty file."""
         return TextEncoder(self.frame, self.compression)
 
-    def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
-
 
 @dataclass(frozen=True, slots=True)
-class PlainFields:
+class PlainFields(Format):
     """The format that writes a line per record, with commas between its fields."""
 
     fields: Sequence[str]
@@ -121,10 +117,6 @@ class PlainFields:
     def encoder(self) -> TextEncoder:
         """Return the encoder of an empty file."""
         return TextEncoder(LINES, self.compression)
-
-    def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ class Encoder(Protocol):
 
 
 class Format(Protocol):
-    """A file format that has its settings."""
+    """A file format that has its settings. Formats are subclasses, or have the same methods."""
 
     @property
     def extension(self) -> str:
@@ -133,10 +133,11 @@ class Format(Protocol):
         """Return the encoder of an empty file."""
 
     def objects(self, body: Any) -> Sequence[StoredObject]:
-        """Return the objects that a file becomes, in the order in which they are created.
+        """Return the objects that a file becomes, in the order of their creation: one, unless a format has more.
 
         The last one says that all are there.
         """
+        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 class Merger(Protocol):

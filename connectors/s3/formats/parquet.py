@@ -5,13 +5,13 @@ The module knows no file names, no offsets and no S3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Batch
-from connectors.s3.formats.file_format import Prepared, StoredObject, fit
+from connectors.s3.formats.file_format import Format, Prepared, fit
 from connectors.s3.formats.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles, typed
 from connectors.s3.paths.refused_field import refusal
 
@@ -33,7 +33,7 @@ _EXTENSIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetFormat:
+class ParquetFormat(Format):
     """The format that writes structs as columns, and any other value as one column `value`."""
 
     codec: str
@@ -63,10 +63,6 @@ class ParquetFormat:
     def encoder(self) -> ParquetEncoder:
         """Return the encoder of an empty Parquet file."""
         return ParquetEncoder(self.codec)
-
-    def objects(self, body: ParquetBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 class ParquetEncoder:

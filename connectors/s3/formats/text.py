@@ -5,14 +5,14 @@ The module knows no file names and no S3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
 from connectors.s3.formats.compression import Compression, Packer
-from connectors.s3.formats.file_format import Prepared, StoredObject
+from connectors.s3.formats.file_format import Format, Prepared
 from connectors.s3.formats.json_lines import json_lines
 from connectors.s3.paths.refused_field import refusal
 
@@ -36,7 +36,7 @@ ARRAY = Frame(b"[\n", b",\n", b"", b"\n]")
 
 
 @dataclass(frozen=True, slots=True)
-class JsonFormat:
+class JsonFormat(Format):
     """The format that writes one JSON text per line, as Confluent's JsonFormat does (JsonConverter without schemas)."""
 
     compression: Compression
@@ -60,13 +60,9 @@ class JsonFormat:
         """Return the encoder of an empty file."""
         return TextEncoder(LINES, self.compression)
 
-    def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
-
 
 @dataclass(frozen=True, slots=True)
-class JsonArrayFormat:
+class JsonArrayFormat(Format):
     """The format that writes one JSON array, whose elements are what JsonFormat writes as lines."""
 
     lines: JsonFormat
@@ -89,13 +85,9 @@ class JsonArrayFormat:
         """Return the encoder of an empty file."""
         return TextEncoder(ARRAY, self.lines.compression)
 
-    def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
-
 
 @dataclass(frozen=True, slots=True)
-class BytesFormat:
+class BytesFormat(Format):
     """The format that writes values of bytes or text as they are, each with the separator behind it."""
 
     file_extension: str
@@ -130,10 +122,6 @@ class BytesFormat:
     def encoder(self) -> TextEncoder:
         """Return the encoder of an empty file."""
         return TextEncoder(Frame(behind=self.separator), self.compression)
-
-    def objects(self, body: TextBody) -> Sequence[StoredObject]:
-        """Return the one object that a file becomes."""
-        return (StoredObject(self.extension, self.content_type, body.data),)
 
 
 def _prepared(array: pa.Array) -> Prepared:
