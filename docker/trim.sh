@@ -1,0 +1,22 @@
+#!/bin/sh
+# Takes out of a virtual environment what no worker loads: trim.sh FOLDER. Needs binutils.
+set -eu
+cd "$1"/lib/python3.*/site-packages
+# Tests of packages, and what only a compiler reads. NumPy's tools for tests load `_natype`.
+find . -path '*/tests/*' -type f ! -name '_natype*' ! -path './connect*' -delete
+find . \( -name '*.pxd' -o -name '*.pxi' -o -name '*.pyx' -o -name '*.a' \) -type f -delete
+rm -rf pyarrow/include pyarrow/src numpy/_core/include
+# Arrow's calls over a network, which no part of the product makes.
+rm -f pyarrow/libarrow_flight.so* pyarrow/libarrow_python_flight.so* pyarrow/_flight.*
+# A wheel holds no links, so that a library of three names is in it three times.
+for library in pyarrow/lib*.so.*.*.*; do
+  for name in "${library%.*.*}" "${library%.*.*.*}"; do
+    ! cmp -s "$name" "$library" || ln -sf "${library##*/}" "$name"
+  done
+done
+# Services of Amazon's beside the stores and what gives out keys for them.
+[ ! -d botocore/data ] || find botocore/data -mindepth 1 -maxdepth 1 -type d \
+  ! -name s3 ! -name sts ! -name 'sso*' ! -name signin -exec rm -r {} +
+find . -type d -empty -delete
+# Debug symbols. Libraries that wheels bring in `*.libs` do not load any more where a tool has rewritten them twice.
+find . \( -name '*.so' -o -name '*.so.[0-9]*' \) -type f ! -path './*.libs/*' -exec strip --strip-unneeded {} +

@@ -1,0 +1,55 @@
+"""A worker in a container of an image, started by the command of docker/compose.yaml with other addresses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import yaml
+from e2e_worker import WorkerProcess, wait_for
+from image_build import ROOT, Image
+from image_container import DATA, Container
+
+SERVICE: Final = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())["services"]["worker-1"]
+
+
+class ImageWorker(WorkerProcess):
+    """One worker on a free port; `shared` is its folder /data."""
+
+    def __init__(
+        self, image: Image, folder: Path, shared: Path, bootstrap_servers: str, name: str, **more: str
+    ) -> None:
+        super().__init__(folder, bootstrap_servers, name, **{"allowed.paths": DATA, **more})
+        self._image, self._shared = image, shared
+        self.container: Container | None = None
+
+    def start(self, timeout_s: float = 120.0) -> None:
+        """Return when it is healthy."""
+        file, *options = SERVICE["command"]
+        given = {key: f"--set={key}={value}" for key, value in self.properties.items()}
+        replaced = {option.removeprefix("--set=").partition("=")[0] for option in options}
+        assert replaced == {"bootstrap.servers", "rest.advertised.host.name"}
+        arguments = [file, *given.values(), "--set=rest.advertised.host.name=127.0.0.1"]
+        with self.log_path.open("ab") as log:
+            self.container = Container(self._image, self._shared, arguments, {"CONNECT_URL": self.url}, log)
+        self._process = self.container  # type: ignore[assignment]  # it has the parts that are used of it
+        wait_for(self._begun, timeout_s, "the worker in a container")
+
+    def is_healthy_by_the_image(self) -> bool:
+        """Return what the image's HEALTHCHECK says, run as an engine runs it."""
+        assert self.container is not None
+        kind, *command = self._image.config["Healthcheck"]["Test"]
+        assert kind == "CMD"
+        return self.container.run(command).returncode == 0
+
+    def _begun(self) -> bool:
+        assert self.container is not None
+        assert self.container.poll() is None, self.log_path.read_text()
+        return self.healthy()
+
+
+def shared_folder(path: Path) -> Path:
+    """Make a folder that a container's user may write to."""
+    path.mkdir(parents=True)
+    path.chmod(0o777)
+    return path
