@@ -134,9 +134,13 @@ def catalog_errors(config: S3SinkConfig) -> Iterator[None]:
 
 def _translated(error: Exception, where: str) -> ConfigError | RetriableError | None:
     import requests
+    from pydantic import ValidationError
     from pyiceberg import exceptions as e
 
     kind = type(error).__name__
+    if isinstance(error, ValidationError | RecursionError):
+        # The text of it holds a part of the answer, which may be a key that the catalogue gives out.
+        return RetriableError(f"{where} answers what no catalogue does ({kind}).")
     if isinstance(error, e.UnauthorizedError | e.ForbiddenError | e.OAuthError):
         return ConfigError(f"{where} refused access ({kind}).", key="iceberg.catalog.credential")
     if isinstance(error, e.NoSuchPropertyException | e.NotInstalledError):

@@ -22,12 +22,16 @@ from pyiceberg.catalog.rest import RestCatalog
 from requests import Response, Session
 
 from connect.api.errors import ConfigError
+from connect.lib.bounded_http import Limits
+from connect.lib.bounded_requests import BoundedAdapter
 from connectors.s3.iceberg.file_io import PY_IO_IMPL, ReachableFileIO
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
     from pyiceberg.table import CommitTableResponse, Table
 
+_WHOLE_S: Final = 60.0
+_ANSWER_BYTES: Final = 64 << 20
 _URI: Final = "uri"
 _SERVERS: Final = frozenset({"prefix", "namespace-separator", "view-endpoints-supported"})
 """What a server's `/v1/config` may say, beside how its store is reached."""
@@ -110,6 +114,8 @@ class ClosedRestCatalog(Closed, RestCatalog):
     def _create_session(self) -> Session:
         session = super()._create_session()
         session.hooks["response"].append(_require_no_redirect)
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, BoundedAdapter(Limits(_WHOLE_S, _ANSWER_BYTES)))
         return session
 
 
