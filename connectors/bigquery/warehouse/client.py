@@ -27,11 +27,15 @@ def open_client(config: BigQuerySinkConfig) -> Any:
     """Open Google's client, a `google.cloud.bigquery.Client`. ConfigError: there are no credentials."""
     from google.cloud import bigquery
 
+    from connectors.bigquery.warehouse.session import WarehouseSession
+
     options = {"api_endpoint": config.endpoint} if config.endpoint else None
     credentials = _credentials(config)
     own: str | None = getattr(credentials, "project_id", None)
     project = own if config.use_credentials_project and own else config.project
-    return bigquery.Client(project=project, credentials=credentials, client_options=options)
+    session = WarehouseSession(credentials, config.endpoint, timeout_s=config.request_timeout_ms / 1000)
+    # Google's client takes a session of ours by this name alone.
+    return bigquery.Client(project=project, credentials=credentials, client_options=options, _http=session)
 
 
 def account_of(config: BigQuerySinkConfig) -> str:

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.lib.bounded_http import UnboundedAnswerError
 
 _RETRIABLE_REASONS: Final = frozenset(
     {
@@ -54,11 +55,22 @@ def translated(doing: str, *, project: str, dataset: str) -> Iterator[None]:
     except api.GoogleAPICallError as error:
         raise _api_error(where, doing, error) from error
     except api.RetryError as error:
-        raise RetriableError(f"{where}, {doing}: {error.message}") from error
+        lost = f" ({_lost(error.cause)})" if isinstance(error.cause, RequestException) else ""
+        raise RetriableError(f"{where}, {doing}: {error.message}{lost}") from error
     except (RequestException, ConnectionError, auth.TransportError) as error:
-        raise RetriableError(f"{where} cannot be reached, {doing}: {type(error).__name__}") from error
+        raise RetriableError(f"{where} cannot be reached, {doing}: {_lost(error)}") from error
     except auth.GoogleAuthError as error:
         raise _no_credentials(where, doing, error) from error
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ConnectError(
+            f"{where}, {doing}: what answers is no BigQuery ({type(error).__name__}).", fix="Check bigquery.endpoint."
+        ) from error
+
+
+def _lost(error: Exception) -> str:
+    """Return the error's kind; an answer that has no end is told of, as no address is in that text."""
+    inner = error.args[0] if error.args else None
+    return str(inner) if isinstance(inner, UnboundedAnswerError) else type(error).__name__
 
 
 def _no_credentials(where: str, doing: str, error: Exception) -> ConfigError:

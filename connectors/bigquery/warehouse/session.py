@@ -1,0 +1,56 @@
+"""Sends the requests of Google's REST client: to BigQuery alone, and with answers that have an end.
+
+The service's answers say where an upload goes on, and Google's client takes rows and token there, to any host.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from google.auth.credentials import Credentials
+from google.auth.transport.requests import AuthorizedSession, Request
+from requests import Session
+from requests.adapters import BaseAdapter
+
+from connect.api.errors import ConfigError
+from connect.lib.bounded_http import Limits
+from connect.lib.bounded_requests import BoundedAdapter
+
+_ANSWER_BYTES: Final = 64 << 20
+_GOOGLE: Final = ".googleapis.com"
+
+
+class WarehouseSession(AuthorizedSession):
+    """Reaches one BigQuery: `endpoint`, where that is not empty, and Google's own addresses."""
+
+    def __init__(self, credentials: Credentials, endpoint: str, *, timeout_s: float) -> None:
+        limits = Limits(timeout_s, _ANSWER_BYTES)
+        asks_for_tokens = _bounded(Session(), limits)
+        super().__init__(credentials, auth_request=Request(asks_for_tokens))  # type: ignore[no-untyped-call]
+        self._endpoint = _origin(endpoint)
+        _bounded(self, limits)
+
+    def get_adapter(self, url: str) -> BaseAdapter:
+        """Return what sends a request to an address. ConfigError: that is another host than BigQuery's."""
+        scheme, host = _origin(url)
+        if (scheme, host) != self._endpoint and not (scheme == "https" and host.endswith(_GOOGLE)):
+            raise ConfigError(
+                f"BigQuery's answer sends the worker's token elsewhere, to {scheme}://{host}, where it does not go.",
+                key="bigquery.endpoint",
+                fix="Give the address of BigQuery itself, or leave it out.",
+            )
+        return super().get_adapter(url)
+
+
+def _bounded(session: Session, limits: Limits) -> Session:
+    session.max_redirects = 0
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, BoundedAdapter(limits))
+    return session
+
+
+def _origin(address: str) -> tuple[str, str]:
+    """Return the protocol, and host with port, of an address."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
