@@ -38,7 +38,7 @@ class KeyValueLog:
     """Reads the topic on a thread of its own and calls `on_record` there, in order of each partition.
 
     `put` and `read_to_end` may be called from any thread but that one. `on_error` hears what a person must mend
-    (rights, a deleted topic, a callback that raised); brokers that are away are waited for in silence, see `healthy`.
+    (rights, a deleted topic, a callback that raised); brokers that are away are waited for in silence.
     """
 
     def __init__(
@@ -77,11 +77,6 @@ class KeyValueLog:
         self._thread = threading.Thread(target=self._read, name=f"kv-log-{topic}", daemon=True)
         self.last_error: ConnectError | None = None
         """The last error of the reader; None again once records or ends are read."""
-
-    @property
-    def healthy(self) -> bool:
-        """Return True if the reader runs and its last call to the brokers worked."""
-        return self._thread.is_alive() and self.last_error is None
 
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end, then go on reading. RetriableError: not done in time, `close` and start anew."""

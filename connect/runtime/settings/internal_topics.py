@@ -17,7 +17,6 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 JOBS_TOPIC: Final = "connect-backfill-jobs"
 MARKERS_PREFIX: Final = "connect-backfill-"
-REPLAYED_SUFFIX: Final = ".replayed"
 SLOTS_SUFFIX: Final = "-slots"
 KAFKA_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}

@@ -25,7 +25,6 @@ from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.values import temporal
 
-FIRST_ID = -1
 _DIGITS = re.compile(r"-?\d+(\.0*)?")
 
 

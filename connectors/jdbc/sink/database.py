@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
-from connectors.jdbc.connection.engine import border_of, driver_error_of, engine_of, url_of
+from connectors.jdbc.connection.engine import engine_of, url_of
 from connectors.jdbc.connection.errors import original_of
+from connectors.jdbc.connection.link import Link
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.sink.refusals import RefusedRowsError, is_changed_table, is_denied, refuses_rows
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
-_CONNECT_FIX = "Check connection.url, connection.user and connection.password."
 _GRANT_FIX = (
     "GRANT the user what it lacks: INSERT, with insert.mode=upsert or update also UPDATE and SELECT, with "
     "delete.enabled also DELETE; with auto.create and auto.evolve CREATE and ALTER."
@@ -40,26 +40,24 @@ class TargetDatabase:
         assert self.dialect.sink is not None  # as the settings were checked
         self.writing = self.dialect.sink
         url, secured = self.dialect.connecting.take_tls(url)
-        self._engine = engine_of(self.dialect, url, self.dialect.sessions.writing, secured)
-        self.writing.prepare_engine(self._engine)
-        driver_error = driver_error_of(self._engine)
-        self._errors = (driver_error, sa.exc.SQLAlchemyError)
-        self._border = border_of(self.dialect, url, config, (driver_error,))
-        self._connection: sa.Connection | None = None
+        engine = engine_of(self.dialect, url, self.dialect.sessions.writing, secured)
+        self.writing.prepare_engine(engine)
+        self._link = Link(self.dialect, engine, config, secured, (), waits=False)
+        self._errors: tuple[type[Exception], ...] = (*self._link.driver_errors, sa.exc.SQLAlchemyError)
+        self._border = self._link.border
 
     @property
     def sql_dialect(self) -> sa.Dialect:
         """Return how SQLAlchemy writes SQL for this database."""
-        return self._engine.dialect
+        return self._link.engine.dialect
 
     @property
     def connection(self) -> sa.Connection:
         """Return the open connection; connects when there is none. RetriableError: not now. ConnectError: refused."""
-        if self._connection is None or self._connection.invalidated or self._connection.closed:
+        if not self._link.is_open:
             self.close()
-            with self._border.translated("connecting", _CONNECT_FIX):
-                self._connection = self._engine.connect()
-        return self._connection
+            self._link.open()
+        return self._link.connection
 
     @contextmanager
     def transaction(self, doing: str) -> Iterator[sa.Connection]:
@@ -116,8 +114,9 @@ class TargetDatabase:
     @contextmanager
     def catalog(self, doing: str) -> Iterator[sa.Inspector]:
         """Yield the catalog, read anew, in the transaction that is open where there is one."""
-        if self._connection is not None and self._connection.in_transaction():
-            yield sa.inspect(self._connection)
+        current = self._link.current
+        if current is not None and current.in_transaction():
+            yield sa.inspect(current)
             return
         with self.transaction(doing) as connection:
             yield sa.inspect(connection)
@@ -141,10 +140,7 @@ class TargetDatabase:
 
     def close(self) -> None:
         """Close the connection; what is already gone does not matter. May be called twice."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(*self._errors):
-                connection.close()
+        self._link.close()
 
     def _commit(self, begun: sa.RootTransaction, doing: str) -> None:
         try:

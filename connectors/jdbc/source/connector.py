@@ -23,7 +23,6 @@ from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
-from connectors.jdbc.database.load import load
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.config import JdbcSourceConfig, JdbcTaskConfig
 from connectors.jdbc.settings.table_choice import parts_to_text, share_out, to_text
@@ -118,8 +117,15 @@ class JdbcSourceConnector:
         return self._log_bulk.hold()
 
     def load(self, deadline: Deadline) -> SourceLoad:
-        """Sessions that work, and how far replicas are behind."""
-        return load(self._config, deadline)
+        """Return sessions that work, and how far replicas are behind, asked on a connection of its own.
+
+        RetriableError: the database does not answer.
+        """
+        database = Database(self._config, waits=True, connect_timeout_s=max(1, int(deadline.remaining_s)))
+        try:
+            return database.dialect.server.load(database)
+        finally:
+            database.close()
 
     @property
     def connections_per_reader(self) -> int:

@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class FileSchema(Protocol):
-    """What all rows of a file share: a `pa.Schema`, or a format's own kind, which has these two as well."""
-
-    def equals(self, other: Any) -> bool:
-        """Return True if rows of both schemas may be in one file."""
-
-    def merged(self, new: Any) -> Any:
-        """Return the schema that holds the rows of both. SchemaError: there is none."""
-
-    def narrowed(self, rows: Any) -> tuple[Any, Any]:
-        """Return the rows and the schema that these rows alone need."""
-
-
 @dataclass(frozen=True, slots=True)
 class StoredObject:
     """One object of an ended file: what its name ends with, its media type, its bytes."""

@@ -36,7 +36,7 @@ class Freezer:
 
     def __init__(self, task: JdbcSinkTask, at: str) -> None:
         self.reached, self.thawed = threading.Event(), threading.Event()
-        engine: sa.Engine = task._database._engine
+        engine: sa.Engine = task._database._link.engine
         event.listen(engine, at, self._freeze)
 
     def _freeze(self, *_: Any) -> None:

@@ -5,11 +5,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from alone import Alone
+
 from connect.api.errors import ConfigProblem, RetriableError
 from connect.cluster.herder.herder import Herder
 from connect.cluster.herder.reconcile import HerderWorld
 from connect.cluster.hosts.task_host import CrashReport
-from connect.cluster.loop.membership import Alone
 from connect.kafka.client.errors import FencedError
 from connect.lib.deadline import Deadline
 from connect.runtime.calls.connector_answers import too_many_tasks

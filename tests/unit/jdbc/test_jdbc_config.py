@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import config_table
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
 from connect.api.plugin import PluginKind
 from connectors.jdbc import plugin
-from connectors.jdbc.settings import config_table
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 

@@ -19,7 +19,7 @@ from connectors.jdbc.log.binlog.metadata import Told, number_at, read_metadata
 from connectors.jdbc.log.binlog.values import meta_size
 
 HEAD = 19
-QUERY, ROTATE, XID, TABLE_MAP, HEARTBEAT, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 16, 19, 27, 162, 33, 38
+QUERY, ROTATE, XID, TABLE_MAP, GTID, MYSQL_GTID, XA_PREPARE = 2, 4, 16, 19, 162, 33, 38
 ANONYMOUS, PREVIOUS_GTIDS, TAGGED = 34, 35, 42
 """A transaction without an identifier; those of all log files before; a transaction whose identifier has a tag."""
 TRANSACTION = 40
