@@ -182,6 +182,15 @@ def test_what_is_prepended_later_comes_before_what_was_read_and_what_is_appended
     assert places[-1] < later_ms * 10_000 + epoch
 
 
+def test_an_element_of_a_far_future_time_is_not_before_what_the_log_prepends() -> None:
+    fence_us, future_us, mirror_us = 1_700_000_000_000_000, 4_000_000_000_000_000, 1_262_304_000_000_000
+    table = replace(LOGGED, cdc_us=fence_us)
+    read = list_read((0, future_us), (1, fence_us - 10), (2, fence_us - 20), table=table)
+    places = [UUID(element["position"]).time - 0x01B21DD213814000 for element in read["set"]]
+    assert places == sorted(set(places))
+    assert places[0] > (2 * mirror_us - (fence_us + 1)) * 10, "a microsecond behind the fence"
+
+
 def test_what_the_server_does_not_tell_stands_at_the_fence() -> None:
     (event,) = events({"k": number(1), "c": number(2), "st": listed(number(5))}, element_times=False)
     assert event["columns"]["st"]["set"] == [{"element": 5, **at(FENCE_US)}]

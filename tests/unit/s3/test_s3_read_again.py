@@ -143,6 +143,22 @@ def test_rows_behind_the_end_of_a_file_have_no_say_in_its_types(store):
     assert [types for _, types in objects(store)] == [{"n": "int64"}, {"n": "double", "m": "int64"}]
 
 
+def test_a_file_that_has_ended_among_many_others_keeps_its_types(store):
+    run = TaskRun(
+        store, format_class=PARQUET_FORMAT, flush_size="2", partitioner_class=FIELD_PARTITIONER,
+        partition_field_name="p",
+    )  # fmt: skip
+    run.put(batch([{"p": f"{number:02d}", "n": 1} for number in range(20)]))
+    run.put(batch([{"p": "00", "n": 2}, {"p": "00", "n": 3}], first=20))
+    run.put(batch([{"p": "01", "n": 0.5}], first=22))
+    run.written()
+    assert [(len(rows), types["n"]) for rows, types in objects(store)][:3] == [
+        (2, "int64"),
+        (1, "int64"),
+        (2, "double"),
+    ]
+
+
 @pytest.mark.parametrize("first", ["tombstone", "value"])
 @pytest.mark.parametrize("format_name", [*FORMATS, "json"])
 def test_polls_of_tombstones_leave_the_schema_of_values_alone(store, format_name, first):
