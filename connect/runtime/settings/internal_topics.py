@@ -37,6 +37,7 @@ class Holds(StrEnum):
     MEMORY = "what a source task remembers"
     REPLAYED = "marks of replayed dead letters"
     KAFKA = "transactions and groups of Kafka"
+    CLUSTER = "the state of another cluster of workers"
 
 
 class ReservedTopicError(ConfigError):
@@ -135,9 +136,17 @@ _CONFIG_MEMBERS: Final = {
 """Holds how keys of config topics begin, and members of their values (KafkaConfigBackingStore of Kafka 4.1, and
 ours).
 """
+_CLAIM_KEY: Final = b"cluster"
+_CLAIMED: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 _STATUS_KEY: Final = re.compile(rb"status-(connector|task|topic)-.+", re.DOTALL)
 # The keys of what the Cassandra copies' source remembers.
 _MEMORY_KEY: Final = re.compile(rb'(ids \S+ \d+ .*|\["rows",".*)', re.DOTALL)
+
+
+def claimed_topics(key: bytes | None, value: bytes | None) -> list[str]:
+    """Return the topics that a record of a slots topic claims for its cluster; none: it is no claim."""
+    told = _json(value or b"") if key == _CLAIM_KEY else None
+    return [str(told[name]) for name in _CLAIMED if name in told] if isinstance(told, dict) else []
 
 
 def held_by_record(key: bytes | None, value: bytes | None) -> Holds | None:
@@ -149,7 +158,7 @@ def held_by_record(key: bytes | None, value: bytes | None) -> Holds | None:
     told = _json(value)
     if not isinstance(told, dict):
         return None
-    if key == b"cluster" and {"group.id", "config.storage.topic"} <= told.keys():
+    if key == _CLAIM_KEY and {"group.id", "config.storage.topic"} <= told.keys():
         return Holds.SLOTS
     if any(key.startswith(kind) and members <= told.keys() for kind, members in _CONFIG_MEMBERS.items()):
         return Holds.CONFIGS

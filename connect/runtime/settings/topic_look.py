@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from connect.api.errors import ConnectError, RetriableError
@@ -12,7 +12,13 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, consumer_settings
 from connect.kafka.consume.log_reader import Span, read_spans
 from connect.lib.deadline import Deadline
-from connect.runtime.settings.internal_topics import Holds, ReservedTopics, held_by_record
+from connect.runtime.settings.internal_topics import (
+    SLOTS_SUFFIX,
+    Holds,
+    ReservedTopics,
+    claimed_topics,
+    held_by_record,
+)
 from connect.runtime.settings.worker_config import WorkerConfig
 
 log = logging.getLogger(__name__)
@@ -68,13 +74,24 @@ class TopicLook:
             self._admin = TopicAdmin(admin_part(self._settings))
         if "compact" not in (self._admin.configs(topic, deadline, is_there=False).get("cleanup.policy") or ""):
             return None
-        count = self._admin.partition_counts([topic], deadline).get(topic, 0)
-        places = [TopicPartition(topic, number) for number in range(count)]
-        begins, ends = self._admin.beginning_offsets(places, deadline), self._admin.end_offsets(places, deadline)
+        if self._is_claimed(self._admin, topic, deadline):
+            return Holds.CLUSTER
+        held = (held_by_record(key, value) for key, value in self._records(self._admin, [topic], deadline))
+        return next((one for one in held if one is not None), None)
+
+    def _is_claimed(self, admin: TopicAdmin, topic: str, deadline: Deadline) -> bool:
+        """Tell if another cluster of workers says that the topic is its own, whatever is in it already."""
+        slots = [name for name in admin.topics(deadline) if name.endswith(SLOTS_SUFFIX)]
+        return any(topic in claimed_topics(key, value) for key, value in self._records(admin, slots, deadline))
+
+    def _records(
+        self, admin: TopicAdmin, topics: Sequence[str], deadline: Deadline
+    ) -> Iterator[tuple[bytes | None, bytes | None]]:
+        """Yield keys and values of the first records of each partition of these topics."""
+        counts = admin.partition_counts(topics, deadline)
+        places = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
+        begins, ends = admin.beginning_offsets(places, deadline), admin.end_offsets(places, deadline)
         spans = {place: Span(begins[place], min(ends[place], begins[place] + _RECORDS)) for place in places}
         for raw in read_spans(self._settings, spans, deadline):
             keys = [] if raw.keys is None else raw.keys.to_pylist()
-            for key, value in zip(keys, raw.values.to_pylist(), strict=False):
-                if (held := held_by_record(key, value)) is not None:
-                    return held
-        return None
+            yield from zip(keys, raw.values.to_pylist(), strict=False)
