@@ -10,11 +10,10 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 from plain_prose import is_plain
-from shape_tree import modules, named
+from shape_tree import modules, named, tree
 
 MOST_FILES = 20
 """Python files of a folder beside __init__.py."""
@@ -38,12 +37,6 @@ DATABASE_NAMES = frozenset(
     }
 )
 PRODUCT = modules("connect", "connectors")
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    """Parse a module of the product once."""
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def crowded_folders() -> Iterator[str]:

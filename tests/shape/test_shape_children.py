@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from shape_tree import ROOT, modules, named
+from shape_tree import ROOT, modules, named, tree
 
 PLACE = ROOT / "connect/lib/python_child.py"
 GUARD = ROOT / "connect/tools/services/process/guard.py"
@@ -19,8 +19,8 @@ STARTERS = {"Popen", "run", "call", "check_call", "check_output", "get_context",
 def starts(path: Path) -> set[str]:
     """What a module has that starts processes on its own."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.executable":
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute) and node.attr == "executable" and ast.unparse(node) == "sys.executable":
             found.add("sys.executable")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in STARTERS:
             owner = ast.unparse(node.func.value)
