@@ -4,7 +4,7 @@ import gc
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -59,10 +59,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     longest_first(items)
 
 
-def pytest_collection_finish() -> None:
-    """Leave modules and tests out of what is searched for garbage: they stay, and a full search took half a second."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Search modules and tests for garbage neither while they are loaded nor later: they stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
