@@ -56,6 +56,13 @@ def events(rest: Rest, path: str) -> Iterator[tuple[str, str]]:
                 yield kind, json.loads(line.removeprefix("data: "))
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look as often as a test asks, rather than as a person reads."""
+    monkeypatch.setattr("connect.rest.ui.live.sampler.INTERVAL_S", 0.1)
+
+
+@pytest.mark.usefixtures("often")
 def test_a_page_is_sent_what_it_was_loaded_with_and_then_what_changes(rest: Rest) -> None:
     rest.create("a")
     address = '<div id="live" data-live="/ui/live/connector?name=a">'
@@ -74,6 +81,7 @@ def test_a_page_is_sent_what_it_was_loaded_with_and_then_what_changes(rest: Rest
     assert answer.status_code == 404
 
 
+@pytest.mark.usefixtures("often")
 def test_the_list_is_live_too(rest: Rest) -> None:
     seen = events(rest, "/ui/live/overview?q=orders")
     assert "no connector yet" in next(seen)[1]
@@ -249,6 +257,7 @@ def test_nobody_is_asked_while_nobody_looks(quick: None, monkeypatch: pytest.Mon
     assert run(use)
 
 
+@pytest.mark.usefixtures("often")
 def test_there_is_an_end_of_live_pages(serve: ServerMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     from connect.rest.ui.live import stream
 
