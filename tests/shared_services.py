@@ -51,7 +51,7 @@ def given(config: pytest.Config) -> Shared | None:
 def pytest_configure_node(node: Any) -> None:
     """Tell a new process of the run where the services are; the first one has them started."""
     config: pytest.Config = node.config
-    if {Path(argument).name for argument in config.args} <= _WITHOUT_SERVICES:
+    if all(_WITHOUT_SERVICES & set(Path(argument.partition("::")[0]).parts) for argument in config.args):
         return
     if _STARTED not in config.stash:
         config.stash[_STARTED] = _start(config.stash.setdefault(_STACK, ExitStack()))
