@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from connect.api.codec import HeaderConverter
 from connect.api.errors import ConnectError
 from connect.api.plugin import PluginKind
+from connect.api.records import Batch
 from connect.cluster.store.config_reading import read_connectors
 from connect.dlq.letter import Letter
-from connect.dlq.source_rows import batches_of
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
@@ -16,6 +17,7 @@ from connect.runtime.parts.clients import Clients
 from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.parts.task_parts import connector_plugin
 from connect.runtime.records.pipeline import SinkPipeline
+from connect.runtime.records.source_letters import LetterFormat, letter_converters
 from connect.runtime.records.tolerance import BadRow
 from connect.runtime.settings.worker_config import WorkerConfig
 
@@ -54,7 +56,7 @@ class CurrentConnectors:
         if connector_plugin(self._clients.catalog, parts.resolved).kind is PluginKind.SOURCE:
             source = parts.source_pipeline(_refuse)
             return lambda letter: [
-                raw for batch in batches_of(letter, parts.converters.header) for raw in source.encode(batch).rows
+                raw for batch in _batches_of(letter, parts.converters.header) for raw in source.encode(batch).rows
             ]
         sink = parts.sink_pipeline(_refuse)
         return lambda letter: _checked_by(sink, letter)
@@ -96,3 +98,20 @@ def original_of(letter: Letter) -> RawBatch:
 def _refuse(rows: list[BadRow]) -> None:
     row = rows[0]
     raise LetterRefusedError(f"Still bad: {row.stage} by {row.component}: {type(row.error).__name__}: {row.error}")
+
+
+def _batches_of(letter: Letter, headers: HeaderConverter) -> list[Batch]:
+    """Return the row that the connector gave, as a batch. ConnectError when the letter holds no row to replay."""
+    if letter.source_format is not LetterFormat.JSON:
+        raise ConnectError(
+            f"The letter is written as {letter.source_format or 'something unknown'}, for people to read only: "
+            "the row had no JSON form, or was too large."
+        )
+    key_converter, value_converter = letter_converters()
+    raw = letter.raw
+    (values,) = value_converter.decode(raw.topic, raw.values)
+    keys = None if raw.keys is None or raw.keys.null_count else key_converter.decode(raw.topic, raw.keys)[0]
+    own = [headers.decode(letter.topic, key, value) for key, value in letter.headers]
+    partition = letter.context.get("partition", "")
+    wanted = int(partition) if partition.isdigit() else None
+    return [Batch(letter.topic, values, keys, [own] if own else None, raw.timestamps_ms, wanted)]

@@ -222,7 +222,7 @@ class Reconciler:
         self._pending_restarts[request.name] = wider(self._pending_restarts.get(request.name), request)
 
     def _tick(self) -> None:
-        self.parts.supervisor.tick()
+        self.parts.supervisor.watch.tick()
         self.parts.calls.tick()
         self.parts.cleanup_calls.tick()
 
@@ -233,7 +233,7 @@ class Reconciler:
         view = NOBODY if self._leaving.is_set() else self.parts.membership.view
         # Unheard for too long, a worker runs nothing, and starts nothing that would have to end at once.
         own = view if self.parts.membership.may_work else NOBODY
-        self.parts.supervisor.keep_ready(self._expects_work and own.slots != frozenset())
+        self.parts.supervisor.pool.keep_ready(self._expects_work and own.slots != frozenset())
         self._carry_out_restarts(view)
         self.overdue.settle(snapshot, view)
         if view.leads:

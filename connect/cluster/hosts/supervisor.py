@@ -69,68 +69,60 @@ class Supervisor:
         self._post = post
         self._listener = listener
         self._clock_s = clock_s
-        self._pool = HostPool(launch, limits.hosts, self, clock_s)
-        self._watch = HostWatch(self._pool, limits.memory_bytes, clock_s)
+        self.pool = HostPool(launch, limits.hosts, self, clock_s)
+        self.watch = HostWatch(self.pool, limits.memory_bytes, clock_s)
         self._suspects = Suspects(clock_s)
-
-    def keep_ready(self, wanted: bool) -> None:
-        """Keep a host there before a task needs it, as far as there may be one more; or keep none any more."""
-        self._pool.keep_ready(wanted)
 
     def start(self, message: StartTask, *, isolated: bool) -> None:
         """Run a task: in a host of its connector's own, or in the shared host with the fewest tasks.
 
         Connectors whose host died are kept apart for a while, so that the one that did it takes no other along again.
         """
-        host = self._pool.host_for(message.connector if isolated else self._suspects.group_of(message.connector))
-        self._pool.hosts[host].runs[message.run] = TaskId(message.connector, message.task)
+        host = self.pool.host_for(message.connector if isolated else self._suspects.group_of(message.connector))
+        self.pool.hosts[host].runs[message.run] = TaskId(message.connector, message.task)
         host.send(message)
 
     def stop(self, task: TaskId, run: int, timeout_s: float) -> None:
         """End a run; its host is killed when that takes longer than `timeout_s`."""
-        host = self._pool.host_of(run)
+        host = self.pool.host_of(run)
         if host is not None:
-            self._pool.hosts[host].overdue_s[run] = self._clock_s() + timeout_s + KILL_GRACE_S
+            self.pool.hosts[host].overdue_s[run] = self._clock_s() + timeout_s + KILL_GRACE_S
             host.send(StopTask(task.connector, task.task, run, timeout_s))
 
     def set_paused(self, task: TaskId, run: int, paused: bool) -> None:
         """Pause or resume a run."""
-        host = self._pool.host_of(run)
+        host = self.pool.host_of(run)
         if host is not None:
             host.send(SetPaused(task.connector, task.task, run, paused))
 
     def let_write(self, asking: AsksToWrite, refusal: str | None) -> None:
         """Answer a run; `refusal` says why it may not write."""
-        host = self._pool.host_of(asking.run)
+        host = self.pool.host_of(asking.run)
         if host is not None:
             host.send(MayWrite(asking.connector, asking.task, asking.run, refusal))
-
-    def tick(self) -> None:
-        """End the hosts that have to end; called every `TICK_S`."""
-        self._watch.tick()
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """Return the last metrics of every task and of the host it is in, by `name-0`. From any thread."""
         return {
             name: {**figures, **tasks.figures.process, "host_memory_bytes": float(host.resident_bytes())}
-            for host, tasks in tuple(self._pool.hosts.items())
+            for host, tasks in tuple(self.pool.hosts.items())
             for name, figures in tasks.figures.tasks.items()
         }
 
     def kill_all(self, reason: str) -> None:
         """End every host at once. From any thread."""
-        for host, tasks in tuple(self._pool.hosts.items()):
+        for host, tasks in tuple(self.pool.hosts.items()):
             tasks.sacrificed = True
             host.kill(reason)
 
     def close(self) -> None:
         """Ask every host to end; it is killed when it does not."""
-        for host in tuple(self._pool.hosts):
+        for host in tuple(self.pool.hosts):
             host.close()
 
     def said(self, host: Host, message: Message) -> None:
         """Take what a host said; on its reader thread."""
-        tasks = self._pool.hosts.get(host)
+        tasks = self.pool.hosts.get(host)
         if tasks is not None:
             tasks.spoke = True
         if isinstance(message, Figures):
@@ -144,7 +136,7 @@ class Supervisor:
         self._post("taking in the end of a task host", lambda: self._bury(host, reason))
 
     def _take(self, host: Host, message: Message) -> None:
-        tasks = self._pool.hosts.get(host)
+        tasks = self.pool.hosts.get(host)
         if tasks is None:
             return
         match message:
@@ -166,11 +158,11 @@ class Supervisor:
                 _logger.debug("task_host_said", extra={"host": host.name, "said": type(message).__name__})
 
     def _bury(self, host: Host, reason: str) -> None:
-        tasks = self._pool.hosts.pop(host, None)
+        tasks = self.pool.hosts.pop(host, None)
         if tasks is None:
             return
         if not tasks.runs:
-            self._pool.pause_making_ready()
+            self.pool.pause_making_ready()
         if reason == LEASE_OVER:
             tasks.sacrificed = True
             _logger.warning(

@@ -69,7 +69,7 @@ class Bench:
 
     def pass_s(self, seconds):
         self.now_s += seconds
-        self.supervisor.tick()
+        self.supervisor.watch.tick()
         self.calls.tick()
 
 
@@ -103,7 +103,7 @@ def test_an_isolated_connector_shares_with_nobody_and_its_host_goes_with_its_tas
 
 
 def test_a_host_is_kept_ready_as_far_as_there_may_be_one_more(bench):
-    bench.supervisor.keep_ready(True)
+    bench.supervisor.pool.keep_ready(True)
     assert len(bench.hosts) == 1
     bench.pass_s(IDLE_S + 1)
     assert not bench.hosts[0].closed
@@ -113,7 +113,7 @@ def test_a_host_is_kept_ready_as_far_as_there_may_be_one_more(bench):
     assert bench.start(2) is bench.hosts[1]
     bench.pass_s(0.25)
     assert len(bench.hosts) == 2
-    bench.supervisor.keep_ready(False)
+    bench.supervisor.pool.keep_ready(False)
     for run in (1, 2):
         bench.supervisor.said(bench.hosts[run - 1], TaskState("c", 0, run, None))
     bench.pass_s(IDLE_S + 1)
@@ -121,7 +121,7 @@ def test_a_host_is_kept_ready_as_far_as_there_may_be_one_more(bench):
 
 
 def test_the_host_kept_ready_becomes_the_own_one_of_an_isolated_connector(bench):
-    bench.supervisor.keep_ready(True)
+    bench.supervisor.pool.keep_ready(True)
     own = bench.start(1, "own", isolated=True)
     assert own is bench.hosts[0]
     bench.pass_s(0.25)
@@ -129,7 +129,7 @@ def test_the_host_kept_ready_becomes_the_own_one_of_an_isolated_connector(bench)
 
 
 def test_hosts_kept_ready_that_die_are_not_made_anew_at_once(bench):
-    bench.supervisor.keep_ready(True)
+    bench.supervisor.pool.keep_ready(True)
     bench.supervisor.ended(bench.hosts[0], "ended with exit code 1")
     bench.pass_s(0.25)
     assert len(bench.hosts) == 1
