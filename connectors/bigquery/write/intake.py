@@ -40,6 +40,8 @@ def taken_in(batch: Batch, targets: Targets) -> Intake:
 
 def _take(batch: Batch, first: int, targets: Targets, intake: Intake) -> None:
     """Take a part of a batch in; `first` is where it begins in the whole one."""
+    if targets.leaves_out(batch):
+        return
     bad: Mapping[int, Exception]
     try:
         ready = targets.prepare(batch)

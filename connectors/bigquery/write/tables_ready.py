@@ -15,7 +15,7 @@ from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, Sch
 from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import cell, own_columns
 from connectors.bigquery.dedup.refusals import in_table, no_key
-from connectors.bigquery.dedup.rules import DedupColumns, NullKey, check_key_type, key_column_problem, placed
+from connectors.bigquery.dedup.rules import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
 from connectors.bigquery.dedup.staged_rows import Admission
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
 from connectors.bigquery.rows.extras import has_keys
@@ -85,6 +85,10 @@ class Targets:
             lane = self.lanes[target] = self._new_lane(target, batch)
         return Ready(lane, self._admission(lane, batch))
 
+    def leaves_out(self, batch: Batch) -> bool:
+        """Return True if all records are deletes that are left out, which need neither keys nor a table."""
+        return self._rules.deletes is Deletes.IGNORE and batch.values.arrow().null_count == len(batch)
+
     def restore(self, lane: Lane) -> None:
         """Create the lane's table again if somebody dropped it, so that its next batches go on."""
         if self._warehouse.table(lane.target) is None:
@@ -116,9 +120,11 @@ class Targets:
         named = [path for path in rules.fields if path.root is Root.KEY]
         if has_keys(batch) or not named:
             return
+        is_null = batch.values.arrow().is_null().to_pylist()
+        refused = [row for row in range(len(batch)) if not (is_null[row] and rules.deletes is Deletes.IGNORE)]
         if rules.null_key is not NullKey.DLQ:
-            raise no_key(batch, 0, named[0], is_final=True)
-        raise RejectedRowsError({row: no_key(batch, row, named[0], is_final=False) for row in range(len(batch))})
+            raise no_key(batch, refused[0], named[0], is_final=True)
+        raise RejectedRowsError({row: no_key(batch, row, named[0], is_final=False) for row in refused})
 
     def _new_lane(self, target: str, batch: Batch) -> Lane:
         """Return the lane of a table whose first rows came, once the table is ready for them."""

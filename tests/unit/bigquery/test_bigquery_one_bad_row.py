@@ -203,6 +203,15 @@ def test_changes_that_begin_with_a_tombstone_without_an_order(monkeypatch, delet
     assert set(bad) == ({0} if delete == "tombstone" else set())
 
 
+@pytest.mark.parametrize("null_key", ["fail", "dlq"])
+def test_a_tombstone_that_is_left_out_needs_no_key_where_it_comes_first(monkeypatch, null_key):
+    landed, bad = put(
+        monkeypatch, None, {"n": 1}, keys=[None, 7], at_once=1, dedup_fields="__key", dedup__delete="ignore",
+        dedup__null__key=null_key,
+    )  # fmt: skip
+    assert (landed, bad) == ([1], {})
+
+
 def test_rows_beside_a_bad_one_keep_the_id_of_their_topic(monkeypatch):
     landed, bad = put(monkeypatch, {"id": 1}, {"id": "x"}, {"id": 3}, dedup_fields="__topic_id,__offset")
     assert (landed, set(bad)) == ([0, 2], {1})
