@@ -51,6 +51,11 @@ class HerderWorkerState:
         return self.caught_up.is_set() and (self._reconciler.has_joined or self.has_waited)
 
     @property
+    def is_ready(self) -> bool:
+        """Return True while the worker has read its topics and has a place in the group that Kafka knows of."""
+        return self.caught_up.is_set() and self._reconciler.has_joined and not (self.is_out or self.is_cut_off)
+
+    @property
     def is_out(self) -> bool:
         """Return True when the worker has lost its place in the group, and with it its tasks."""
         return self._parts.membership.is_out

@@ -1,4 +1,4 @@
-"""Serves `GET /` and `GET /health`."""
+"""Serves `GET /`, `GET /health` and `GET /health/ready`."""
 
 from __future__ import annotations
 
@@ -40,13 +40,33 @@ async def health(request: web.Request) -> web.Response:
     """
     code, answer = await _health(context_of(request))
     if UNKNOWN in request:
-        status = answer["status"]
-        answer = {"status": status, "message": f"Worker is {status}. Whoever logs in is told more."}
-    elif overdue := answer.pop("overdue_tasks", None):
+        return _status_alone(answer["status"], code)
+    if overdue := answer.pop("overdue_tasks", None):
         shown = set(visible(request, {task["connector"] for task in overdue}))
         tasks = [task for task in overdue if task["connector"] in shown]
         answer |= {"overdue_tasks": tasks} if tasks else {}
     return json_answer(answer, code)
+
+
+async def ready(request: web.Request) -> web.Response:
+    """200 when the worker has read its topics to their end and has a place in the group, 503 before and without it.
+
+    A balancer sends requests by this answer, and an upgrade waits for it before it ends the next worker.
+    """
+    worker = context_of(request).operations.worker
+    code, status = (200, "ready") if worker.is_ready else (503, "not ready")
+    if UNKNOWN in request:
+        return _status_alone(status, code)
+    if worker.is_ready:
+        return json_answer(_said(status, "Worker has read its topics and has a place in the group."), code)
+    lost = OUT if worker.is_out else CUT_OFF if worker.is_cut_off else stage_text(worker.stage)
+    return json_answer(
+        _said(status, f"Worker is not ready. {worker.kafka_trouble or ''} {lost}".replace("  ", " ")), code
+    )
+
+
+def _status_alone(status: str, code: int) -> web.Response:
+    return json_answer(_said(status, f"Worker is {status}. Whoever logs in is told more."), code)
 
 
 async def _health(context: RestContext) -> tuple[int, dict[str, Any]]:
@@ -77,4 +97,5 @@ def _said(status: str, message: str) -> dict[str, Any]:
 ROUTES = (
     Route("GET", "/", root, early=True, answers={200: Server}),
     Route("GET", "/health", health, role=Role.ANYONE, early=True, answers={200: Health, 500: Health, 503: Health}),
+    Route("GET", "/health/ready", ready, role=Role.ANYONE, early=True, answers={200: Health, 503: Health}),
 )

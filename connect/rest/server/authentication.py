@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _EXEMPT: Final = re.compile(r"POST /connectors/[^/]+/tasks/?|PUT /connectors/[^/]+/fence/?|GET /ui/figures/?")
-_PROBED: Final = re.compile(r"(?:GET|HEAD) /health/?")
-"""What asks whether a container lives has no password, and is told nothing else."""
+_PROBED: Final = re.compile(r"(?:GET|HEAD) /health(?:/ready)?/?")
+"""What asks whether a container lives or is ready has no password, and is told nothing else."""
 UNKNOWN: Final = web.RequestKey("unknown", bool)
 """Set for a request without credentials that is answered all the same: it is told no more than it needs."""
 _BASIC: Final = 'Basic realm="KafkaConnect"'

@@ -5,8 +5,8 @@ from kafka_relay import relayed_kafka
 from presence import assert_never_two_at_once, create, spread
 
 
-def health(worker):
-    answer = worker.call("GET", "/health")
+def health(worker, path="/health"):
+    answer = worker.call("GET", path)
     return answer.status_code, answer.json()["status"]
 
 
@@ -22,11 +22,14 @@ def test_a_worker_that_is_cut_off_is_replaced_says_so_and_comes_back(start_worke
         kafka.relay.cut()
         eventually(lambda: spread(near) == {near.url.removeprefix("http://"): 4})
         eventually(lambda: health(far) == (500, "unhealthy"))
+        assert health(far, "/health/ready") == (503, "not ready")
         assert far.get("/connectors") == ["c"]
         assert health(near) == (200, "healthy")
+        assert health(near, "/health/ready") == (200, "ready")
 
         kafka.relay.mend()
         eventually(lambda: health(far) == (200, "healthy"))
+        eventually(lambda: health(far, "/health/ready") == (200, "ready"))
         eventually(lambda: sorted(spread(near).values()) == [2, 2])
         eventually(lambda: sorted(spread(far).values()) == [2, 2])
         assert_never_two_at_once(presence)

@@ -94,6 +94,8 @@ def test_the_image_finds_a_worker_healthy_that_asks_for_logins(slim, start, tmp_
             "rest.oidc.audience": AUDIENCE, "rest.roles.viewer": "ada, oidc:bob",
         })  # fmt: skip
         assert worker.is_healthy_by_the_image()
+        ready = requests.get(f"{worker.url}/health/ready", timeout=60)
+        assert ready.json() == {"status": "ready", "message": "Worker is ready. Whoever logs in is told more."}
         path = f"{worker.url}/connectors"
         assert requests.get(path, timeout=60).status_code == 401
         assert requests.get(path, auth=("ada", "love:lace"), timeout=60).json() == []

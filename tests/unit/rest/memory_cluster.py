@@ -49,6 +49,7 @@ class MemoryOperations:
         self.cluster = cluster or Cluster()
         self.leads = leads
         self.started = True
+        self.is_ready = True
         self.stuck = False
         self.kafka_cluster_id = "cluster-in-memory"
         self.session_key = "known to workers"

@@ -49,7 +49,19 @@ def test_whether_it_is_healthy_is_told_to_everyone_and_nothing_else(serve: Serve
     rest.operations.is_cut_off, rest.operations.kafka_trouble = True, "kafka-1.internal:9092 is away."
     sick = rest("GET", "/health")
     assert (sick.status_code, "kafka-1" in sick.text, sick.json()["status"]) == (500, False, "unhealthy")
-    for method, path in (("POST", "/health"), ("GET", "/health/x"), ("GET", "/healthy"), ("GET", "//health")):
+    assert rest.get("/health/ready")["status"] == "ready"
+    rest.operations.is_ready = False
+    for path in ("/health/ready", "/health/ready/"):
+        unready = rest("GET", path)
+        assert (unready.status_code, "kafka-1" in unready.text, unready.json()["status"]) == (503, False, "not ready")
+    assert "kafka-1" in rest("GET", "/health/ready", auth=("ada", "lovelace")).json()["message"]
+    for method, path in (
+        ("POST", "/health"),
+        ("PUT", "/health/ready"),
+        ("GET", "/health/x"),
+        ("GET", "/healthy"),
+        ("GET", "//health"),
+    ):
         assert rest(method, path).status_code == 401
 
 

@@ -53,6 +53,19 @@ def test_health_of_a_worker_that_starts(rest: Rest) -> None:
     assert answer.json()["message"].startswith("Worker is still starting up. The last operation the worker completed")
 
 
+def test_a_worker_is_ready_while_it_has_a_place_in_the_group(rest: Rest) -> None:
+    assert rest.get("/health/ready") == {
+        "status": "ready", "message": "Worker has read its topics and has a place in the group.",
+    }  # fmt: skip
+    rest.operations.started = rest.operations.is_ready = False
+    starting = rest("GET", "/health/ready")
+    assert (starting.status_code, starting.json()["status"]) == (503, "not ready")
+    assert starting.json()["message"].startswith("Worker is not ready. The last operation the worker completed")
+    rest.operations.started = rest.operations.is_out = True
+    out = rest("GET", "/health/ready")
+    assert (out.status_code, "lost its place in the group" in out.json()["message"]) == (503, True)
+
+
 def test_health_of_a_worker_that_lost_its_group(rest: Rest) -> None:
     rest.operations.is_out = True
     answer = rest("GET", "/health")
