@@ -198,6 +198,12 @@ def _connectors_of(spec: Mapping[str, Any]) -> list[str] | None:
     return names if names and not any(part.get("config") for part in parts) else None
 
 
+def has_role(request: web.Request, role: Role, spec: Mapping[str, Any]) -> bool:
+    """Return True when the sender has a role at all connectors of a job."""
+    names, identity = _connectors_of(spec), request[IDENTITY]
+    return identity.may_everywhere(role) if names is None else all(identity.may(role, name) for name in names)
+
+
 def _require(request: web.Request, spec: Mapping[str, Any]) -> None:
     names = _connectors_of(spec)
     if names is None:
@@ -206,17 +212,12 @@ def _require(request: web.Request, spec: Mapping[str, Any]) -> None:
         require(request, *names)
 
 
-def _is_shown(request: web.Request, spec: Mapping[str, Any]) -> bool:
-    names = _connectors_of(spec)
-    return names is not None and all(request[IDENTITY].may(Role.VIEWER, name) for name in names)
-
-
 async def jobs_shown(request: web.Request) -> list[dict[str, Any]]:
     """Return every backfill job whose connectors the sender may view."""
     found = await _any(request, lambda service: service.backfills())
     if request[IDENTITY].may_everywhere(Role.VIEWER):
         return found
-    return [job for job in found if "spec" in job and _is_shown(request, job["spec"])]
+    return [job for job in found if "spec" in job and has_role(request, Role.VIEWER, job["spec"])]
 
 
 async def asked(request: web.Request, ask: Callable[[BackfillService], T], name: object = None) -> T:

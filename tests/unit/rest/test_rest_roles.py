@@ -155,6 +155,36 @@ def test_lists_show_what_one_may_view(serve: ServerMaker, guarded: dict[str, str
         assert "payments-1" in text
 
 
+@pytest.mark.parametrize(
+    ("user", "operates", "edits"),
+    [("viewer", False, False), ("operator", True, False), ("editor", True, True), ("other-admin", False, False)],
+)
+def test_pages_show_the_buttons_that_their_reader_may_press(
+    serve: ServerMaker, guarded: dict[str, str], user: str, operates: bool, edits: bool
+) -> None:
+    everyone = ", ".join(NAMES[1:]) + ", " + ", ".join(f"other-{name}" for name in NAMES[1:])
+    rest = serve(worker={**guarded, "rest.roles.viewer": everyone})
+    for changed in ({}, {"topic": "u"}):  # two versions: the first one can be gone back to
+        config = {**CONFIG, **changed}
+        assert ask(rest, "root", "PUT", "/connectors/orders-1/config", config).status_code in {200, 201}
+    assert ask(rest, "root", "PUT", "/connectors/orders-1/stop").status_code == 204
+
+    def shown(path: str) -> str:
+        answer = ask(rest, user, "GET", path)
+        assert answer.status_code == 200, path
+        return answer.text
+
+    for path in ("/ui/connector?name=orders-1", "/ui/offsets?name=orders-1"):
+        assert ('method="post"' in shown(path)) is operates, path
+    for path in ("/ui/edit?name=orders-1", "/ui/history?name=orders-1"):
+        assert ('method="post"' in shown(path)) is edits, path
+    page = shown("/ui/connector?name=orders-1")
+    assert ('value="resume"' in page, "/ui/letters?" in page) == (operates, operates)
+    assert ("New connector" in page) is (edits or user == "other-admin")
+    assert ("To change it takes the role editor" in shown("/ui/edit?name=orders-1")) is not edits
+    assert "read-only" not in page
+
+
 def test_backfills_are_judged_by_the_connectors_of_their_specs(
     serve: ServerMaker, guarded: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import hdrs, web
 
+from connect.rest.access.role import Role
 from connect.rest.server.context import context_of
+from connect.rest.server.rights import IDENTITY
 from connect.rest.ui.frame.assets import asset_url
 from connect.rest.ui.frame.forms import FIELD, keep_token, token_of
 from connect.rest.ui.frame.links import link
@@ -37,16 +39,26 @@ HEADERS: Final = {
 
 def page(request: web.Request, template: str, values: Mapping[str, Any], status: int = 200) -> web.Response:
     """Return a page with the form token of its reader."""
-    context = context_of(request)
+    context, name = context_of(request), values.get("name", "")
     about = {
         "token": token_of(request), "token_field": FIELD, "once": secrets.token_urlsafe(12),
-        "may_change": context.worker.rest_ui == "on",
+        "is_read_only": context.worker.rest_ui != "on", "may_create": may_change(request, Role.EDITOR),
+        "may_operate": may_change(request, Role.OPERATOR, name), "may_edit": may_change(request, Role.EDITOR, name),
+        "may_read_letters": request[IDENTITY].may(Role.OPERATOR, name),
         "worker_id": context.worker_id, "version": context.commit,
         "cluster_id": context.operations.worker.kafka_cluster_id,
     }  # fmt: skip
     response = html(rendered(template, about | dict(values)), status)
     keep_token(request, response)
     return response
+
+
+def may_change(request: web.Request, role: Role, connector: str = "") -> bool:
+    """Return True where pages change things, and their reader has the role at a connector, or without one at some."""
+    if context_of(request).worker.rest_ui != "on":
+        return False
+    identity = request[IDENTITY]
+    return identity.may(role, connector) if connector else identity.may_somewhere(role)
 
 
 def html(text: str, status: int = 200) -> web.Response:

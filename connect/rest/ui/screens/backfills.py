@@ -10,12 +10,12 @@ from aiohttp import web
 from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
-from connect.rest.resources.backfills import asked, jobs_shown
+from connect.rest.resources.backfills import asked, has_role, jobs_shown
 from connect.rest.server.context import remaining_s
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.forms import FORM, form_of, once_of
 from connect.rest.ui.frame.links import link
-from connect.rest.ui.frame.pages import HTML, page
+from connect.rest.ui.frame.pages import HTML, may_change, page
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.views.backfills import job_line, job_page
 from connect.rest.ui.views.numbers import cut
@@ -49,7 +49,9 @@ async def show_one(request: web.Request) -> web.Response:
     job = await asked(request, lambda service: service.backfill(name), name)
     chunks = await asked(request, lambda service: service.chunks(name), name)
     done = _DONE.get(request.query.get("done", ""), "")
-    return page(request, "backfill.html.j2", {"nav": "backfills", "job": job_page(job, chunks), "done": done})
+    may_edit = may_change(request, Role.EDITOR) and has_role(request, Role.EDITOR, job["spec"])
+    values = {"nav": "backfills", "job": job_page(job, chunks), "done": done, "may_edit": may_edit}
+    return page(request, "backfill.html.j2", values)
 
 
 async def act(request: web.Request) -> web.Response:

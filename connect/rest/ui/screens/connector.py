@@ -9,11 +9,12 @@ from aiohttp import web
 
 from connect.client.reasons import reasons
 from connect.cluster.model.request_errors import NotFoundError
+from connect.rest.access.role import Role
 from connect.rest.resources.notes import notes_of
 from connect.rest.server.answers import status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
-from connect.rest.ui.frame.pages import HTML, page, rendered
+from connect.rest.ui.frame.pages import HTML, may_change, page, rendered
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN
 from connect.rest.ui.live.sampler import SAMPLER
 from connect.rest.ui.live.stream import EVENTS, stream
@@ -63,14 +64,15 @@ async def trace(request: web.Request) -> web.Response:
 
 async def _draw(request: web.Request, look: Look) -> str:
     values = await _values(request, look)
-    return request.app[SAMPLER].once(("connector", named(request)), lambda: rendered("connector_live.html.j2", values))
+    drawn = ("connector", named(request), values["may_operate"])
+    return request.app[SAMPLER].once(drawn, lambda: rendered("connector_live.html.j2", values))
 
 
 async def _values(request: web.Request, look: Look) -> dict[str, Any]:
     found = await _standing(request, look)
     return {
         "found": found, "sign": sign, "rate_plot": plot(found.rates), "lag_plot": plot(found.lags),
-        "may_change": context_of(request).worker.rest_ui == "on",
+        "may_operate": may_change(request, Role.OPERATOR, named(request)),
     }  # fmt: skip
 
 
