@@ -202,5 +202,6 @@ def _require_one_cluster(parts: ConnectorParts) -> None:
             "The connector writes to other brokers than the worker's, so its offsets and the job's marker cannot be "
             "written in one transaction.",
             key=f"producer.override.{_BROKERS}",
-            fix="Set the offsets by PATCH /connectors/<name>/offsets to what `connect backfill status` shows.",
+            fix="Set the offsets by PATCH /connectors/<name>/offsets to what `connect backfill status`, or GET "
+            "/backfills/<name> under following, shows.",
         )

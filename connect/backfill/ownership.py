@@ -113,7 +113,10 @@ class JobOwnership:
     def known(self, job: Job | None) -> Job:
         """Return a job that is there. ConnectError: it was never run."""
         if job is None:
-            raise ConnectError(f"There is no backfill {self._spec.name}.", fix="Begin it by `connect backfill run`.")
+            raise ConnectError(
+                f"There is no backfill {self._spec.name}.",
+                fix="Begin it by `connect backfill run`, or POST /backfills.",
+            )
         return job
 
 
@@ -121,5 +124,5 @@ def taken_over(name: str) -> TakenOverError:
     """Return the error of a run whose job another one has now."""
     return TakenOverError(
         f"Another run has taken backfill {name} over, or it was cancelled; this run has ended.",
-        fix=f"See `connect backfill status {name}`.",
+        fix=f"See `connect backfill status {name}`, or GET /backfills/{name}.",
     )

@@ -183,7 +183,8 @@ class BackfillService:
         if job is None:
             raise NoSuchBackfillError(
                 f"There is no backfill {name} in topic {JOBS_TOPIC}. One with a state.jobs_topic of its own is seen by "
-                "`connect backfill status` alone."
+                "`connect backfill status` alone.",
+                fix="See those of this cluster by GET /backfills.",
             )
         job.require_owner(self._worker.group_id)
         return job

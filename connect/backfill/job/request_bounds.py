@@ -11,7 +11,6 @@ from connect.backfill.job.spec import BackfillSpec
 from connect.runtime.settings.worker_config import WorkerConfig
 
 _CORES: Final = os.cpu_count() or 1
-_BY_FILE: Final = "give the spec in a file to `connect backfill run`, or raise {} in the worker's file"
 
 
 def check_bounds(spec: BackfillSpec, worker: WorkerConfig) -> None:
@@ -33,15 +32,13 @@ def within_bounds(spec: BackfillSpec, worker: WorkerConfig) -> BackfillSpec:
 def _problems(spec: BackfillSpec, worker: WorkerConfig) -> Iterator[ConfigProblem]:
     most, wanted = _processes(worker), spec.engine.lanes_at_once(_CORES) or 0
     if wanted > most:
-        how = _BY_FILE.format("backfill.processes.max")
-        text = f"engine.processes: {wanted} at a time are wanted, and this worker allows {most}; {how}."
-        yield ConfigProblem("engine.processes", text)
+        fewer = f"{most} or less" if spec.engine.type == "local" else f"{most}, and engine.type: local"
+        text = f"engine.processes: {wanted} at a time are wanted, and this worker allows {most}; write {fewer}"
+        yield ConfigProblem("engine.processes", f"{text}, or raise backfill.processes.max in the worker's file.")
     if spec.chunking.lanes > worker.backfill_lanes_max:
-        how = _BY_FILE.format("backfill.lanes.max")
-        yield ConfigProblem(
-            "chunking.lanes",
-            f"chunking.lanes: {spec.chunking.lanes}, and this worker allows {worker.backfill_lanes_max}; {how}.",
-        )
+        most = worker.backfill_lanes_max
+        text = f"chunking.lanes: {spec.chunking.lanes}, and this worker allows {most}; write {most} or less"
+        yield ConfigProblem("chunking.lanes", f"{text}, or raise backfill.lanes.max in the worker's file.")
 
 
 def _processes(worker: WorkerConfig) -> int:

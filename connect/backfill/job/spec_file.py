@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,18 +61,21 @@ def parse_engine(text: str) -> Engine:
         raise ConfigError([ConfigProblem(key, f"--{key}: {text}.") for key, text in keys]) from None
 
 
-def spec_mistakes(given: Mapping[str, Any]) -> list[tuple[Place, str]]:
-    """Return what keeps this from being a spec: where, and what to write there."""
+def spec_mistakes(given: Mapping[str, Any], refused: Collection[Place] = ()) -> list[tuple[Place, str]]:
+    """Return what keeps this from being a spec: where, and what to write there.
+
+    `refused`: keys of its parts that may not be named; no mistake in them is told, and none of them is proposed.
+    """
     mistakes: list[tuple[Place, str]] = list(joint_mistakes(given))
     try:
         BackfillSpec.model_validate(given)
     except ValidationError as error:
         mistakes += [
-            (found["loc"], told_mistake(found["loc"], found))
+            (found["loc"], told_mistake(found["loc"], found, refused))
             for found in error.errors(include_url=False)
             if found["loc"]  # what is said of the whole spec is a mistake of its kind
         ]
-    return mistakes
+    return [(place, text) for place, text in mistakes if place[:2] not in refused]
 
 
 def _problem(name: str, lines: Mapping[Place, int], place: Place, text: str) -> ConfigProblem:
@@ -82,12 +85,12 @@ def _problem(name: str, lines: Mapping[Place, int], place: Place, text: str) -> 
     return ConfigProblem(key, f"{name}:{line}: {key}: {text}.")
 
 
-def told_mistake(place: Place, found: ErrorDetails) -> str:
-    """Return what pydantic found at a place of a spec, with what to write there."""
+def told_mistake(place: Place, found: ErrorDetails, refused: Collection[Place] = ()) -> str:
+    """Return what pydantic found at a place of a spec, with what to write there, which is no `refused` key."""
     if found["type"] == "missing":
         return "it is missing"
     if found["type"] == "extra_forbidden":
-        known = _keys(place[:-1])
+        known = [key for key in _keys(place[:-1]) if (*place[:-1], key) not in refused]
         near = difflib.get_close_matches(str(place[-1]), known, 1)
         return f"there is no such key; {f'write {near[0]}' if near else 'there are ' + ', '.join(known)}"
     text = found["msg"].removeprefix("Value error, ")

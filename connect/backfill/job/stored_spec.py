@@ -21,26 +21,32 @@ from connect.runtime.settings.internal_topics import JOBS_TOPIC
 
 _CODE: Final = "runs code of its author's choice"
 _MACHINE: Final = "names another machine"
-_FILE: Final = "names a file of the worker"
 _ENGINE: Final = {
     "conf": _CODE, "packages": _CODE, "jars": _CODE, "python_env": _CODE, "master": _MACHINE, "remote": _MACHINE,
 }  # fmt: skip
+_OWN_MACHINE: Final = "Spark runs on the machine of the worker that is asked"
+_OWN_CODE: Final = "no request brings code or settings of Spark"
+_STOPPED: Final = 'create the connector by POST /connectors with "initial_state": "STOPPED"'
+_REFUSED: Final = {
+    **{("engine", key): _OWN_MACHINE if why == _MACHINE else _OWN_CODE for key, why in _ENGINE.items()},
+    **{(part, "config"): f"a request names no file; {_STOPPED}" for part in ("source", "target")},
+}
+"""What no request may say, and why, or what to do instead."""
 
 
 def checked(given: Mapping[str, Any]) -> BackfillSpec:
     """Return the spec of a request. ConfigError lists every mistake, and every part that a request may not choose."""
     problems = []
-    refused = {("engine", key): why for key, why in _ENGINE.items()}
-    for (part, key), why in (refused | {("source", "config"): _FILE, ("target", "config"): _FILE}).items():
+    for (part, key), why in _REFUSED.items():
         inner = given.get(part)
         if isinstance(inner, Mapping) and key in inner:
-            text = f"{part}.{key}: it {why}; give it in a file to `connect backfill run`."
+            text = f"{part}.{key}: {why}; leave it out, or give the spec in a file to `connect backfill run`."
             problems.append(ConfigProblem(f"{part}.{key}", text))
     state = given.get("state")
     if isinstance(state, Mapping) and state.get("jobs_topic", JOBS_TOPIC) != JOBS_TOPIC:
         text = f"state.jobs_topic: workers see the jobs of topic {JOBS_TOPIC} alone; leave it out."
         problems.append(ConfigProblem("state.jobs_topic", text))
-    for place, text in spec_mistakes(given):
+    for place, text in spec_mistakes(given, _REFUSED):
         key = ".".join(map(str, place))
         problems.append(ConfigProblem(key, f"{key}: {text}."))
     if problems:

@@ -71,7 +71,8 @@ def judge_round_trip(run: SinkRun, sample: Mapping[str, Any]) -> Check:
         text = f"The sink took no record in {run.watched_s:.0f} s: its put did not return."
         return Check(*ROUND_TRIP, Outcome.FAIL, text, defects=frozenset({"stuck"}))
     if not expected:
-        sooner = Setting("flush.size", "1000", "Fewer rows a file, for an evaluation; or raise --sample.")
+        why = "Fewer rows a file, for an evaluation; or raise --sample, over REST sample_rows."
+        sooner = Setting("flush.size", "1000", why)
         text = f"{KEEPS_ROWS}: nothing is committed, and nothing can be counted."
         return Check(*ROUND_TRIP, Outcome.NOT_TESTED, text, settings=(sooner,))
     if run.merges:

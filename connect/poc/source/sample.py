@@ -157,7 +157,8 @@ def note_refusal(refused: list[str], error: Exception, *, show_values: bool) -> 
     The error's text may hold a value of the row; without `show_values` only its class and its field are told.
     """
     at = f" in field {error.field}" if isinstance(error, SchemaError) and error.field else ""
-    text = str(error) if show_values else f"{type(error).__name__}{at}; --show-values shows its text"
+    bare = f"{type(error).__name__}{at}; --show-values, over REST show_values, tells its text"
+    text = str(error) if show_values else bare
     if text not in refused and len(refused) < DIFFERENCES:
         refused.append(text)
 

@@ -63,6 +63,17 @@ def test_the_workers_file_says_how_many() -> None:
         check_bounds(spec(engine={"type": "local"}), worker(**{"backfill.processes.max": "2"}))
 
 
+@pytest.mark.parametrize("engine", [{}, {"type": "local"}, {"type": "local", "processes": 24}])
+def test_the_fix_of_too_many_processes_is_one_that_a_request_may_give(engine: dict[str, object]) -> None:
+    small = worker(**{"backfill.processes.max": "2"})
+    with pytest.raises(ConfigError) as told:
+        check_bounds(spec(engine=engine), small)
+    assert "write 2" in str(told.value)
+    assert ("engine.type: local" in str(told.value)) == (not engine)
+    assert "connect backfill" not in str(told.value)
+    check_bounds(spec(engine={"type": "local", "processes": 2}), small)
+
+
 def test_a_job_goes_on_with_what_this_worker_allows() -> None:
     wide = spec(engine={"type": "local", "processes": 24})
     assert within_bounds(wide, worker()).engine.processes == CORES

@@ -215,12 +215,37 @@ def test_a_fix_that_no_request_may_choose_is_told_with_the_way(text, keys):
     assert told_to_requests(text) == text + way
 
 
+OR_BY_FILE = "leave it out, or give the spec in a file to `connect backfill run`."
+OWN_MACHINE = f"Spark runs on the machine of the worker that is asked; {OR_BY_FILE}"
+
+
+@pytest.mark.parametrize("master", ["local[2]", "local", "local[2,4]", "spark://example.org:7077", 7])
+def test_a_request_that_names_a_master_is_told_once_to_leave_it_out(master):
+    with pytest.raises(ConfigError) as caught:
+        checked(SPEC | {"engine": {"master": master}})
+    assert str(caught.value) == f"engine.master: {OWN_MACHINE}"
+
+
+def test_no_fix_of_a_request_is_a_key_that_requests_may_not_say():
+    named = {"connector": "orders-source", "config": 7, "confi": "orders.json"}
+    with pytest.raises(ConfigError) as caught:
+        checked(SPEC | {"source": named, "engine": {"masterr": "local[2,4]", "remote": "h:1", "conf": {"a": 1}}})
+    stopped = 'create the connector by POST /connectors with "initial_state": "STOPPED"'
+    assert [problem.message for problem in caught.value.problems] == [
+        f"engine.conf: no request brings code or settings of Spark; {OR_BY_FILE}",
+        f"engine.remote: {OWN_MACHINE}",
+        f"source.config: a request names no file; {stopped}; {OR_BY_FILE}",
+        "source.confi: there is no such key; there are connector, offsets.",
+        "engine.masterr: there is no such key; there are type, processes.",
+    ]
+
+
 def test_a_request_is_told_every_mistake_of_its_spec_in_the_words_of_a_file():
     given = {**SPEC, "name": "p 2", "engine": {"type": "locl", "jars": []}, "chunking": {"rows": -5, "row": 1}}
     with pytest.raises(ConfigError) as caught:
         checked(given)
     assert [problem.message for problem in caught.value.problems] == [
-        "engine.jars: it runs code of its author's choice; give it in a file to `connect backfill run`.",
+        f"engine.jars: no request brings code or settings of Spark; {OR_BY_FILE}",
         "name: write a name of at most 150 letters, digits, '.', '_' and '-'; topics are named after it, not 'p 2'.",
         "engine.type: input should be 'spark' or 'local', not 'locl'.",
         "chunking.rows: input should be greater than or equal to 1, not -5.",
