@@ -9,7 +9,7 @@ from connect.cli.shared.cluster_options import print_table
 
 @click.group()
 def context() -> None:
-    """Names for clusters. Passwords stay in the environment: --password-env names the variable."""
+    """Names for clusters. Passwords and tokens stay in the environment, in variables that options name."""
 
 
 @context.command()
@@ -17,15 +17,15 @@ def context() -> None:
 @click.argument("url")
 @click.option("--user", default="", help="The user that the cluster's REST API asks for.")
 @click.option("--password-env", default="", help="The environment variable that holds the password.")
+@click.option("--token-env", default="", help="The variable that holds a bearer token, in place of user and password.")
 @click.option("--ca-file", default="", help="PEM file of the authority that signed the workers' certificates.")
-def add(name: str, url: str, user: str, password_env: str, ca_file: str) -> None:
+def add(name: str, url: str, **given: str) -> None:
     """Give a cluster a name; the first one is used from now on."""
     from connect.client.contexts import Contexts, contexts_file, read_contexts, write_contexts
 
     file = contexts_file()
     known = read_contexts(file)
-    given = {"url": url, "user": user, "password_env": password_env, "ca_file": ca_file}
-    clusters = {**known.clusters, name: {key: value for key, value in given.items() if value}}
+    clusters = {**known.clusters, name: {"url": url, **{key: value for key, value in given.items() if value}}}
     write_contexts(file, Contexts(known.current or name, clusters))
     click.echo(f"Context {name}: {url}.")
 

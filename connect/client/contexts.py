@@ -16,6 +16,7 @@ from connect.client.rest import Access
 URL_VARIABLE: Final = "CONNECT_URL"
 USER_VARIABLE: Final = "CONNECT_USER"
 PASSWORD_VARIABLE: Final = "CONNECT_PASSWORD"  # noqa: S105 - the name of a variable
+TOKEN_VARIABLE: Final = "CONNECT_TOKEN"  # noqa: S105 - the name of a variable
 FILE_VARIABLE: Final = "CONNECT_CONTEXTS"
 DEFAULT_URL: Final = "http://localhost:8083"
 
@@ -24,7 +25,7 @@ DEFAULT_URL: Final = "http://localhost:8083"
 class Contexts:
     """Holds the clusters by name, and which one is in use.
 
-    Passwords are not kept: `password_env` names a variable.
+    Passwords and tokens are not kept: `password_env` and `token_env` name variables.
     """
 
     current: str | None
@@ -38,8 +39,8 @@ class Contexts:
                 f"There is no context {name!r}; known: {known}.", key="context", fix="connect context add"
             )
         found = self.clusters[name]
-        password = environ.get(found.get("password_env", ""), "")
-        return Access(found["url"], found.get("user", ""), password, found.get("ca_file", ""))
+        password, token = (environ.get(found.get(key, ""), "") for key in ("password_env", "token_env"))
+        return Access(found["url"], found.get("user", ""), password, found.get("ca_file", ""), token)
 
 
 def contexts_file(environ: Mapping[str, str] | None = None) -> Path:
@@ -74,13 +75,10 @@ def write_contexts(file: Path, contexts: Contexts) -> None:
 
 def chosen(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> Access:
     """Return the cluster to speak to: --url, --context, CONNECT_URL, the context in use, else the local worker."""
-    user, password = environ.get(USER_VARIABLE, ""), environ.get(PASSWORD_VARIABLE, "")
-    if url:
-        return Access(url, user, password)
-    if context:
+    if not url and context:
         return contexts.access(context, environ)
-    if environ.get(URL_VARIABLE):
-        return Access(environ[URL_VARIABLE], user, password)
-    if contexts.current:
+    address = url or environ.get(URL_VARIABLE)
+    if not address and contexts.current:
         return contexts.access(contexts.current, environ)
-    return Access(DEFAULT_URL, user, password)
+    user, password = environ.get(USER_VARIABLE, ""), environ.get(PASSWORD_VARIABLE, "")
+    return Access(address or DEFAULT_URL, user, password, token=environ.get(TOKEN_VARIABLE, ""))

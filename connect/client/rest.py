@@ -34,12 +34,16 @@ class RefusedError(ConnectError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Tells where a cluster is and as whom to speak to it. `ca_file`: PEM, beside the authorities the system trusts."""
+    """Tells where a cluster is and as whom to speak to it.
+
+    `ca_file`: PEM, beside the authorities the system trusts. `token`: of an issuer, in place of user and password.
+    """
 
     url: str
     user: str = ""
     password: str = field(default="", repr=False)
     ca_file: str = ""
+    token: str = field(default="", repr=False)
 
 
 class ConnectClient:
@@ -56,7 +60,9 @@ class ConnectClient:
         self.url = access.url.rstrip("/")
         self._timeout_s = timeout_s
         self._headers = {"Content-Type": "application/json"}
-        if access.user:
+        if access.token:
+            self._headers["Authorization"] = f"Bearer {access.token}"
+        elif access.user:
             login = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
             self._headers["Authorization"] = f"Basic {login}"
         self._tls: ssl.SSLContext | None = None

@@ -291,6 +291,20 @@ def test_a_token_is_verified_once_and_never_after_its_end(
     asyncio.run(run())
 
 
+@pytest.mark.thorough
+def test_a_token_costs_less_than_a_millisecond_of_cpu(issuer: Issuer, keys: dict[str, str]) -> None:
+    async def cost_s() -> float:
+        users = TokenUsers(worker_config(**keys), issuer.url, Grants(worker_config(**keys)))
+        tokens = [issuer.token(jti=str(number)) for number in range(301)]
+        await users.identity(tokens.pop())  # asks for the issuer's keys
+        started_s = time.thread_time()
+        for token in tokens:
+            await users.identity(token)
+        return (time.thread_time() - started_s) / len(tokens)
+
+    assert asyncio.run(cost_s()) < 0.001
+
+
 def test_the_library_that_is_missing_is_named(keys: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "connect.rest.access.token_users", None)
     with pytest.raises(ConfigError, match=r"connect-for-kafka\[oidc\]"):
