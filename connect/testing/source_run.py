@@ -20,6 +20,7 @@ from connect.testing.bounded import CALL_LIMIT_S, TaskThread
 from connect.testing.fakes import FakeSourceContext, OffsetStore, Rejected
 
 POLL_S = 1.0
+FIRST_POLL_S = 0.1
 DEADLINE_FIX = "Give the deadline to every wait, query and request."
 V = TypeVar("V")
 
@@ -94,10 +95,14 @@ class SourceRun:
         return next((batch for batch in unit if len(batch)), None)
 
     def read_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
-        """Poll until `done`, or the time is over; return True if it was done."""
-        deadline = Deadline.after(within_s)
+        """Poll until `done`, or the time is over; return True if it was done.
+
+        A poll waits briefly where the last one gave rows, as another task may have those that follow.
+        """
+        deadline, wait_s = Deadline.after(within_s), FIRST_POLL_S
         while not (finished := done()) and not deadline.expired:
-            self.poll()
+            has_rows = self.poll(min(wait_s, deadline.remaining_s)) is not None
+            wait_s = FIRST_POLL_S if has_rows else min(2 * wait_s, POLL_S)
         return finished
 
     def read_batches(self, count: int, *, within_s: float) -> int:
