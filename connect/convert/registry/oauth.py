@@ -6,10 +6,12 @@ Source of the settings: io.confluent.kafka.schemaregistry.client.SchemaRegistryC
 from __future__ import annotations
 
 import base64
-import json
+import re
 import time
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import quote_plus, urlencode
+
+import orjson
 
 from connect.api.errors import RetriableError
 from connect.convert.registry.config import RegistryConfig
@@ -17,6 +19,11 @@ from connect.lib.http_client import HttpClient, NoAnswerError
 
 _ISSUER: Final = "bearer.auth.issuer.endpoint.url"
 _TRANSIENT: Final = frozenset({408, 429, 500, 502, 503, 504})
+_TOKEN: Final = re.compile(r"[!-~]{1,65536}")
+"""Fits what a header can carry; anything else in a token would be a header of the issuer's own."""
+_LONGEST_S: Final = 366 * 86400.0
+_REASONS: Final = ("error", "error_description")
+_SHOWN_CHARS: Final = 300
 
 
 class TokenRefusedError(RetriableError):
@@ -45,7 +52,7 @@ class OAuthTokens:
         """Return a token that is good for a while. RetriableError when the issuer gives none."""
         if not self._token or time.monotonic() >= self._until_s:
             answer = self._asked()
-            self._token = str(answer["access_token"])
+            self._token = answer["access_token"]
             lasts_s = _lifetime_s(answer)
             # A token that lasts for less than the buffer is used for half of its life.
             self._until_s = time.monotonic() + max(lasts_s - self._spare_s, lasts_s / 2)
@@ -68,8 +75,9 @@ class OAuthTokens:
         if answer.status in _TRANSIENT:
             raise RetriableError(f"The OAuth issuer {self._shown} failed with HTTP {answer.status}.", key=_ISSUER)
         found = _parsed(answer.data)
-        if answer.status >= 300 or not isinstance(found.get("access_token"), str):
-            said = " ".join(str(found[name]) for name in ("error", "error_description") if name in found)
+        token = found.get("access_token")
+        if answer.status >= 300 or not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            said = " ".join(str(found[name])[:_SHOWN_CHARS] for name in _REASONS if name in found)
             raise TokenRefusedError(
                 f"The OAuth issuer {self._shown} gives no token: HTTP {answer.status} {said}".rstrip() + ".",
                 key=_ISSUER, fix="Check bearer.auth.client.id, bearer.auth.client.secret and bearer.auth.scope.",
@@ -79,7 +87,7 @@ class OAuthTokens:
 
 def _parsed(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        found = orjson.loads(data)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -87,12 +95,17 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 def _lifetime_s(answer: dict[str, Any]) -> float:
     """Return the seconds that the answer says, else those of the token itself (RFC 7519's `exp`), else a minute."""
-    given = answer.get("expires_in")
-    if isinstance(given, int | float):
-        return float(given)
-    parts = str(answer["access_token"]).split(".")
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return max(0.0, float(claims["exp"]) - time.time())
-    except (IndexError, ValueError, KeyError, TypeError):
-        return 60.0
+    lasts_s = answer.get("expires_in")
+    if not _is_lifetime(lasts_s):
+        parts = answer["access_token"].split(".")
+        try:
+            claims = orjson.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+            lasts_s = max(0.0, claims["exp"] - time.time())
+        except (IndexError, ValueError, KeyError, TypeError):
+            return 60.0
+    return lasts_s if _is_lifetime(lasts_s) else 60.0
+
+
+def _is_lifetime(given: object) -> TypeGuard[float]:
+    """Tell a number of seconds that a token can last from other values, such as those that are no number or endless."""
+    return isinstance(given, int | float) and 0 <= given <= _LONGEST_S

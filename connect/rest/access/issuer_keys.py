@@ -25,7 +25,8 @@ AGAIN_S: Final = 10.0
 OLD_S: Final = 300.0
 """After so long the list is read again, as the issuer may have withdrawn a key."""
 _TIMEOUT_S: Final = 5.0
-_LONGEST_BYTES: Final = 1 << 20
+_LONGEST_BYTES: Final = 1 << 18
+"""So many keys are read in a part of a second, for which REST waits."""
 _KINDS: Final = ("RSA", "EC", "OKP")
 _logger = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ def _public_key(given: Any) -> PublicKey | None:
         return None
     try:
         key = import_key(given)
-    except (JoseError, ValueError):
+    except (JoseError, ValueError, KeyError):  # joserfc looks a curve up by its name
         return None
     return key if isinstance(key, PublicKey) else None
 
@@ -137,7 +138,7 @@ async def _read(client: ClientSession, url: str) -> Mapping[str, Any]:
         async for part in response.content.iter_chunked(1 << 16):
             data += part
             if len(data) > _LONGEST_BYTES:
-                raise ValueError("its answer is longer than 1 MiB")
+                raise ValueError("its answer is longer than 256 KiB")
     try:
         found = orjson.loads(data)
     except ValueError:
