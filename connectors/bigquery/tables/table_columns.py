@@ -81,7 +81,8 @@ def check_told_apart(topic: str, columns: Columns, path: str) -> None:
 class Needed:
     """The columns that records need of their table.
 
-    values: columns of their fields, none for deletes alone. own: columns that dedup needs, which are always added.
+    values: columns of their fields, none for deletes alone. own: columns that dedup and stored keys need, which are
+    always added, with their members.
     keys: names, in lower case, of the columns that tell rows apart.
     """
 
@@ -106,10 +107,26 @@ def widened(table: str, existing: Columns, needed: Needed, allowed: Allowed) -> 
             fix="Change the table, or let the connector: allowNewBigQueryFields=true adds columns, "
             "allowBigQueryRequiredFieldRelaxation=true makes REQUIRED ones NULLABLE.",
         )
-    known = by_name(found)
-    added = tuple(column for column in needed.own if column.name.lower() not in known)
-    result = (*found, *added)
+    # Nobody has to allow columns that settings ask for by name.
+    result = _with_all(found, needed.own)
     return existing if result == existing else result
+
+
+def _with_all(existing: Columns, wanted: Columns) -> Columns:
+    """Return the columns, and those wanted that they lack, at any depth."""
+    new = by_name(wanted)
+    kept = [_with_members(column, new.pop(column.name.lower(), column)) for column in existing]
+    return (*kept, *(column.relaxed() for column in new.values()))
+
+
+def _with_members(column: ColumnSchema, wanted: ColumnSchema) -> ColumnSchema:
+    return replace(column, fields=_with_all(column.fields, wanted.fields)) if _are_records(column, wanted) else column
+
+
+def _are_records(column: ColumnSchema, wanted: ColumnSchema) -> bool:
+    """Return True if both are a record, or both are records that repeat."""
+    is_same_shape = (column.mode == REPEATED) == (wanted.mode == REPEATED)
+    return is_same_shape and column.type is wanted.type is ColumnType.RECORD
 
 
 def _widened(existing: Columns, wanted: Columns, allowed: Allowed, path: str, refused: list[str]) -> Columns:
@@ -137,7 +154,7 @@ def _fitting(
     mode = column.mode
     if mode == REQUIRED and wanted.mode == NULLABLE and allowed.relaxation:
         mode = NULLABLE
-    if column.type is ColumnType.RECORD and wanted.type is ColumnType.RECORD and wanted.mode != REPEATED:
+    if _are_records(column, wanted):
         return replace(column, mode=mode, fields=_widened(column.fields, wanted.fields, allowed, f"{name}.", refused))
     return replace(column, mode=mode)
 

@@ -22,11 +22,12 @@ from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 
 class Tables:
-    """Tables without rows, and a way to land batches that keeps their ids."""
+    """Tables without rows, and a way to land batches that keeps their ids, or the values of the column `shown`."""
 
     threads = 1
 
-    def __init__(self) -> None:
+    def __init__(self, shown: str = "") -> None:
+        self.shown = shown
         self.tables: dict[str, TableFacts] = {}
         self.landed: list[Any] = []
 
@@ -48,7 +49,7 @@ class Tables:
         return columns
 
     def land(self, batch: SealedBatch) -> Refusals:
-        column = "id" if batch.dedup.keys[0].column == "id" else "_kafka_offset"
+        column = self.shown or ("id" if batch.dedup.keys[0].column == "id" else "_kafka_offset")
         self.landed += [number for rows in batch.tables for number in rows[column].to_pylist()]
         return {}
 
@@ -72,12 +73,13 @@ def put(
     keys: list[Any] | None = None,
     key_schema: s.Schema | None = None,
     at_once: int = 100,
+    shown: str = "",
     **others: str,
 ) -> tuple[list[Any], dict[int, str]]:
     """The ids that land of these values, or their offsets where no id tells rows apart, and the rows that are bad.
 
-    at_once: how many rows come in one put."""
-    tables = Tables()
+    at_once: how many rows come in one put. shown: the column whose values are returned in place of ids."""
+    tables = Tables(shown)
     monkeypatch.setattr(sink, "open_warehouse", lambda _: tables)
     monkeypatch.setattr(sink, "landing_of", lambda *_: tables)
     given = {
@@ -140,6 +142,32 @@ def test_a_key_with_fields_that_differ_in_case_is_one_bad_row_where_keys_are_sto
     landed, bad = put(monkeypatch, {"id": 1}, {"id": 2}, {"id": 3}, keys=keys, kafkaKeyFieldName="kept")
     assert (landed, set(bad)) == ([1, 3], {1})
     assert "ignores case in names: kept.k and kept.K" in bad[1]
+
+
+GROWING = [
+    {"a": 1}, {"a": 2, "b": "new"}, {"a": 3, "deep": {"c": 1}}, {"a": 4, "deep": {"c": 1, "d": 2}},
+    {"a": 5, "many": [{"e": 1}]}, {"a": 6, "many": [{"e": 1, "f": 2}]}, {"a": 7, "A": 8},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("at_once", [1, 100])
+@pytest.mark.parametrize("where", ["key", "value"])
+def test_new_members_of_a_record_arrive_at_any_depth_in_stored_keys_too(monkeypatch, where, at_once):
+    values = [{"id": number, **({"kept": grown} if where == "value" else {})} for number, grown in enumerate(GROWING)]
+    stored = {"keys": GROWING, "kafkaKeyFieldName": "kept"} if where == "key" else {}
+    landed, bad = put(monkeypatch, *values, at_once=at_once, shown="kept", **stored)
+    assert [present(one) for one in landed] == GROWING[:-1]
+    assert set(bad) == {len(GROWING) - 1}
+    assert "ignores case in names: kept.a and kept.A" in bad[len(GROWING) - 1]
+
+
+def present(value: Any) -> Any:
+    """The same value without the members that are null."""
+    if isinstance(value, list):
+        return [present(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: present(member) for name, member in value.items() if member is not None}
 
 
 def test_a_text_behind_a_tombstone_is_no_row_without_values(monkeypatch):
