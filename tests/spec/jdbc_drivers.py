@@ -86,12 +86,11 @@ class IncrementingDriver:
         self.server.end_sessions()
         self.server.forget_readers()
         number = self.server.number_type
-        for table in (TABLE, OTHER_TABLE):
-            self.run(
-                f"DROP TABLE IF EXISTS {table}",
-                f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, tie BIGINT NOT NULL, text TEXT, whole BIGINT, "
-                f"number {number}, changed TIMESTAMP NOT NULL)",
-            )
+        columns = f"tie BIGINT NOT NULL, text TEXT, whole BIGINT, number {number}, changed TIMESTAMP NOT NULL"
+        self.run(
+            *(f"DROP TABLE IF EXISTS {table}" for table in (TABLE, OTHER_TABLE)),
+            *(f"CREATE TABLE {table} (id BIGINT PRIMARY KEY, {columns})" for table in (TABLE, OTHER_TABLE)),
+        )
 
     def end_sessions(self) -> None:
         self.server.end_sessions()
