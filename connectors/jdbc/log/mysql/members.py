@@ -33,7 +33,9 @@ def _stored(database: Database, column: PastColumn) -> PastColumn:
     charset = column.charset or ""
     if charset == BINARY or not charset.isalnum():
         return column
-    asked = sa.text(f"SELECT CONVERT(CONVERT(:member USING {charset}) USING utf8mb4)")
-    doing = f"asking for members in character set {charset}"
-    members = (str(database.scalar(asked.bindparams(member=member), doing)) for member in column.members)
-    return column._replace(members=tuple(members))
+    # A server converts letter by letter, so one question tells of all members.
+    letters = "".join(sorted(set().union(*column.members)))
+    asked = sa.text(f"SELECT CONVERT(CONVERT(:letters USING {charset}) USING utf8mb4)").bindparams(letters=letters)
+    kept = database.scalar(asked, f"asking for letters in character set {charset}")
+    stored = str.maketrans(letters, str(kept))
+    return column._replace(members=tuple(member.translate(stored) for member in column.members))
