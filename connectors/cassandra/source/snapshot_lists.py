@@ -45,7 +45,11 @@ def _positions(writetimes_us: Sequence[int], fence_us: int | None) -> list[bytes
     first_appended = max(0, len(writetimes_us) - 1)
     while first_appended and writetimes_us[first_appended - 1] <= writetimes_us[first_appended]:
         first_appended -= 1
-    latest_us = max([_MIRROR_US, *writetimes_us]) if fence_us is None else max(_MIRROR_US, fence_us)
+    if fence_us is None:
+        latest_us = max([_MIRROR_US, *writetimes_us])
+    else:
+        # Cassandra makes positions by its own clocks, to the millisecond: those of the log are all beyond these.
+        latest_us = max(_MIRROR_US, fence_us - _AHEAD_US - len(writetimes_us))
     found: list[int] = []
     for number, writetime_us in enumerate(writetimes_us):
         # Times that a client gave may lie anywhere; no position does.

@@ -165,30 +165,50 @@ def test_without_times_of_elements_a_list_is_as_of_the_fence() -> None:
         (10, 10, 10),
     ],
 )
-@pytest.mark.parametrize("since_us", [0, 1_600_000_000_000_000])
+@pytest.mark.parametrize("since_us", [0, 1_600_000_000_000_000, 1_700_000_000_000_382])
 def test_what_is_prepended_later_comes_before_what_was_read_and_what_is_appended_later_behind(
     times_us: tuple[int, ...], since_us: int
 ) -> None:
-    fence_us = 1_700_000_000_000_000
+    fence_us = 1_700_000_000_000_432
     table = replace(LOGGED, cdc_us=fence_us)
     read = list_read(*((number, since_us + us) for number, us in enumerate(times_us)), table=table)
     places = [UUID(element["position"]).time for element in read["set"]]
     assert [element["value"] for element in read["set"]] == list(range(len(times_us)))
     assert places == sorted(set(places))
-    # As Cassandra's Lists.Prepender and Appender make them of a moment behind the fence.
-    mirror_ms, later_ms = 1_262_304_000_000, fence_us // 1000 + 1
-    epoch = 0x01B21DD213814000
-    assert (2 * mirror_ms - later_ms) * 10_000 + epoch < places[0]
-    assert places[-1] < later_ms * 10_000 + epoch
+    assert first_prepended(fence_us // 1000) < places[0]
+    assert places[-1] < first_appended(fence_us // 1000)
+
+
+EPOCH, MIRROR_MS = 0x01B21DD213814000, 1_262_304_000_000
+
+
+def first_prepended(at_ms: int) -> int:
+    """Where Cassandra's Lists.Prepender puts its first element of a millisecond; later ones of it are before that."""
+    return (2 * MIRROR_MS - at_ms) * 10_000 + 9_999 + EPOCH
+
+
+def first_appended(at_ms: int) -> int:
+    """Where Cassandra's Lists.Appender puts its first element of a millisecond; later ones of it are behind that."""
+    return at_ms * 10_000 + EPOCH
+
+
+def test_a_long_list_that_was_read_stands_between_what_is_prepended_and_appended_in_the_millisecond_of_the_fence() -> (
+    None
+):
+    fence_us = 1_700_000_000_000_999
+    read = list_read(*((number, fence_us) for number in range(30_000)), table=replace(LOGGED, cdc_us=fence_us))
+    places = [UUID(element["position"]).time for element in read["set"]]
+    assert first_prepended(fence_us // 1000) < places[0]
+    assert places[-1] < first_appended(fence_us // 1000)
 
 
 def test_an_element_of_a_far_future_time_is_not_before_what_the_log_prepends() -> None:
-    fence_us, future_us, mirror_us = 1_700_000_000_000_000, 4_000_000_000_000_000, 1_262_304_000_000_000
+    fence_us, future_us = 1_700_000_000_000_432, 4_000_000_000_000_000
     table = replace(LOGGED, cdc_us=fence_us)
     read = list_read((0, future_us), (1, fence_us - 10), (2, fence_us - 20), table=table)
-    places = [UUID(element["position"]).time - 0x01B21DD213814000 for element in read["set"]]
+    places = [UUID(element["position"]).time for element in read["set"]]
     assert places == sorted(set(places))
-    assert places[0] > (2 * mirror_us - (fence_us + 1)) * 10, "a microsecond behind the fence"
+    assert places[0] > first_prepended(fence_us // 1000), "in the millisecond of the fence"
 
 
 def test_what_the_server_does_not_tell_stands_at_the_fence() -> None:
