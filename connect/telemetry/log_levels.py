@@ -26,6 +26,9 @@ LEVELS: Final[Mapping[str, int]] = {
 }
 """Gives Kafka Connect's level names, from silent to loud, and Python's numbers for them."""
 
+_NAME_CHARS_MAX: Final = 255
+_NEW_NAMES_MAX: Final = 500
+
 
 @dataclass(frozen=True, slots=True)
 class LoggerLevel:
@@ -49,6 +52,7 @@ class LogLevels:
         self._modified_ms: dict[str, int] = {}
         self._settings: dict[str, str] = {}
         self._aliases: dict[str, str] = {}
+        self._made: set[str] = set()
         self._on_set: list[OnSet] = []
         self._lock = threading.RLock()
 
@@ -61,10 +65,28 @@ class LogLevels:
         logger = _loggers().get(name)
         return None if logger is None else self._level(name, logger)
 
+    def refusal(self, name: str) -> str | None:
+        """Return why nobody may set a logger of this name from outside; None when he may.
+
+        Loggers are never forgotten, so names that no code has are bounded in length and number.
+        """
+        if len(name) > _NAME_CHARS_MAX:
+            return f"The logger's name has {len(name)} characters. At most {_NAME_CHARS_MAX} are taken."
+        if not name.isprintable() or "\ufffd" in name:
+            return f"The logger's name {name!a} has characters that no name has, such as control characters."
+        if len(self._made) >= _NEW_NAMES_MAX and name not in _loggers():
+            return (
+                f"No logger is called {name}, and {_NEW_NAMES_MAX} names that no code had were set since this worker "
+                "began. Set one that GET /admin/loggers lists, or restart the worker."
+            )
+        return None
+
     def set(self, name: str, level: str) -> list[str]:
         """Set the level, one of LEVELS, of a logger and of all below it; return the names that were set, sorted."""
         number = LEVELS[level]
         with self._lock:
+            if name not in _loggers():
+                self._made.add(name)
             logging.getLogger(None if name == ROOT else name)
             self._settings = {n: known for n, known in self._settings.items() if not _covers(name, n)} | {name: level}
             changed = {n: logger for n, logger in _loggers().items() if _covers(name, n)}
@@ -79,11 +101,13 @@ class LogLevels:
         return sorted({*changed, *also})
 
     def set_as_told(self, name: str, level: str) -> None:
-        """Set the level that another worker tells; one that this version does not know is logged and left out."""
-        if level in LEVELS:
-            self.set(name, level)
+        """Set the level that another worker tells; what nobody may set here is logged and left out."""
+        if level not in LEVELS:
+            _logger.warning("log_level_unknown", extra={"logger_name": name[:_NAME_CHARS_MAX], "unknown": level})
+        elif (refusal := self.refusal(name)) is not None:
+            _logger.warning("logger_not_set", extra={"reason": refusal})
         else:
-            _logger.warning("log_level_unknown", extra={"logger_name": name, "unknown": level})
+            self.set(name, level)
 
     def name(self, names: Iterable[str]) -> None:
         """Let loggers of these names exist, as other processes that follow these levels have them."""

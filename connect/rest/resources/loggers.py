@@ -37,6 +37,8 @@ async def set_logger(request: web.Request) -> web.Response:
     """Set a level here (200 with the names it changed) or, with `scope=cluster`, on every worker (204)."""
     name = segment(request, 3)
     level = await _level(request)
+    if (refusal := LOG_LEVELS.refusal(name)) is not None:
+        raise HttpError(400, refusal)
     if request.query.get("scope", "worker").lower() != "cluster":
         return json_answer(LOG_LEVELS.set(name, level))
     await finished(request, context_of(request).operations.worker.set_cluster_log_level(name, level))

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from rest_client import Rest, ServerMaker, refused
 
+from connect.telemetry.log_levels import LogLevels
+
 
 @pytest.fixture
 def logger(request: pytest.FixtureRequest) -> str:
@@ -68,6 +70,39 @@ def test_an_unknown_logger(rest: Rest) -> None:
 def test_levels_that_are_refused(rest: Rest, logger: str, body: Any, status: int, message: str) -> None:
     refused(rest("PUT", f"/admin/loggers/{logger}", body), status, message)
     refused(rest("GET", f"/admin/loggers/{logger}"), 404)
+
+
+@pytest.mark.parametrize("query", ["", "?scope=cluster"])
+@pytest.mark.parametrize("name", ["n" * 256, "%00", "a%0Ab", "a%1Bb", "a%E2%80%AEb", "%FF"])
+def test_names_that_no_logger_has_are_refused(rest: Rest, name: str, query: str) -> None:
+    refused(rest("PUT", f"/admin/loggers/{name}{query}", {"level": "INFO"}), 400)
+    refused(rest("GET", f"/admin/loggers/{name}"), 404)
+    assert rest.operations.cluster.levels == []
+
+
+@pytest.mark.parametrize("name", ["org.apache.kafka.connect.runtime.WorkerSourceTask", "a.B$1", "é.x_y-z", "n" * 255])
+def test_names_as_code_has_them_are_taken(rest: Rest, name: str) -> None:
+    assert rest("PUT", f"/admin/loggers/{name}", {"level": "INFO"}).status_code == 200
+
+
+def test_no_more_names_are_made_than_people_need(rest: Rest, logger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connect.rest.resources.loggers.LOG_LEVELS", LogLevels())
+    for number in range(500):
+        assert rest("PUT", f"/admin/loggers/{logger}.n{number}", {"level": "INFO"}).status_code == 200
+    for query in ("", "?scope=cluster"):
+        answer = rest("PUT", f"/admin/loggers/{logger}.more{query}", {"level": "INFO"})
+        refused(answer, 400)
+        assert "500 names that no code had" in answer.json()["message"]
+    assert rest("PUT", f"/admin/loggers/{logger}.n7", {"level": "WARN"}).status_code == 200
+    logging.getLogger(f"{logger}.of.code")
+    assert rest("PUT", f"/admin/loggers/{logger}.of.code", {"level": "WARN"}).status_code == 200
+
+
+def test_names_that_another_worker_tells_are_bounded_as_well(logger: str) -> None:
+    levels = LogLevels()
+    for name in (f"{logger}.{'n' * 300}", f"{logger}.\0"):
+        levels.set_as_told(name, "DEBUG")
+        assert levels.get(name) is None
 
 
 def test_an_empty_admin_listener_switches_them_off(serve: ServerMaker) -> None:
