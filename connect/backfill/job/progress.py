@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from connect.backfill.job.job import Job, Jobs, JobState
+from connect.backfill.job.job import Job, Jobs, JobState, JobStateError
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker, markers, parsed
 from connect.backfill.job.pace import Pace
@@ -123,7 +123,12 @@ class Watch:
     """Follows a job's topics. Closed by the owner; `progress` may be asked from any thread."""
 
     def __init__(self, store: JobStore, job: str, deadline: Deadline) -> None:
-        """Read what is there. RetriableError: not by the deadline."""
+        """Read what is there. RetriableError: not by the deadline; JobStateError: the marker topic is not there."""
+        if not store.partition_counts([store.topics.markers], deadline):
+            raise JobStateError(
+                f"Nothing tells how far backfill {job} is: its marker topic {store.topics.markers} is not there.",
+                fix="Cancel it, and begin again under another name, into a new topic.",
+            )
         self._job = job
         self._jobs = Jobs()
         self._tally = Tally()
