@@ -65,6 +65,10 @@ class SpecPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
+LOCAL_MASTER: Final = re.compile(r"local\[([0-9]{1,4}|\*),[0-9]{1,4}\]")
+"""A master that is this machine, with its tries per task, and names nothing else."""
+
+
 def _master(given: str) -> str:
     if re.fullmatch(r"local(\[(\d+|\*)\])?", given):
         cores = given.removeprefix("local").strip("[]") or "1"

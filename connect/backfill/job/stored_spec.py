@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.backfill.job.spec import BackfillSpec, Engine
+from connect.backfill.job.spec import LOCAL_MASTER, BackfillSpec, Engine
 from connect.backfill.job.spec_file import spec_mistakes
 from connect.lib.secrets import HIDDEN, is_suspect, masked
 from connect.runtime.settings.internal_topics import JOBS_TOPIC
@@ -82,7 +82,7 @@ def runnable(spec: BackfillSpec, *, by: str) -> BackfillSpec:
 def chosen_engine(spec: BackfillSpec) -> dict[str, Any]:
     """Return what the engine of a stored spec has that no record may choose, without secrets."""
     chosen = spec.engine.model_dump(mode="json", exclude_defaults=True)
-    if spec.engine.master.startswith("local["):
+    if LOCAL_MASTER.fullmatch(spec.engine.master):
         chosen.pop("master", None)  # this machine, on any number of cores
     return {key: _shown(value) for key, value in chosen.items() if key in _ENGINE}
 

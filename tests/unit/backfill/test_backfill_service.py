@@ -81,6 +81,23 @@ def test_a_stored_job_chooses_no_code_and_no_machine(service_of, children, key):
     assert children.asked == []
 
 
+@pytest.mark.parametrize(
+    "master",
+    ["local[1,4] --conf x=y", "local[1,4]\n", "local[1,4],spark://example.org:7077", "local[1", "local[a,4]",
+     "local[1,4]x", "local[*,*]", "local[\u0661,4]", "local-cluster[1,1,1024]", "local[10000,4]", "LOCAL[1,4]"],
+)  # fmt: skip
+def test_a_stored_job_names_this_machine_and_nothing_behind_it(service_of, children, master):
+    with pytest.raises(ConfigError, match=r"engine\.master of job orders"):
+        service_of(SPEC | {"engine": {"master": master}}).resume("orders", 1.0)
+    assert children.asked == []
+
+
+@pytest.mark.parametrize("master", ["local[1,4]", "local[*,4]", "local[16,10]"])
+def test_a_stored_job_may_use_this_machine(service_of, children, master):
+    service_of(SPEC | {"engine": {"master": master}}).resume("orders", 1.0)
+    assert len(children.asked) == 1
+
+
 @pytest.mark.parametrize("key", CHOSEN)
 def test_what_runs_no_engine_is_done_without_what_the_record_chose(service_of, children, key):
     service_of(SPEC | {"engine": {key: CHOSEN[key]}}).verify("orders", 1.0)
