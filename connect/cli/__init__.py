@@ -22,6 +22,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "context": "Names for clusters: add, use, list, remove.",
     "dev": "Start Kafka, a schema registry, S3 and a worker on loopback, kept between runs.",
     "dlq": "Dead letters: list, show, replay, purge.",
+    "doctor": "What is wrong around a cluster, a connector's file, or a worker's file before it starts.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
     "import": "Bring connectors of a Java cluster here, with their offsets.",
     "init": "Begin a connector of your own: a project that works, with tests and a tutorial.",

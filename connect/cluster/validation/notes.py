@@ -20,6 +20,8 @@ _OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.overrid
 """What clients and topics take is theirs to know."""
 _OF_CONVERTERS: Final = tuple(f"{side}.converter." for side in CONVERTERS)
 
+NO_EFFECT: Final = "no effect"
+"""Every note on a key that does nothing has these words."""
 UNKNOWN_MAX: Final = 50
 """So many unknown keys are named one by one."""
 
@@ -36,11 +38,11 @@ def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Ite
     for key in unknown[:UNKNOWN_MAX]:
         yield _without_effect(key, listed, known)
     if len(unknown) > UNKNOWN_MAX:
-        yield f"{len(unknown) - UNKNOWN_MAX} more keys have no effect: nobody knows them."
+        yield f"{len(unknown) - UNKNOWN_MAX} more keys have {NO_EFFECT}: nobody knows them."
     for side in CONVERTERS:
         own = sorted(key for key in given if key.startswith(f"{side}.converter."))
         if own and f"{side}.converter" not in given:
-            yield f"{', '.join(own)}: no effect without {side}.converter; the worker's has its own settings."
+            yield f"{', '.join(own)}: {NO_EFFECT} without {side}.converter; the worker's has its own settings."
     yield from _of_plugin(plugin, given)
 
 
@@ -48,10 +50,10 @@ def _without_effect(key: str, listed: Mapping[EmbeddedKind, Collection[str]], kn
     for kind, aliases in listed.items():
         alias = key.removeprefix(f"{kind.key}.").partition(".")[0]
         if key.startswith(f"{kind.key}.") and alias not in aliases:
-            return f"{key}: no effect, as {kind.key} does not list {alias}."
+            return f"{key}: {NO_EFFECT}, as {kind.key} does not list {alias}."
     near = nearest(key, known)
     meant = f" Is {near} meant?" if near else ""
-    return f"{key}: nobody knows this key, so it has no effect.{meant}"
+    return f"{key}: nobody knows this key, so it has {NO_EFFECT}.{meant}"
 
 
 def _of_plugin(plugin: Plugin, given: Mapping[str, str]) -> Iterator[str]:

@@ -17,6 +17,22 @@ class Reason(TypedDict):
     text: str
 
 
+class Finding(TypedDict):
+    """A thing that is wrong, with what was seen, why it matters, and text that mends it."""
+
+    severity: Literal["error", "warning", "note"]
+    subject: str
+    evidence: str
+    why: str
+    fix: str
+
+
+class Examination(TypedDict):
+    """It has the findings of the doctor, the worst first."""
+
+    findings: list[Finding]
+
+
 class BrokenPlugin(TypedDict):
     """An entry point that could not be used."""
 

@@ -1,0 +1,41 @@
+"""Judges the brokers: do they answer, and does every partition have its leader and its replicas?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from connect.doctor.model.facts import Facts
+from connect.doctor.model.findings import Finding, Severity
+from connect.doctor.model.words import some_of
+
+
+class Brokers:
+    """Judges the cluster as a whole; the topics of connectors have a check of their own."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield what keeps clients from the brokers or partitions from their replicas."""
+        kafka = facts.kafka
+        if kafka.trouble is not None:
+            yield Finding(
+                Severity.ERROR, "Kafka", kafka.trouble, "Without a broker no worker starts and no task moves.",
+                f"bootstrap.servers={','.join(facts.worker.bootstrap_servers)}  # mend it, or start the brokers",
+            )  # fmt: skip
+            return
+        without_leader = [n for n, topic in kafka.topics.items() if any(p.leader < 0 for p in topic.partitions)]
+        if without_leader:
+            yield Finding(
+                Severity.ERROR, "Kafka", f"Partitions of {some_of(without_leader)} have no leader.",
+                "Nothing can be read from them or written to them.",
+                _describe(facts, "--unavailable-partitions"),
+            )  # fmt: skip
+        behind = [n for n, topic in kafka.topics.items() if any(p.in_sync < p.replicas for p in topic.partitions)]
+        if behind:
+            yield Finding(
+                Severity.WARNING, "Kafka", f"Replicas of {some_of(behind)} are not in sync.",
+                "One more broker that fails stops writes, or loses what the others did not copy.",
+                _describe(facts, "--under-replicated-partitions"),
+            )  # fmt: skip
+
+
+def _describe(facts: Facts, which: str) -> str:
+    return f"kafka-topics.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --describe {which}"

@@ -1,0 +1,37 @@
+"""Judges certificates by the day on which they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from connect.doctor.model.facts import Facts
+from connect.doctor.model.findings import Finding, Severity
+
+SOON: Final = timedelta(days=30)
+
+
+class Certificates:
+    """Judges each certificate in the files that configurations name."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield certificates that have ended or end soon, and files that cannot be read."""
+        for found in facts.certificates:
+            fix = f"openssl x509 -in {found.path} -noout -subject -enddate  # then have it renewed"
+            if found.trouble:
+                yield Finding(
+                    Severity.WARNING, found.where, f"{found.path}: {found.trouble}",
+                    "Connections that need it fail.", fix,
+                )  # fmt: skip
+            elif found.ends is not None and found.ends <= facts.now:
+                yield Finding(
+                    Severity.ERROR, found.where, f"A certificate in {found.path} ended at {found.ends:%Y-%m-%d}.",
+                    "Whoever checks it refuses the connection.", fix,
+                )  # fmt: skip
+            elif found.ends is not None and found.ends <= facts.now + SOON:
+                days = (found.ends - facts.now).days
+                yield Finding(
+                    Severity.WARNING, found.where, f"A certificate in {found.path} ends in {days} days.",
+                    "From then on connections are refused.", fix,
+                )  # fmt: skip

@@ -1,0 +1,44 @@
+"""Judges configurations by what validation, the connector itself and the registries said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from connect.cluster.validation.notes import NO_EFFECT
+from connect.doctor.model.facts import Facts
+from connect.doctor.model.findings import Finding, Severity
+
+
+class Configurations:
+    """Judges connectors, the worker's file, and the registries that they name."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield every broken key, keys without effect, and registries that do not answer."""
+        for connector in facts.connectors:
+            subject = f"connector {connector.name}"
+            for key, messages in connector.errors.items():
+                for message in messages:
+                    yield Finding(
+                        Severity.ERROR, subject, message, "The connector fails, or will not start again.",
+                        f'"{key}": "..."  # as the message says',
+                    )  # fmt: skip
+            for note in connector.notes:
+                yield _note(subject, note)
+        for note in facts.file_notes:
+            yield _note("worker file", note)
+        for registry in facts.registries:
+            if registry.trouble is not None:
+                yield Finding(
+                    Severity.ERROR, registry.owner, registry.trouble,
+                    "No record with a schema that is not known yet can be read or written.",
+                    f"{registry.key}=http://registry:8081  # mend it, or start the registry",
+                )  # fmt: skip
+        for text in facts.not_asked:
+            yield Finding(Severity.NOTE, "doctor", text, "What was not asked was not judged.")
+
+
+def _note(subject: str, note: str) -> Finding:
+    if NO_EFFECT not in note:
+        return Finding(Severity.NOTE, subject, note, "It works; it is worth knowing.")
+    why = "What the key asks for does not happen, and nobody says so when it runs."
+    return Finding(Severity.WARNING, subject, note, why, f"# remove or rename {note.partition(':')[0].split(' ')[0]}")

@@ -1,0 +1,81 @@
+"""Judges sinks by what they have yet to read: is it deleted, or about to be, and can every task help?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from connect.doctor.model.facts import ConnectorFacts, Facts, GroupFacts
+from connect.doctor.model.findings import Finding, Severity
+from connect.doctor.model.words import number, partitions_line, topic_config_line
+
+
+class Lag:
+    """Judges sinks with their topics and groups."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield records that are lost or in danger, and tasks that have nothing to do."""
+        for connector in facts.connectors:
+            if connector.is_sink and facts.kafka.trouble is None:
+                yield from _topics(facts, connector)
+                if connector.group is not None:
+                    yield from _unread(facts, connector, connector.group)
+
+
+def _topics(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
+    subject = f"connector {connector.name}"
+    known = {name: facts.kafka.topics[name] for name in connector.topics if name in facts.kafka.topics}
+    for name in connector.topics:
+        if name not in known and name not in facts.kafka.denied:
+            yield Finding(
+                Severity.WARNING, subject, f"It reads topic {name}, which is not there.",
+                "The sink waits until somebody makes it; is its name right?",
+                f"kafka-topics.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --create --topic "
+                f"{name}",
+            )  # fmt: skip
+    tasks = number(connector.config.get("tasks.max")) or 1
+    partitions = sum(len(topic.partitions) for topic in known.values())
+    if known and partitions < tasks:
+        widest = max(known, key=lambda name: len(known[name].partitions))
+        more = len(known[widest].partitions) + tasks - partitions
+        yield Finding(
+            Severity.WARNING, subject, f"tasks.max={tasks}, and its topics have {partitions} partitions.",
+            "A partition is read by one task: the others have nothing to do.",
+            f'"tasks.max": "{partitions}"\n# or, where the order of keys may change once:\n'
+            + partitions_line(facts, widest, more),
+        )  # fmt: skip
+
+
+def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Iterable[Finding]:
+    subject = f"connector {connector.name}"
+    lost, aged = dict[str, int](), dict[str, int]()
+    for tp, next_offset in group.committed.items():
+        gone = group.beginnings.get(tp, 0) - next_offset
+        old = group.aged.get(tp, 0) - next_offset
+        if gone > 0:
+            lost[tp.topic] = lost.get(tp.topic, 0) + gone
+        elif old > 0:
+            aged[tp.topic] = aged.get(tp.topic, 0) + old
+    for topic, count in lost.items():
+        yield Finding(
+            Severity.ERROR, subject, f"{count} offsets of topic {topic} were deleted before group {group.name} read "
+            "them.", "These records never reach the target.", _longer(facts, topic),
+        )  # fmt: skip
+    for topic, count in aged.items():
+        yield Finding(
+            Severity.WARNING, subject, f"{count} offsets of topic {topic} that group {group.name} has yet to read are "
+            "older than 80 % of its retention.ms.",
+            "Kafka deletes them soon, read or not.", _longer(facts, topic),
+        )  # fmt: skip
+    uncommitted = {tp.topic for tp, end in group.ends.items() if end > group.beginnings.get(tp, 0)}
+    uncommitted -= {tp.topic for tp in group.committed}
+    for topic in sorted(uncommitted):
+        yield Finding(
+            Severity.NOTE, subject, f"Group {group.name} has committed nothing on topic {topic}, which has records.",
+            "Nothing of it has been delivered yet: the sink is new, stopped, or does not get on.",
+            f"connect connectors why {connector.name}",
+        )  # fmt: skip
+
+
+def _longer(facts: Facts, topic: str) -> str:
+    now = number(facts.kafka.topics[topic].configs.get("retention.ms")) if topic in facts.kafka.topics else None
+    return topic_config_line(facts, topic, f"retention.ms={2 * now if now and now > 0 else 1_209_600_000}")

@@ -1,0 +1,46 @@
+"""Judges how large a record may be at each step: producer, topic, consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from connect.doctor.model.facts import ConnectorFacts, Facts
+from connect.doctor.model.findings import Finding, Severity
+from connect.doctor.model.words import number, topic_config_line
+
+PRODUCER: Final = "message.max.bytes"
+CONSUMER: Final = "receive.message.max.bytes"
+_OVERHEAD_BYTES: Final = 512
+"""librdkafka wants so much beside the records of an answer."""
+
+
+class MessageSizes:
+    """Judges each connector's way."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield steps that take less than the one before."""
+        for connector in facts.connectors:
+            for name in connector.topics:
+                topic = facts.kafka.topics.get(name)
+                most = number(topic.configs.get("max.message.bytes")) if topic is not None else None
+                if most is not None:
+                    yield from _of_topic(facts, connector, name, most)
+
+
+def _of_topic(facts: Facts, connector: ConnectorFacts, topic: str, most: int) -> Iterable[Finding]:
+    sent, received = connector.client.get(PRODUCER), connector.client.get(CONSUMER)
+    if not connector.is_sink and sent is not None and sent > most:
+        yield Finding(
+            Severity.WARNING, f"connector {connector.name}",
+            f"Its producer sends up to {sent} bytes; topic {topic} takes {most} (max.message.bytes).",
+            "The broker refuses a larger record, and the task fails at it.",
+            topic_config_line(facts, topic, f"max.message.bytes={sent}"),
+        )  # fmt: skip
+    if connector.is_sink and received is not None and received < most + _OVERHEAD_BYTES:
+        yield Finding(
+            Severity.WARNING, f"connector {connector.name}",
+            f"Its consumer takes answers of up to {received} bytes; topic {topic} may hold records of {most}.",
+            "The sink stands still before the first record that is larger.",
+            f'"consumer.override.receive.message.max.bytes": "{most + _OVERHEAD_BYTES}"',
+        )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Judges replicas, in-sync replicas and acknowledgements: does one broker's end stop writes, or lose records?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from connect.cluster.model.topic_layout import internal_topics
+from connect.doctor.model.facts import Facts
+from connect.doctor.model.findings import Finding, Severity
+from connect.doctor.model.words import number, topic_config_line, topics_in_use
+from connect.kafka.admin.cluster_state import TopicState
+
+
+class Replication:
+    """Judges the cluster's own topics and those of connectors."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield topics that a broker's end would stop or lose, and producers that do not wait for replicas."""
+        own = [topic.spec.name for topic in internal_topics(facts.worker)]
+        for name in dict.fromkeys([*own, *sorted(topics_in_use(facts))]):
+            found = facts.kafka.topics.get(name)
+            if found is not None and found.partitions:
+                yield from _of_topic(facts, name, found)
+        for connector in facts.connectors:
+            acks = connector.config.get("producer.override.acks", facts.worker.originals.get("producer.acks", "all"))
+            if not connector.is_sink and acks in {"0", "1"}:
+                yield Finding(
+                    Severity.WARNING, f"connector {connector.name}", f"It writes with acks={acks}.",
+                    "A record counts as written before other brokers have it, and is lost with its leader.",
+                    '"producer.override.acks": "all"',
+                )  # fmt: skip
+
+
+def _of_topic(facts: Facts, name: str, topic: TopicState) -> Iterable[Finding]:
+    replicas, least = topic.replication_factor, number(topic.configs.get("min.insync.replicas"))
+    subject = f"topic {name}"
+    if replicas == 1 and facts.kafka.brokers > 1:
+        yield Finding(
+            Severity.WARNING, subject, f"It has one replica on {facts.kafka.brokers} brokers.",
+            "While that broker is away nothing is read or written, and its disk is the only copy.",
+            f"kafka-reassign-partitions.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --execute "
+            f"--reassignment-json-file more-replicas.json  # lists partitions of {name} with several replicas each",
+        )  # fmt: skip
+    if least is None:
+        return
+    in_sync = min(part.in_sync for part in topic.partitions)
+    line = topic_config_line(facts, name, f"min.insync.replicas={max(1, replicas - 1)}")
+    if in_sync < least:
+        yield Finding(
+            Severity.ERROR, subject, f"min.insync.replicas={least}, and {in_sync} of {replicas} replicas are in sync.",
+            "The brokers refuse every write that asks for all acknowledgements.", line,
+        )  # fmt: skip
+    elif 1 < least == replicas:
+        yield Finding(
+            Severity.WARNING, subject, f"min.insync.replicas={least} is the number of its replicas.",
+            "One broker that is away, as at an upgrade, stops all writes.", line,
+        )  # fmt: skip

@@ -1,0 +1,55 @@
+"""Judges what the brokers let this principal do, and writes down the grants that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from connect.cluster.model.topic_layout import internal_topics
+from connect.doctor.model.facts import Facts
+from connect.doctor.model.findings import Finding, Severity
+from connect.doctor.model.words import acl_line
+
+
+class Rights:
+    """Judges the topics and groups that the worker and its connectors need."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield each topic and group with the operations that are denied."""
+        for name, operations in _needed(facts).items():
+            yield from _topic(facts, name, sorted(operations))
+        for name in sorted(facts.kafka.configs_denied):
+            yield Finding(
+                Severity.NOTE, f"topic {name}", "Its configs may not be read.",
+                "Whether it is compacted, and how large records may be, cannot be judged.",
+                acl_line(facts, ["DescribeConfigs"], "topic", name),
+            )  # fmt: skip
+        for name in sorted(facts.kafka.groups_denied):
+            yield Finding(
+                Severity.ERROR, f"group {name}", "The brokers deny this principal READ on the group.",
+                "Whoever needs the group cannot join it.", acl_line(facts, ["Read"], "group", name),
+            )  # fmt: skip
+
+
+def _needed(facts: Facts) -> dict[str, set[str]]:
+    needed: dict[str, set[str]] = {topic.spec.name: {"READ", "WRITE"} for topic in internal_topics(facts.worker)}
+    for connector in facts.connectors:
+        if not any(".override.sasl." in key for key in connector.config):  # whose principal is another
+            for topic in connector.topics:
+                needed.setdefault(topic, set()).add("READ" if connector.is_sink else "WRITE")
+    return needed
+
+
+def _topic(facts: Facts, name: str, needed: list[str]) -> Iterator[Finding]:
+    topic = facts.kafka.topics.get(name)
+    if name in facts.kafka.denied:
+        missing = needed
+    elif topic is not None and topic.rights is not None:
+        missing = [operation for operation in needed if operation not in topic.rights]
+    else:
+        return
+    if missing:
+        yield Finding(
+            Severity.ERROR, f"topic {name}", f"The brokers deny this principal {' and '.join(missing)} on the topic.",
+            "Whoever needs the topic fails at it.",
+            acl_line(facts, [operation.capitalize() for operation in missing], "topic", name),
+        )  # fmt: skip

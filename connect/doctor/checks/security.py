@@ -1,0 +1,48 @@
+"""Judges what strangers can reach, and what configurations may."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from connect.doctor.model.facts import Facts
+from connect.doctor.model.findings import Finding, Severity
+from connect.runtime.settings.worker_config import WorkerConfig
+
+
+class Security:
+    """Judges the worker's own file."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield listeners that are open to everybody, and grants without bounds."""
+        worker = facts.worker
+        is_open = not worker.rest_basic_auth_file and not worker.rest_oidc_issuer
+        for address in worker.listeners:
+            if is_open and not _is_loopback(urlsplit(address).hostname or ""):
+                yield Finding(
+                    Severity.WARNING, f"listener {address}", "It asks nobody to log in.",
+                    "Whoever reaches it may create connectors, which read and write as the worker may.",
+                    "rest.extension.classes=BasicAuthSecurityRestExtension\nrest.basic.auth.file=/path/to/users",
+                )  # fmt: skip
+        for key, given in _unbounded(worker):
+            yield Finding(
+                Severity.NOTE, f"worker file, {key}", f"{key}={given}",
+                "A configuration may read and write whatever the worker's user may.", f"{key}=/path/of/connectors",
+            )  # fmt: skip
+
+
+def _unbounded(worker: WorkerConfig) -> Iterable[tuple[str, str]]:
+    for key in ("allowed.paths", "file.stream.paths", "s3.local.folders"):
+        given = worker.originals.get(key, "")
+        if "/" in (part.strip() for part in given.split(",")):
+            yield key, given
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

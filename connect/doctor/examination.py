@@ -1,0 +1,39 @@
+"""Has every check judge the facts, and sorts what they find. A new check is one line here. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from connect.doctor.checks.brokers import Brokers
+from connect.doctor.checks.certificates import Certificates
+from connect.doctor.checks.configurations import Configurations
+from connect.doctor.checks.internal_topics import InternalTopics
+from connect.doctor.checks.lag import Lag
+from connect.doctor.checks.machine import Machine
+from connect.doctor.checks.message_sizes import MessageSizes
+from connect.doctor.checks.replication import Replication
+from connect.doctor.checks.rights import Rights
+from connect.doctor.checks.security import Security
+from connect.doctor.model.facts import Facts
+from connect.doctor.model.findings import Check, Finding, Severity
+
+CHECKS: Final[Sequence[Check]] = (
+    Brokers(),
+    InternalTopics(),
+    Replication(),
+    Rights(),
+    Configurations(),
+    MessageSizes(),
+    Lag(),
+    Certificates(),
+    Machine(),
+    Security(),
+)
+_ORDER: Final = list(Severity)
+
+
+def examined(facts: Facts) -> list[Finding]:
+    """Return all findings, the worst first."""
+    found = [finding for check in CHECKS for finding in check.findings(facts)]
+    return sorted(found, key=lambda finding: _ORDER.index(finding.severity))

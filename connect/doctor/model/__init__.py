@@ -1,0 +1,1 @@
+"""The facts, the findings, and words that checks share. Pure: values only."""

@@ -1,0 +1,102 @@
+"""The facts that the doctor's checks judge, gathered once. Values only; none holds a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from connect.api.records import TopicPartition
+from connect.kafka.admin.cluster_state import ClusterState
+from connect.runtime.settings.worker_config import WorkerConfig
+
+NO_BROKER = ClusterState()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """Tells where a sink's consumer group stands in each partition of its topics.
+
+    `aged`: the first offset whose record is younger than most of the topic's retention time.
+    """
+
+    name: str
+    committed: Mapping[TopicPartition, int] = field(default_factory=dict)
+    beginnings: Mapping[TopicPartition, int] = field(default_factory=dict)
+    ends: Mapping[TopicPartition, int] = field(default_factory=dict)
+    aged: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorFacts:
+    """Tells of a connector what its configuration says, and what validation and the connector itself say of that.
+
+    `config`: secrets are masked. `client`: settings of its producer or consumer as librdkafka gets them, sizes alone.
+    """
+
+    name: str
+    is_sink: bool
+    config: Mapping[str, str]
+    errors: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    topics: Sequence[str] = ()
+    client: Mapping[str, int] = field(default_factory=dict)
+    group: GroupFacts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFacts:
+    """Tells how much room a folder has that the worker writes to."""
+
+    path: str
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """Tells what the machine of the worker gives it. None: not known, or no limit."""
+
+    folders: Sequence[FolderFacts] = ()
+    open_files_limit: int | None = None
+    memory_limit_bytes: int | None = None
+    memory_free_bytes: int | None = None
+    cores: int = 1
+    java: str | None = None
+    spark: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFacts:
+    """Tells until when a certificate holds, or why nobody can tell. `where`: the key that names its file."""
+
+    where: str
+    path: str
+    ends: datetime | None = None
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryFacts:
+    """Tells why a schema registry does not answer; None: it does. `key` of `owner` names it."""
+
+    owner: str
+    key: str
+    trouble: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Holds all facts of one examination. `is_running` False: of a worker's file before its worker starts."""
+
+    worker: WorkerConfig
+    now: datetime
+    is_running: bool = True
+    kafka: ClusterState = NO_BROKER
+    machine: MachineFacts = MachineFacts()
+    connectors: Sequence[ConnectorFacts] = ()
+    certificates: Sequence[CertificateFacts] = ()
+    registries: Sequence[RegistryFacts] = ()
+    file_notes: Sequence[str] = ()
+    not_asked: Sequence[str] = ()
+    """What could not be asked in time, as sentences."""

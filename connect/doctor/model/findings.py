@@ -1,0 +1,40 @@
+"""What the doctor finds, and the interface of all that finds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from connect.doctor.model.facts import Facts
+
+
+class Severity(StrEnum):
+    """Says how bad a finding is, the worst first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Tells one thing that is wrong: what was seen, why it matters, and the text that mends it."""
+
+    severity: Severity
+    subject: str
+    evidence: str
+    why: str
+    fix: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """Return the members of the finding in JSON."""
+        return {name: str(value) for name, value in asdict(self).items()}
+
+
+class Check(Protocol):
+    """Judges one subject by facts, and asks nobody."""
+
+    def findings(self, facts: Facts) -> Iterable[Finding]:
+        """Yield what is wrong; nothing where the facts it needs are not known."""

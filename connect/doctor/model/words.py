@@ -1,0 +1,72 @@
+"""Words and lines that several checks use. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from shlex import quote
+from typing import Final
+
+from connect.doctor.model.facts import ConnectorFacts, Facts
+
+_SHOWN: Final = 5
+
+
+def some_of(names: Collection[str]) -> str:
+    """Return the first names, and how many more there are."""
+    shown, more = sorted(names)[:_SHOWN], len(names) - _SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def topic_config_line(facts: Facts, topic: str, config: str) -> str:
+    """Return the command that sets a config of a topic."""
+    return (
+        f"kafka-configs.sh --bootstrap-server {_servers(facts)} --alter --entity-type topics "
+        f"--entity-name {quote(topic)} --add-config {config}"
+    )
+
+
+def acl_line(facts: Facts, operations: Iterable[str], resource: str, name: str) -> str:
+    """Return the command that grants operations on a resource (`topic` or `group`)."""
+    principal = f"User:{facts.kafka.principal or 'PRINCIPAL'}"
+    wanted = " ".join(f"--operation {operation}" for operation in operations)
+    return (
+        f"kafka-acls.sh --bootstrap-server {_servers(facts)} --add --allow-principal {quote(principal)} "
+        f"{wanted} --{resource} {quote(name)}"
+    )
+
+
+def partitions_line(facts: Facts, topic: str, partitions: int) -> str:
+    """Return the command that gives a topic more partitions."""
+    return (
+        f"kafka-topics.sh --bootstrap-server {_servers(facts)} --alter --topic {quote(topic)} --partitions {partitions}"
+    )
+
+
+def topics_in_use(facts: Facts) -> Mapping[str, list[ConnectorFacts]]:
+    """Return the topics of connectors, each with the connectors that read or write it."""
+    found: dict[str, list[ConnectorFacts]] = {}
+    for connector in facts.connectors:
+        for topic in connector.topics:
+            found.setdefault(topic, []).append(connector)
+    return found
+
+
+def number(text: str | None) -> int | None:
+    """Return the whole number in a config; None when there is none."""
+    try:
+        return int(text or "")
+    except ValueError:
+        return None
+
+
+def shown_bytes(count: int) -> str:
+    """Return a size as a person reads it."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count} {unit}"
+        count //= 1024
+    return f"{count} GiB"
+
+
+def _servers(facts: Facts) -> str:
+    return ",".join(facts.worker.bootstrap_servers)

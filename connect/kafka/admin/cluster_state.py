@@ -1,0 +1,159 @@
+"""Asks the brokers how their cluster fares: replicas, configs, rights. It only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+from connect.api.errors import ConnectError
+from connect.kafka.admin.calls import PatientAdmin
+from connect.kafka.client.settings import Value
+from connect.lib.deadline import Deadline
+
+_DENIED: Final = frozenset({
+    KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+})  # fmt: skip
+_CALL_S: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """Tells of a partition its leader (-1: none), how many replicas it has, and how many of them are in sync."""
+
+    leader: int
+    replicas: int
+    in_sync: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """Tells of a topic its partitions and, where the broker told them, its configs.
+
+    `rights`: operations that the principal may do (as `READ`); None: the broker did not tell.
+    """
+
+    partitions: Sequence[PartitionState] = ()
+    configs: Mapping[str, str] = field(default_factory=dict)
+    rights: frozenset[str] | None = None
+
+    @property
+    def replication_factor(self) -> int:
+        """Return the smallest number of replicas of a partition."""
+        return min((part.replicas for part in self.partitions), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Holds what the brokers told. `trouble`: why no broker answered; None: one did.
+
+    `denied`: topics that may not be looked at. `principal`: empty where it is not known.
+    """
+
+    trouble: str | None = None
+    brokers: int = 0
+    topics: Mapping[str, TopicState] = field(default_factory=dict)
+    denied: frozenset[str] = frozenset()
+    configs_denied: frozenset[str] = frozenset()
+    groups_denied: frozenset[str] = frozenset()
+    broker: Mapping[str, str] = field(default_factory=dict)
+    principal: str = ""
+
+
+def cluster_state(
+    settings: Mapping[str, Value], topics: Collection[str], groups: Collection[str], deadline: Deadline
+) -> ClusterState:
+    """Return the state of the cluster; `topics` and `groups` are those whose configs and rights matter."""
+    principal = str(settings.get("sasl.username", ""))
+    try:
+        admin = PatientAdmin(settings)
+        metadata = admin.metadata(deadline, "asking how the brokers fare")
+    except ConnectError as error:
+        return ClusterState(trouble=str(error), principal=principal)
+    seen = {
+        name: TopicState([PartitionState(p.leader, len(p.replicas), len(p.isrs)) for p in topic.partitions.values()])
+        for name, topic in metadata.topics.items()
+        if topic.error is None
+    }
+    ask = _Questions(admin, deadline)
+    rights, denied = ask.rights(sorted(topics))
+    told = [name for name in sorted(topics) if name in seen]
+    configs, configs_denied = ask.configs(ResourceType.TOPIC, told)
+    first = str(min(metadata.brokers, default=0))
+    broker, _ = ask.configs(ResourceType.BROKER, [first] if metadata.brokers else [])
+    known = {
+        name: TopicState(state.partitions, configs.get(name, {}), rights.get(name)) for name, state in seen.items()
+    }
+    return ClusterState(
+        None, len(metadata.brokers), known, denied, configs_denied, ask.denied_groups(sorted(groups)),
+        broker.get(first, {}), principal,
+    )  # fmt: skip
+
+
+class _Questions:
+    """Asks about many things at once; what is refused or not answered is left out."""
+
+    def __init__(self, admin: PatientAdmin, deadline: Deadline) -> None:
+        self._client = admin.client
+        self._deadline = deadline
+
+    def rights(self, topics: Sequence[str]) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+        """Return the operations that are allowed on each topic, and the topics that may not be described."""
+        if not topics:
+            return {}, frozenset()
+        asked = self._client.describe_topics(
+            TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=self._timeout_s
+        )
+        answers, refused = self._answers(asked)
+        found = {name: _operations(topic.authorized_operations) for name, topic in answers.items()}
+        return {name: rights for name, rights in found.items() if rights is not None}, refused
+
+    def configs(self, kind: Any, names: Sequence[str]) -> tuple[dict[str, dict[str, str]], frozenset[str]]:
+        """Return the configs of topics or of a broker, and the names whose configs may not be read."""
+        if not names:
+            return {}, frozenset()
+        resources = {name: ConfigResource(kind, name) for name in names}
+        asked = self._client.describe_configs(list(resources.values()), request_timeout=self._timeout_s)
+        answers, refused = self._answers({name: asked[resource] for name, resource in resources.items()})
+        shown = {
+            name: {key: entry.value for key, entry in entries.items() if entry.value and not entry.is_sensitive}
+            for name, entries in answers.items()
+        }
+        return shown, refused
+
+    def denied_groups(self, groups: Sequence[str]) -> frozenset[str]:
+        """Return the groups that may not be read."""
+        if not groups:
+            return frozenset()
+        asked = self._client.describe_consumer_groups(
+            list(groups), include_authorized_operations=True, request_timeout=self._timeout_s
+        )
+        answers, refused = self._answers(asked)
+        told = {name: _operations(group.authorized_operations) for name, group in answers.items()}
+        return refused | {name for name, rights in told.items() if rights is not None and "READ" not in rights}
+
+    @property
+    def _timeout_s(self) -> float:
+        return min(_CALL_S, max(0.1, self._deadline.remaining_s))
+
+    def _answers(self, asked: Mapping[str, Future[Any]]) -> tuple[dict[str, Any], frozenset[str]]:
+        answers: dict[str, Any] = {}
+        refused: set[str] = set()
+        for name, future in asked.items():
+            try:
+                answers[name] = future.result(max(0.1, self._deadline.remaining_s))
+            except KafkaException as error:
+                if error.args[0].code() in _DENIED:
+                    refused.add(name)
+            except TimeoutError:
+                break  # it is left out, as are those behind it
+        return answers, frozenset(refused)
+
+
+def _operations(found: Sequence[AclOperation] | None) -> frozenset[str] | None:
+    return None if found is None else frozenset(operation.name for operation in found)

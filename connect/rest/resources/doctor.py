@@ -1,0 +1,108 @@
+"""`/doctor`: what is wrong around this worker and its connectors, or around one that is yet to be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from aiohttp import web
+
+from connect.api.plugin import PluginKind
+from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.doctor.examination import examined
+from connect.doctor.gathering.gather import gathered
+from connect.doctor.model.facts import ConnectorFacts
+from connect.rest.access.role import Role
+from connect.rest.errors.http_error import HttpError
+from connect.rest.resources.checking import CLASS, checked, restored
+from connect.rest.resources.own_shapes import Examination
+from connect.rest.resources.shapes import Config
+from connect.rest.server.answers import json_answer
+from connect.rest.server.context import context_of
+from connect.rest.server.json_body import read_config
+from connect.rest.server.rights import require, visible
+from connect.rest.server.routing import Route
+from connect.rest.server.waiting import apart, finished
+
+CHECK_S: Final = 3.0
+"""So long connectors may try their configurations, all of them together."""
+_SIDE_BY_SIDE: Final = 8
+
+
+async def examine(request: web.Request) -> web.Response:
+    """Findings about the brokers, this worker, its machine, and the connectors that the sender may view."""
+    connectors = context_of(request).operations.connectors
+    configs = {name: connectors.info(name).config for name in visible(request, connectors.names())}
+    return await _answer(request, configs)
+
+
+async def examine_one(request: web.Request) -> web.Response:
+    """The same with one connector alone, by a configuration that need not be stored."""
+    config = await read_config(request)
+    name = config.get("name") or ""
+    require(request, name)
+    whole, problems = await restored(request, name or None, config)
+    given = {key: value for key, value in whole.items() if value is not None}
+    return await _answer(request, {name: given}, {problem.key: [problem.message] for problem in problems})
+
+
+async def _answer(
+    request: web.Request,
+    configs: Mapping[str, Mapping[str, str]],
+    known_errors: Mapping[str, Sequence[str]] | None = None,
+) -> web.Response:
+    turns = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+    async def looked_at(name: str, config: Mapping[str, str]) -> ConnectorFacts:
+        async with turns:
+            return await _connector(request, name, config, known_errors or {})
+
+    context = context_of(request)
+    looks = {name: asyncio.ensure_future(looked_at(name, config)) for name, config in configs.items()}
+    if looks:
+        await asyncio.wait(looks.values(), timeout=CHECK_S)
+    late = [name for name, look in looks.items() if not look.done()]
+    for name in late:
+        looks[name].cancel()
+    found = [_declared(request, name, configs[name]) if name in late else look.result() for name, look in looks.items()]
+    told = [f"Connector {name} did not say in {CHECK_S:.0f} s whether its configuration works." for name in late]
+    gathering = apart(gathered, context.worker, found, configs, is_running=True, not_asked=told)
+    facts = await finished(request, gathering, "gathering what the doctor judges")
+    return json_answer({"findings": [finding.as_json() for finding in examined(facts)]})
+
+
+async def _connector(
+    request: web.Request, name: str, config: Mapping[str, str], known: Mapping[str, Sequence[str]]
+) -> ConnectorFacts:
+    facts = _declared(request, name, config)
+    errors, notes = dict(known), tuple[str, ...]()
+    try:
+        infos = await checked(request, cast("Mapping[str, str | None]", config))
+    except (HttpError, RequestError) as error:
+        errors[CLASS] = [error.message]
+    else:
+        errors |= {info.value.name: info.value.errors for info in infos.configs if info.value.errors}
+        notes = infos.notes
+    return ConnectorFacts(name, facts.is_sink, facts.config, errors, notes, facts.topics)
+
+
+def _declared(request: web.Request, name: str, config: Mapping[str, str]) -> ConnectorFacts:
+    """Return what is known without asking anybody."""
+    context = context_of(request)
+    try:
+        is_sink = context.validator.plugin(config).kind is PluginKind.SINK
+    except RequestError:
+        is_sink = "topics" in config
+    named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()] if is_sink else []
+    try:
+        used = context.operations.topics.used(name)
+    except NotFoundError:
+        used = ()
+    return ConnectorFacts(name, is_sink, context.secrets.mask(config), topics=tuple(dict.fromkeys([*named, *used])))
+
+
+ROUTES = (
+    Route("GET", "/doctor", examine, answers={200: Examination}),
+    Route("PUT", "/doctor", examine_one, role=Role.EDITOR, body=Config, answers={200: Examination}),
+)

@@ -1,0 +1,173 @@
+"""`connect doctor` on real Kafka: it finds each fault that is seeded, and nothing on a sound system."""
+
+import json
+import resource
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import trustme
+import yaml
+from click.testing import CliRunner
+from cluster_worker import eventually
+from confluent_kafka import Producer
+
+from connect.api.records import TopicPartition
+from connect.cli.doctor import doctor
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
+
+pytestmark = pytest.mark.integration
+
+
+def _told(*arguments: str) -> tuple[int, list[dict[str, str]]]:
+    result = CliRunner().invoke(doctor, [*arguments, "--json"])
+    assert result.exit_code in {0, 1}, result.output
+    return result.exit_code, json.loads(result.stdout)["findings"]
+
+
+def _bad(found: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [finding for finding in found if finding["severity"] != "note"]
+
+
+def test_a_sound_cluster_has_no_error_and_no_warning(worker, unique):
+    worker.create(f"{unique}-numbers")
+    eventually(worker.runs(f"{unique}-numbers"))
+
+    code, found = _told("--url", worker.url)
+
+    assert (code, _bad(found)) == (0, [])
+
+
+@pytest.fixture
+def admin(kafka):
+    return TopicAdmin({"bootstrap.servers": kafka.bootstrap_servers})
+
+
+def _expects(found: list[dict[str, str]], *wanted: tuple[str, str, str]) -> None:
+    """Every (severity, part of the subject, part of evidence) is found, and has a reason and a fix."""
+    for severity, subject, evidence in wanted:
+        fitting = [
+            f for f in found if f["severity"] == severity and subject in f["subject"] and evidence in f["evidence"]
+        ]
+        assert fitting, (severity, subject, evidence, found)
+        assert all(f["why"] and f["fix"] for f in fitting if severity != "note")
+
+
+def test_each_fault_around_a_workers_file_is_found_before_it_starts(worker_keys, unique, admin, tmp_path):
+    deadline = Deadline.after(60)
+    admin.create(f"{unique}-configs", partitions=3, configs={"cleanup.policy": "compact"}, deadline=deadline)
+    admin.create(f"{unique}-offsets", configs={"cleanup.policy": "delete"}, deadline=deadline)
+    admin.create(f"{unique}-narrow", partitions=1, configs={"min.insync.replicas": "2"}, deadline=deadline)
+    certificate = tmp_path / "old.pem"
+    ended = trustme.CA().issue_cert("broker", not_after=datetime.now(UTC) - timedelta(days=1))
+    ended.cert_chain_pems[0].write_to_path(str(certificate))
+    keys = {
+        **worker_keys,
+        "status.storage.replication.factor": "3",
+        "listeners": "http://0.0.0.0:8083",
+        "allowed.paths": "/",
+        "ofset.flush.interval.ms": "100",
+        "ssl.truststore.location": str(certificate),
+        "ssl.truststore.type": "PEM",
+        "value.converter": "io.confluent.connect.avro.AvroConverter",
+        "value.converter.schema.registry.url": "http://someone:hidden-word@127.0.0.1:1",
+    }
+    file, sink = tmp_path / "worker.yaml", tmp_path / "sink.json"
+    file.write_text(yaml.safe_dump(keys), encoding="utf-8")
+    sink.write_text(
+        json.dumps({
+            "name": "files",
+            "config": {
+                "connector.class": "FileStreamSink", "topics": f"{unique}-narrow,{unique}-none", "tasks.max": "400",
+                "file": "/tmp/out", "fiel": "x",
+            },
+        })
+    )  # fmt: skip
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        code, found = _told("--worker", str(file), str(sink))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert code == 1
+    _expects(
+        found,
+        ("error", f"topic {unique}-configs", "3 partitions instead of one"),
+        ("error", f"topic {unique}-offsets", "cleanup.policy=delete"),
+        ("error", f"topic {unique}-statuss", "3 replicas; the cluster has 1 brokers"),
+        ("error", f"topic {unique}-narrow", "min.insync.replicas=2, and 1 of 1"),
+        ("error", "ssl.truststore.location", "ended at"),
+        ("error", "worker file", "schema registry does not answer"),
+        ("warning", "listener http://0.0.0.0:8083", "asks nobody to log in"),
+        ("warning", "worker file", "ofset.flush.interval.ms has no effect"),
+        ("warning", "connector files", "fiel"),
+        ("warning", "connector files", "tasks.max=400, and its topics have 1 partitions"),
+        ("warning", "connector files", f"{unique}-none, which is not there"),
+        ("warning", "machine", "400 tasks may need"),
+        ("note", "allowed.paths", "allowed.paths=/"),
+    )
+    assert "hidden-word" not in json.dumps(found)
+
+
+def test_each_fault_around_running_connectors_is_found(worker, unique, admin, kafka, tmp_path):
+    deadline = Deadline.after(60)
+    aged, gone, small = (f"{unique}-{name}" for name in ("aged", "gone", "small-numbers"))
+    day_ms = 86_400_000
+    admin.create(aged, partitions=1, configs={"retention.ms": str(10 * day_ms)}, deadline=deadline)
+    admin.create(gone, partitions=1, deadline=deadline)
+    admin.create(small, partitions=2, configs={"max.message.bytes": "1000"}, deadline=deadline)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for _ in range(5):
+        producer.produce(aged, b"x", timestamp=int(time.time() * 1000) - 9 * day_ms)
+        producer.produce(gone, b"x")
+    assert producer.flush(60) == 0
+    admin.alter_group_offsets(
+        "connect-late", {TopicPartition(aged, 0): 0, TopicPartition(gone, 0): 0}, Deadline.after(60)
+    )
+    admin.delete_records({TopicPartition(gone, 0): 3}, deadline)
+    worker.create(small.removesuffix("-numbers"))
+    eventually(worker.runs(small.removesuffix("-numbers")))
+    eventually(lambda: worker.get(f"/connectors/{small.removesuffix('-numbers')}/topics")[f"{unique}-small"]["topics"])
+    sink = tmp_path / "late.json"
+    sink.write_text(
+        json.dumps({
+            "name": "late",
+            "config": {
+                "connector.class": "FileStreamSink", "topics": f"{aged},{gone}", "file": str(tmp_path / "none" / "out"),
+                "consumer.override.receive.message.max.bytes": "1000000", "errors.tolerence": "all",
+            },
+        })
+    )  # fmt: skip
+
+    code, found = _told("--url", worker.url, str(sink))
+    _, of_all = _told("--url", worker.url)
+
+    assert code == 1
+    _expects(
+        found,
+        ("error", "connector late", f"3 offsets of topic {gone} were deleted before group connect-late"),
+        ("warning", "connector late", f"5 offsets of topic {aged} that group connect-late has yet to read"),
+        ("warning", "connector late", "errors.tolerence"),
+        ("warning", "connector late", "takes answers of up to 1000000 bytes"),
+    )
+    _expects(of_all, ("warning", f"connector {unique}-small", "takes 1000 (max.message.bytes)"))
+
+
+def test_brokers_that_do_not_answer_are_found(worker_keys, tmp_path):
+    file = tmp_path / "worker.yaml"
+    file.write_text(yaml.safe_dump({**worker_keys, "bootstrap.servers": "127.0.0.1:1"}), encoding="utf-8")
+
+    code, found = _told("--worker", str(file))
+
+    assert code == 1
+    _expects(found, ("error", "Kafka", "Connection refused"))
+
+
+def test_nobody_who_answers_is_exit_code_2():
+    result = CliRunner().invoke(doctor, ["--url", "http://127.0.0.1:1"])
+
+    assert result.exit_code == 2
+    assert "No worker answers" in result.output

@@ -1,0 +1,230 @@
+"""Each check of the doctor, on plain facts."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from connect.api.records import TopicPartition
+from connect.doctor.examination import examined
+from connect.doctor.model.facts import (
+    CertificateFacts,
+    ConnectorFacts,
+    Facts,
+    FolderFacts,
+    GroupFacts,
+    MachineFacts,
+    RegistryFacts,
+)
+from connect.kafka.admin.cluster_state import ClusterState, PartitionState, TopicState
+from connect.runtime.settings.worker_config import WorkerConfig
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MIB = 1 << 20
+KEYS = {
+    "bootstrap.servers": "kafka-1:9092",
+    "group.id": "g",
+    "config.storage.topic": "configs",
+    "offset.storage.topic": "offsets",
+    "status.storage.topic": "statuses",
+    "key.converter": "JsonConverter",
+    "value.converter": "JsonConverter",
+    "listeners": "http://127.0.0.1:8083",
+}
+STATE = frozenset({"configs", "offsets", "statuses", "g-slots"})
+LATE = TopicPartition("orders", 0)
+
+
+def _topic(partitions: int = 1, *, replicas: int = 3, in_sync: int = 3, leader: int = 1, **configs: str) -> TopicState:
+    told = {"cleanup.policy": "delete", "min.insync.replicas": "2", "max.message.bytes": "1048588"}
+    given = {name.replace("_", "."): value for name, value in configs.items()}
+    rights = frozenset({"READ", "WRITE", "DESCRIBE"})
+    return TopicState([PartitionState(leader, replicas, in_sync)] * partitions, told | given, rights)
+
+
+SINK = ConnectorFacts(
+    "late", True, {"tasks.max": "1"}, topics=("orders",), client={"receive.message.max.bytes": 100_000_000},
+    group=GroupFacts("connect-late", {LATE: 5}, {LATE: 0}, {LATE: 9}, {LATE: 3}),
+)  # fmt: skip
+SOURCE = ConnectorFacts("rows", False, {"tasks.max": "1"}, topics=("orders",), client={"message.max.bytes": 1_048_576})
+SOUND = Facts(
+    WorkerConfig.parse(KEYS),
+    NOW,
+    kafka=ClusterState(
+        brokers=3, topics={"orders": _topic(), **{name: _topic(cleanup_policy="compact") for name in STATE}}
+    ),
+    machine=MachineFacts([FolderFacts("/tmp", 5000 * MIB, 9000 * MIB)], 65536, None, 5000 * MIB, 2, "/bin/java", True),
+    connectors=(SINK, SOURCE),
+    certificates=(CertificateFacts("worker file, ssl.ca", "/ca.pem", NOW + timedelta(days=300)),),
+    registries=(RegistryFacts("worker file", "value.converter.schema.registry.url", None),),
+)
+
+
+def _with_topic(name: str, topic: TopicState | None) -> Facts:
+    topics = {known: state for known, state in SOUND.kafka.topics.items() if known != name}
+    return replace(SOUND, kafka=replace(SOUND.kafka, topics=topics if topic is None else {**topics, name: topic}))
+
+
+def _with_kafka(**changed: object) -> Facts:
+    return replace(SOUND, kafka=replace(SOUND.kafka, **changed))
+
+
+def _with_sink(**changed: object) -> Facts:
+    return replace(SOUND, connectors=(replace(SINK, **changed),))
+
+
+def _with_source(**changed: object) -> Facts:
+    return replace(SOUND, connectors=(replace(SOURCE, **changed),))
+
+
+def _with_machine(**changed: object) -> Facts:
+    return replace(SOUND, machine=replace(SOUND.machine, **changed))
+
+
+def _with_keys(**keys: str) -> Facts:
+    return replace(SOUND, worker=WorkerConfig.parse({**KEYS, **{k.replace("_", "."): v for k, v in keys.items()}}))
+
+
+def _before_start() -> Facts:
+    return replace(_with_topic("configs", None), is_running=False, kafka=ClusterState(brokers=1))
+
+
+def _compact(partitions: int) -> TopicState:
+    return _topic(partitions, cleanup_policy="compact")
+
+
+FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
+    "no broker": (lambda: _with_kafka(trouble="refused"), "error", "refused", "bootstrap.servers=kafka-1:9092"),
+    "no leader": (lambda: _with_topic("x", _topic(leader=-1)), "error", "x have no leader", "--unavailable-partitions"),
+    "out of sync": (lambda: _with_topic("x", _topic(in_sync=2)), "warning", "x are not in sync", "--under-replicated"),
+    "no config topic": (lambda: _with_topic("configs", None), "error", "is not there", "--create --topic configs"),
+    "too few brokers": (_before_start, "error", "3 replicas; the cluster has 1", "storage.replication.factor=1"),
+    "not compacted": (
+        lambda: _with_topic("offsets", _topic()), "error", "cleanup.policy=delete",
+        "--entity-name offsets --add-config cleanup.policy=compact",
+    ),
+    "both policies": (
+        lambda: _with_topic("statuses", _topic(cleanup_policy="compact,delete")), "error", "compact,delete", "compact",
+    ),
+    "config partitions": (lambda: _with_topic("configs", _compact(2)), "error", "2 partitions", "storage.topic="),
+    "slots": (lambda: _with_keys(slots="60"), "error", "the worker's file asks for 60", "slots=1"),
+    "one replica": (
+        lambda: _with_topic("orders", _topic(replicas=1, in_sync=1, min_insync_replicas="1")), "warning",
+        "one replica on 3 brokers", "kafka-reassign-partitions.sh",
+    ),
+    "min ISR is RF": (
+        lambda: _with_topic("orders", _topic(min_insync_replicas="3")), "warning", "min.insync.replicas=3",
+        "min.insync.replicas=2",
+    ),
+    "below min ISR": (lambda: _with_topic("orders", _topic(in_sync=1)), "error", "1 of 3 replicas are in sync", "=2"),
+    "acks": (
+        lambda: _with_source(config={"producer.override.acks": "1"}), "warning", "acks=1",
+        '"producer.override.acks": "all"',
+    ),
+    "large producer": (
+        lambda: _with_source(client={"message.max.bytes": 5_000_000}), "warning", "up to 5000000 bytes",
+        "max.message.bytes=5000000",
+    ),
+    "small consumer": (
+        lambda: _with_sink(client={"receive.message.max.bytes": 1000}), "warning", "up to 1000 bytes",
+        "consumer.override.receive.message.max.bytes",
+    ),
+    "deleted unread": (
+        lambda: _with_sink(group=GroupFacts("g1", {LATE: 5}, {LATE: 8}, {LATE: 9})), "error",
+        "3 offsets of topic orders were deleted before group g1", "retention.ms=",
+    ),
+    "deleted soon": (
+        lambda: _with_sink(group=GroupFacts("g1", {LATE: 5}, {LATE: 0}, {LATE: 9}, {LATE: 9})), "warning",
+        "4 offsets of topic orders that group g1 has yet to read", "retention.ms=",
+    ),
+    "never committed": (
+        lambda: _with_sink(group=GroupFacts("g1", {}, {LATE: 0}, {LATE: 9})), "note", "has committed nothing", "why",
+    ),
+    "few partitions": (
+        lambda: _with_sink(config={"tasks.max": "4"}), "warning", "tasks.max=4, and its topics have 1", "--partitions",
+    ),
+    "no such topic": (lambda: _with_sink(topics=("ordres",)), "warning", "ordres, which is not there", "--create"),
+    "denied topic": (
+        lambda: _with_kafka(denied={"orders"}, principal="alice", topics={
+            k: v for k, v in SOUND.kafka.topics.items() if k != "orders"}), "error",
+        "deny this principal READ and WRITE",
+        "--allow-principal User:alice --operation Read --operation Write --topic orders",
+    ),
+    "denied write": (
+        lambda: _with_topic("orders", replace(_topic(), rights=frozenset({"READ"}))), "error", "WRITE", "Write --topic",
+    ),
+    "denied group": (lambda: _with_kafka(groups_denied={"connect-late"}), "error", "READ", "Read --group connect-late"),
+    "denied configs": (lambda: _with_kafka(configs_denied={"orders"}), "note", "configs", "DescribeConfigs --topic"),
+    "full disk": (
+        lambda: _with_machine(folders=[FolderFacts("/tmp", MIB, 9000 * MIB)]), "error", "1 MiB of 8 GiB", "TMPDIR",
+    ),
+    "scarce disk": (
+        lambda: _with_machine(folders=[FolderFacts("/tmp", 200 * MIB, 9000 * MIB)]), "warning", "200 MiB", "TMPDIR",
+    ),
+    "open files": (lambda: _with_machine(open_files_limit=256), "warning", "may open 256 files", "ulimit -n"),
+    "memory limit": (
+        lambda: replace(_with_keys(task_host_memory_limit="2000"), machine=replace(
+            SOUND.machine, memory_limit_bytes=1000 * MIB)), "warning", "2 task hosts may take", "limit=400",
+    ),
+    "no memory": (lambda: _with_machine(memory_free_bytes=9 * MIB), "warning", "9 MiB of memory", "task.hosts=1"),
+    "no Java": (lambda: _with_machine(java=None), "warning", "no Java", "openjdk"),
+    "broken key": (lambda: _with_sink(errors={"file": ["file: bad"]}), "error", "file: bad", '"file"'),
+    "misspelt key": (
+        lambda: _with_sink(notes=["fiel: nobody knows this key, so it has no effect."]), "warning", "fiel", "fiel",
+    ),
+    "former key": (lambda: _with_sink(notes=["fetch.size: this key is named batch.max.rows now"]), "note", "named", ""),
+    "worker's key": (lambda: replace(SOUND, file_notes=["x has no effect: y"]), "warning", "x has no effect", "x"),
+    "not asked": (lambda: replace(SOUND, not_asked=["Nobody came."]), "note", "Nobody came.", ""),
+    "dead registry": (
+        lambda: replace(SOUND, registries=[RegistryFacts("worker file", "value.converter.url", "no answer")]), "error",
+        "no answer", "value.converter.url=",
+    ),
+    "expired": (
+        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", NOW - timedelta(days=1))]), "error",
+        "ended at 2025-12-31", "openssl x509 -in /ca.pem",
+    ),
+    "expires": (
+        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", NOW + timedelta(days=29))]), "warning",
+        "ends in 29 days", "openssl",
+    ),
+    "no certificate": (
+        lambda: replace(SOUND, certificates=[CertificateFacts("k", "/ca.pem", trouble="no file.")]), "warning",
+        "no file",
+        "openssl",
+    ),
+    "open listener": (lambda: _with_keys(listeners="http://0.0.0.0:8083"), "warning", "asks nobody", "rest.basic"),
+    "no host": (lambda: _with_keys(listeners="http://:8083"), "warning", "asks nobody", "rest.basic"),
+    "all paths": (lambda: _with_keys(allowed_paths="/"), "note", "allowed.paths=/", "allowed.paths="),
+}  # fmt: skip
+
+
+@pytest.mark.quick
+def test_a_sound_system_has_no_findings():
+    assert examined(SOUND) == []
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_with_its_fix(fault):
+    facts, severity, evidence, fix = FAULTS[fault]
+
+    found = [finding for finding in examined(facts()) if evidence in finding.evidence]
+
+    assert found, examined(facts())
+    assert {finding.severity.value for finding in found} == {severity}
+    assert all(fix in finding.fix and finding.why for finding in found)
+
+
+@pytest.mark.quick
+def test_the_worst_comes_first():
+    found = examined(replace(_with_keys(allowed_paths="/", listeners="http://0.0.0.0:1"), kafka=ClusterState("gone")))
+
+    assert [finding.severity.value for finding in found] == ["error", "warning", "note"]
+
+
+@pytest.mark.quick
+def test_no_broker_is_the_only_thing_said_of_kafka():
+    found = examined(replace(SOUND, kafka=ClusterState(trouble="gone")))
+
+    assert [finding.evidence for finding in found] == ["gone"]
