@@ -50,6 +50,13 @@ class MergeMode(KeyedMode):
                 "timestampPartitionFieldName searches the partitions of that time alone; dedup.keep=first and a larger "
                 "dedup.merge.interval.ms cost less, too.",
             )
+        if self._config.tombstone_retention_ms == 0 and (self.rules.deletes in _HARD_DELETES or self.rules.clears):
+            yield ConfigProblem(
+                "dedup.tombstone.retention.ms",
+                "Deletes are not remembered, so a record that is merged after the delete of its row, though it came "
+                "before, brings the row back: one that is read again, or the late merge of a task that was frozen. Set "
+                "dedup.tombstone.retention.ms to longer than a task may stand still.",
+            )
 
     @property
     def runs_jobs(self) -> bool:

@@ -237,6 +237,24 @@ def test_what_a_configuration_weakens_is_noted_with_the_key_that_helps():
     assert notes(dedup__mode="view") == notes(dedup__mode="cdc") == notes(dedup__keep="first") == {}
 
 
+@pytest.mark.parametrize(
+    ("others", "is_noted"),
+    [
+        ({}, True),
+        ({"dedup__delete": "gone=true"}, True),
+        ({"dedup__delete": "soft"}, False),
+        ({"dedup__delete": "soft", "dedup__order__by": "version"}, True),
+        ({"dedup__delete": "ignore"}, False),
+        ({"dedup__keep": "first"}, False),
+        ({"dedup__mode": "view"}, False),
+    ],
+)
+def test_deletes_that_are_not_remembered_are_noted_where_a_late_merge_could_undo_them(others, is_noted):
+    told = {note.key: note.message for note in parse(dedup__tombstone__retention__ms="0", **others).notes()}
+    assert ("brings the row back" in told.get("dedup.tombstone.retention.ms", "")) is is_noted
+    assert "dedup.tombstone.retention.ms" not in {note.key for note in parse(**others).notes()}
+
+
 def test_the_readme_has_the_settings_as_they_are_declared():
     assert _between("config") == "\n".join(
         [
