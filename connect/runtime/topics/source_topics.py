@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
@@ -65,6 +65,7 @@ class KafkaTopics:
         self._pipeline = SinkPipeline([], converters, self._bad.extend)
         self._raw: deque[RawBatch] = deque()
         self._ready: deque[Batch] = deque()
+        self._unread: set[TopicPartition] = set()
         self._reading = False
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
@@ -75,6 +76,7 @@ class KafkaTopics:
         """Read these from here on."""
         self._raw.clear()
         self._ready.clear()
+        self._unread = {place for place, start in starts.items() if start is None}
         self._consumer.assign(starts)
 
     def poll(self, deadline: Deadline) -> Batch | None:
@@ -122,9 +124,23 @@ class KafkaTopics:
     def _decoded(self, raw: RawBatch) -> list[Batch]:
         self._bad.clear()
         batches = self._pipeline.decode(raw)
+        assert raw.partition is not None  # as of all records that a consumer reads
+        place = TopicPartition(raw.topic, raw.partition)
+        if place in self._unread and self._bad and len(self._bad) == len(raw):
+            raise _of_another_converter(place, self._bad)
+        self._unread.discard(place)
         if self._bad:
             offsets = raw.offsets.to_pylist() if raw.offsets is not None else []
             errors = {offsets.index(row.offset): row.error for row in self._bad}
             given = Batch(raw.topic, Column.from_arrow(raw.values, s.BYTES.as_optional()))
             self._refuse(replace(given, partition=raw.partition), errors)
         return batches
+
+
+def _of_another_converter(place: TopicPartition, bad: Sequence[BadRow]) -> ConfigError:
+    key = bad[0].stage.lower().replace("_", ".")
+    return ConfigError(
+        f"None of the first {len(bad)} records of {place.topic}-{place.partition} can be read by {key}: {bad[0].error}",
+        key=key,
+        fix=f"Give this connector the {key}, with all {key}.* keys, of those who write the topic.",
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pyarrow as pa
 import pytest
@@ -11,7 +11,7 @@ from fake_kafka import FakeKafka, FakeOffsets, FakeProducer, KilledError
 
 from connect.api import schema as s
 from connect.api.errors import ConfigError
-from connect.api.records import Batch, Column, SourcePosition
+from connect.api.records import Batch, Column, SourcePosition, TopicPartition
 from connect.api.state import StateEntries, StateEntry
 from connect.kafka.client.settings import admin_settings, consumer_settings
 from connect.kafka.raw import RawBatch
@@ -117,6 +117,33 @@ def test_a_record_that_cannot_be_read_is_given_up_with_its_bytes() -> None:
     ((given, errors),) = refused
     assert list(errors) == [1]
     assert given.values.rows()[1] == b"{"
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "key"), [("{", '{"a":1}', "key"), ('{"schema":null,"payload":1}', "\0\0", "value")]
+)
+def test_where_no_record_from_the_first_on_can_be_read_the_converter_is_told_and_none_is_given_up(
+    keys: str, values: str, key: str
+) -> None:
+    place, refused = TopicPartition("t", 2), []
+    records = RawBatch(
+        "t", pa.array([values.encode()] * 3, pa.binary()), pa.array([keys.encode()] * 3, pa.binary()), partition=2,
+        offsets=pa.array([0, 1, 2], pa.int64()), next_offset=3,
+    )  # fmt: skip
+    found = topics(refused)
+    with closing(found):
+        found.read({place: None})
+        found._raw.append(records)
+        with pytest.raises(ConfigError, match=rf"first 3 records of t-2 can be read by {key}\.converter") as caught:
+            found.poll(Deadline.after(0.0))
+        assert [problem.key for problem in caught.value.problems] == [f"{key}.converter"]
+        assert f"Give this connector the {key}.converter" in str(caught.value)
+        assert refused == []
+        # Behind what was read before they are bad rows, which tolerance may set aside.
+        found.read({place: 0})
+        found._raw.append(records)
+        found.poll(Deadline.after(0.0))
+        assert [list(rows) for _, rows in refused] == [[0, 1, 2]]
 
 
 def test_state_without_transactions_is_refused() -> None:
