@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,6 @@ class Issuer:
         self.log = folder / "issuer.log"
         self.log.touch()
         self.keys: dict[str, RSAKey | ECKey] = {}
-        self._made = 0
         self._process: subprocess.Popen[bytes] | None = None
         self.say(issuer=self.url)
         self.rotate("k1")
@@ -44,11 +42,7 @@ class Issuer:
     def rotate(self, name: str, *, keep: bool = False, kind: str = "RSA") -> None:
         """Sign by a new key from now on, and list the others no more unless `keep`."""
         parameters = {"kid": name, "use": "sig"}
-        if kind == "RSA":
-            key: RSAKey | ECKey = RSAKey.import_key(_rsa(self._made), parameters)
-            self._made += 1
-        else:
-            key = ECKey.generate_key("P-256", parameters)
+        key = RSAKey.generate_key(2048, parameters) if kind == "RSA" else ECKey.generate_key("P-256", parameters)
         self.keys = {**(self.keys if keep else {}), name: key}
         listed = [one.as_dict(private=False) for one in self.keys.values()]
         (self.folder / "jwks.json").write_text(json.dumps({"keys": listed}))
@@ -93,9 +87,3 @@ class Issuer:
             return requests.get(f"{self.url}/.well-known/openid-configuration", timeout=10).ok
         except requests.ConnectionError:
             return False
-
-
-@cache
-def _rsa(number: int) -> dict[str, Any]:
-    """Return one of the private keys that all issuers of this process take in turn: each costs 60 ms to make."""
-    return RSAKey.generate_key(2048).as_dict(private=True)
