@@ -10,6 +10,7 @@ from typing import Final
 
 import yaml
 
+from connect.api.allowed import ConfigType
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.cluster.validation.client_settings import POLICIES, policy_name
@@ -72,6 +73,7 @@ REPLACED: Final[Mapping[str, str]] = {
 }
 """Keys of a Java worker that mean nothing here, and what stands in for each."""
 _OWN: Final = frozenset({definition.name for definition in WorkerConfig.definitions()})
+_PASSWORDS: Final = tuple(d.name for d in WorkerConfig.definitions() if d.type is ConfigType.PASSWORD)
 _OFFSETS_FILE: Final = "offset.storage.file.filename"
 _STATE_KEYS: Final = ("group.id", "config.storage.topic", "offset.storage.topic", "status.storage.topic")
 _ADDRESS: Final = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?[0-9a-zA-Z\-%._:]+]?:([0-9]{1,5})")
@@ -133,6 +135,7 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
         # A value that could not be looked up is broken for that alone.
         problems += [problem for problem in error.problems if problem.key not in unknown]
     SECRET_TEXTS.add(secret_texts(catalog, resolved))
+    SECRET_TEXTS.add(resolved.get(key, "") for key in _PASSWORDS)
     if problems:
         raise ConfigError(problems)
     return config

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from aiohttp import ClientSession, TCPConnector, web
 
+from connect.rest.alerts import alerts
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import (
     backfills,
@@ -41,6 +42,7 @@ from connect.rest.server.tls import client_context
 from connect.rest.server.turns import TURNS, Turns, in_turn
 from connect.rest.ui import site
 from connect.rest.ui.frame.error_pages import error_pages
+from connect.rest.ui.live import peers
 
 ADMIN_KEY: Final = "admin.listeners"
 """Set, admin paths are on its listeners alone, and nowhere when it is empty."""
@@ -75,8 +77,9 @@ def rest_app(context: RestContext) -> web.Application:
     app.cleanup_ctx.append(_forward_client)
     app.cleanup_ctx.append(backfills.backfill_service)
     app.cleanup_ctx.append(evaluations.evaluation_jobs)
+    app.cleanup_ctx.append(alerts)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
-    add_routes(app, (*served, openapi_route(served)))
+    add_routes(app, (*served, *peers.ROUTES, openapi_route(served)))
     if context.worker.rest_ui != "off":
         app.cleanup_ctx.append(site.shared)
         add_routes(app, site.ROUTES)

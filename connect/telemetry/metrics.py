@@ -76,6 +76,14 @@ TASK_METRICS: Final = (
     TaskMetric("host_memory_bytes", "kafka_connect_task_host_memory_bytes", "gauge", "bytes",
                "Memory of the task host that the task is in, as task.host.memory.limit counts it."),
 )  # fmt: skip
+ALERT_METRICS: Final = {
+    "sent": "Alerts that the webhook took.",
+    "failed": "Tries to send an alert that failed. What to do: the log says alert_waits with the reason; see to the "
+              "receiver, or to alerts.webhook.url.",
+    "dropped": "Alerts that nobody will hear of: too many waited, or the receiver refused them for good. What to do: "
+               "see alert_dropped in the log, and look at /ui what needs a person.",
+}  # fmt: skip
+"""Says what each count of alerts means; their unit is alerts."""
 _BY_FIGURE: Final = {metric.figure: metric for metric in TASK_METRICS}
 
 
@@ -93,12 +101,14 @@ class ConnectorStates:
 class WorkerFigures:
     """Holds all that a scrape shows.
 
-    `tasks` is keyed by connector and task; `about` are the labels of kafka_connect_app_info.
+    `tasks` is keyed by connector and task; `about` are the labels of kafka_connect_app_info. `alerts`: by the keys of
+    ALERT_METRICS; empty where none are told.
     """
 
     about: Mapping[str, str]
     tasks: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
     connectors: Mapping[str, ConnectorStates] = field(default_factory=dict)
+    alerts: Mapping[str, float] = field(default_factory=dict)
 
 
 def families(figures: WorkerFigures) -> Iterator[Metric]:
@@ -119,6 +129,9 @@ def families(figures: WorkerFigures) -> Iterator[Metric]:
     ]
     yield _gauge("kafka_connect_task_gauge", "Further figures of connectors.", (*TASK_LABELS, "name"), unknown)
     yield from _worker_families(figures)
+    for count, value in figures.alerts.items():
+        doc = f"{ALERT_METRICS[count]} Unit: alerts."
+        yield CounterMetricFamily(f"kafka_connect_alerts_{count}_total", doc, value)
 
 
 def _task_families(metric: TaskMetric, samples: list[tuple[tuple[str, str], float]]) -> Iterator[Metric]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
+from typing import Any
 
 from connect.cluster.herder.reconcile import Reconciler
 from connect.cluster.herder.requests import Requests
@@ -80,3 +81,12 @@ class HerderHistory:
     def rebalances(self) -> Sequence[Rebalance]:
         """Return the last rebalances."""
         return self._parts.statuses.rebalances()
+
+    def told_alerts(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the alerts that were told, read to the end of the topic."""
+        self._parts.statuses.refresh()
+        return self._parts.statuses.told_alerts()
+
+    def remember_alert(self, key: str, members: Mapping[str, Any] | None) -> None:
+        """Remember an alert that was told; None forgets it."""
+        self._parts.statuses.remember_alert(key, members)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Any, Protocol
 
 from connect.cluster.model.connector_values import Checked, ConnectorInfo, PartitionOffset, Saved, TargetState, TaskPlan
 from connect.cluster.model.history import ConfigVersion, Rebalance, StateChange
@@ -172,6 +172,12 @@ class History(Protocol):
 
     def rebalances(self) -> Sequence[Rebalance]:
         """Return the last rebalances of the group of workers, oldest first."""
+
+    def told_alerts(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what is remembered of alerts that were told, by their keys; it blocks. The log's errors."""
+
+    def remember_alert(self, key: str, members: Mapping[str, Any] | None) -> None:
+        """Remember an alert that was told, for all workers; None forgets it. Returns at once."""
 
 
 class Trials(Protocol):

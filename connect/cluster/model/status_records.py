@@ -1,7 +1,7 @@
 """Encodes and decodes the records of the status topic, to the exact bytes. No I/O, no state.
 
-Source: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1). `history-` records are ours; a Java worker
-skips them as keys it does not know.
+Source: org.apache.kafka.connect.storage.KafkaStatusBackingStore (Kafka 4.1). `history-` and `told-alert-` records are
+ours; a Java worker skips them as keys it does not know.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _TASK: Final = "status-task-"
 _TOPIC: Final = "status-topic-"
 _HISTORY: Final = "history-state-"
 _REBALANCE: Final = "history-rebalance-"
+_ALERT: Final = "told-alert-"
 _ITSELF: Final = "connector"
 _CONDITION: Final = "condition"
 """A member of ours, which a Java worker passes over."""
@@ -80,7 +81,17 @@ class RebalanceRecord:
     rebalance: Rebalance
 
 
-StatusRecord = ConnectorStatusRecord | TaskStatusRecord | TopicRecord | StateHistoryRecord | RebalanceRecord
+@dataclass(frozen=True, slots=True)
+class ToldAlertRecord:
+    """What the leader remembers of an alert that was told; None forgets it."""
+
+    key: str
+    members: Mapping[str, Any] | None
+
+
+StatusRecord = (
+    ConnectorStatusRecord | TaskStatusRecord | TopicRecord | StateHistoryRecord | RebalanceRecord | ToldAlertRecord
+)
 
 
 def encode(record: StatusRecord) -> KeyedBytes:
@@ -97,6 +108,8 @@ def encode(record: StatusRecord) -> KeyedBytes:
             return _keyed(key, None if change is None else _change_members(change))
         case RebalanceRecord(slot, rebalance):
             return _keyed(f"{_REBALANCE}{slot}", _rebalance_members(rebalance))
+        case ToldAlertRecord(alert, members):
+            return _keyed(_ALERT + alert, members)
 
 
 def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
@@ -117,6 +130,8 @@ def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
         return _change(text.removeprefix(_HISTORY), value)
     if text.startswith(_REBALANCE):
         return _rebalance(text.removeprefix(_REBALANCE), value)
+    if text.startswith(_ALERT):
+        return ToldAlertRecord(text.removeprefix(_ALERT), None if value is None else json_object(value))
     raise RecordFormatError("unknown kind of key")
 
 

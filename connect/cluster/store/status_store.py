@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from connect.api.errors import ConnectError
 from connect.cluster.model.history import Rebalance, StateChange
@@ -22,6 +22,7 @@ from connect.cluster.model.status_records import (
     StateHistoryRecord,
     StatusRecord,
     TaskStatusRecord,
+    ToldAlertRecord,
     TopicRecord,
     TopicUse,
     decode,
@@ -75,6 +76,7 @@ class StatusStore:
         self._disputed: set[TaskId] = set()
         """Tasks of whose statuses the last one in the topic does not count."""
         self._history = StateHistory()
+        self._told_alerts: dict[str, Mapping[str, Any]] = {}
         self._make_log = make_log
         self._opened: RecordLog | None = None
 
@@ -142,6 +144,15 @@ class StatusStore:
         """Return the last rebalances, oldest first."""
         with self._lock:
             return self._history.rebalances()
+
+    def told_alerts(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return what is remembered of alerts, by their keys."""
+        with self._lock:
+            return dict(self._told_alerts)
+
+    def remember_alert(self, key: str, members: Mapping[str, Any] | None) -> None:
+        """Remember an alert that was told; None forgets it."""
+        self._send(ToldAlertRecord(key, members))
 
     def put_connector(self, name: str, status: Status) -> None:
         """Report a connector's status, if `may_replace` lets it."""
@@ -234,6 +245,8 @@ class StatusStore:
                 _set(topics, topic, use)
                 if not topics:
                     del self._topics[connector]
+            case ToldAlertRecord(key, members):
+                _set(self._told_alerts, key, members)
             case StateHistoryRecord() | RebalanceRecord():
                 self._history.apply(record)
 

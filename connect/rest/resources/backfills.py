@@ -148,10 +148,16 @@ class _Service:
 
     def adopt(self, alive: Collection[str] | None) -> Mapping[str, str]:
         """Go on with what others of the cluster no longer do; see `BackfillService.adopt`."""
+        return self._service().adopt(alive, _ADOPT_S) if self._are_there() else {}
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """Return every job of the cluster; see `BackfillService.backfills`."""
+        return self._service().backfills() if self._are_there() else []
+
+    def _are_there(self) -> bool:
+        """Return True if somebody has ever begun a job on these brokers."""
         admin = TopicAdmin(admin_settings(self._worker.originals, {}, "connect-backfill-watch").properties)
-        if not admin.partition_counts([JOBS_TOPIC], Deadline.after(_KAFKA_S)):
-            return {}
-        return self._service().adopt(alive, _ADOPT_S)
+        return bool(admin.partition_counts([JOBS_TOPIC], Deadline.after(_KAFKA_S)))
 
     @property
     def has_died(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -14,6 +14,7 @@ from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.access.identity import Identity
 from connect.rest.access.role import Role
+from connect.rest.jobs.alert_watch import ALERTING
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.rights import IDENTITY
 from connect.rest.server.routing import Route
@@ -22,22 +23,24 @@ from connect.telemetry.metrics import ConnectorStates, WorkerFigures, families
 TEXT = "text/plain"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class WorkerCollector:
     """Reads the worker's figures at each scrape, those of connectors that somebody may view."""
 
     context: RestContext
     identity: Identity
+    alerts: Mapping[str, float]
 
     def collect(self) -> Iterator[Metric]:
         """Return all families of metrics, for the Prometheus client."""
-        return families(_figures(self.context, self.identity))
+        return families(replace(_figures(self.context, self.identity), alerts=self.alerts))
 
 
 async def scrape(request: web.Request) -> web.Response:
     """The metrics of this worker now, in Prometheus' text format."""
     registry = CollectorRegistry()
-    registry.register(WorkerCollector(context_of(request), request[IDENTITY]))
+    alerts = request.app[ALERTING].outbox.counts() if ALERTING in request.app else {}
+    registry.register(WorkerCollector(context_of(request), request[IDENTITY], alerts))
     ProcessCollector(registry=registry)
     response = web.Response(body=generate_latest(registry))
     response.headers["Content-Type"] = f"{TEXT}; version=0.0.4; charset=utf-8"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Final
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -14,9 +13,9 @@ from connect.rest.server.forward import CLIENT
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame import assets
 from connect.rest.ui.frame.forms import OnceOnly
-from connect.rest.ui.live import peers, stream
+from connect.rest.ui.live import stream
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN, OffsetsSeen
-from connect.rest.ui.live.peers import Peers
+from connect.rest.ui.live.peers import Peers, scheme
 from connect.rest.ui.live.sampler import SAMPLER, Sampler
 from connect.rest.ui.screens import (
     actions,
@@ -32,7 +31,6 @@ from connect.rest.ui.screens import (
 )
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.letters import LETTER_JOBS
-from connect.runtime.settings.worker_config import WorkerConfig
 
 ROUTES: Final[tuple[Route, ...]] = tuple(
     route
@@ -48,7 +46,6 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
         backfills,
         reports,
         assets,
-        peers,
     )
     for route in part.ROUTES
 )
@@ -57,16 +54,10 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
 async def shared(app: web.Application) -> AsyncIterator[None]:
     """Keep what pages share as long as the application is served."""
     context = app[CONTEXT]
-    sampler = app[SAMPLER] = Sampler(context.operations.tasks, Peers(context, app[CLIENT], _scheme(context.worker)))
+    sampler = app[SAMPLER] = Sampler(context.operations.tasks, Peers(context, app[CLIENT], scheme(context.worker)))
     app[OFFSETS_SEEN] = OffsetsSeen(context.operations.offsets)
     app[ONCE_ONLY] = OnceOnly()
     app[LETTER_JOBS] = LetterJobs(context.worker.originals)
     stream.prepare(app)
     yield
     await sampler.close()
-
-
-def _scheme(worker: WorkerConfig) -> str:
-    """Return how the workers of a group reach each other, as this one is reached."""
-    schemes = [urlsplit(address).scheme.lower() for address in worker.listeners]
-    return (worker.rest_advertised_listener or ("http" if "http" in schemes else "https")).lower()

@@ -28,6 +28,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.runtime.settings.alert_keys import AlertKeys
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS, BASIC_AUTH_FILE, RestKeys
 
 SLOTS_DEFAULT: Final = 60
@@ -44,7 +45,7 @@ def _check_count(value: int) -> int:
 _count_or_default: Final = AfterValidator(_check_count)
 
 
-class WorkerConfig(RestKeys):
+class WorkerConfig(RestKeys, AlertKeys):
     """Holds the keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig (Kafka 4.1) that make sense
     without a JVM, and ours.
 
@@ -305,6 +306,7 @@ class WorkerConfig(RestKeys):
                 f"rest.extension.classes asks for basic authentication, but {BASIC_AUTH_FILE} is not set. Name the "
                 "properties file of users and passwords that the JAAS section KafkaConnect names for Java workers.",
             )
+        yield from self.alert_problems()
         yield from self.access_problems(has_users=bool(self.rest_basic_auth_file))
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
             yield ConfigProblem(

@@ -17,7 +17,7 @@ from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import BUILT_IN
 from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.telemetry.metrics import STATES, TASK_METRICS, ConnectorStates, WorkerFigures, families
+from connect.telemetry.metrics import ALERT_METRICS, STATES, TASK_METRICS, ConnectorStates, WorkerFigures, families
 from connect.tools.reference.commands import command_lines
 from connect.tools.reference.keys import key_table
 from connect.tools.reference.markdown import code, escaped, table
@@ -122,6 +122,7 @@ def _metric_table() -> list[str]:
     figures = WorkerFigures(
         about=dict.fromkeys(("version", "commit", "kafka_cluster_id", "group_id"), ""),
         tasks={("connector", "0"): task},
+        alerts=dict.fromkeys(ALERT_METRICS, 0.0),
         connectors={"connector": ConnectorStates("running", dict.fromkeys(STATES, 0))},
     )
     rows = []

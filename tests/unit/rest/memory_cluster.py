@@ -65,6 +65,7 @@ class MemoryOperations:
         self.plan_error: Exception | None = None
         self.asked_while_stuck = threading.Event()
         self.caught_up = 0
+        self.told_alerts: dict[str, Mapping[str, Any]] = {}
         self.catch_up_error: Exception | None = None
         self.connectors = MemoryConnectors(self)
         self.tasks = MemoryTasks(self)
@@ -308,6 +309,15 @@ class MemoryHistory:
 
     def rebalances(self) -> Sequence[Rebalance]:
         return [Rebalance(1, 7, "127.0.0.1:8083", ("127.0.0.1:8083",), 1_700_000_000_000)]
+
+    def told_alerts(self) -> Mapping[str, Mapping[str, Any]]:
+        return self._whole.told_alerts
+
+    def remember_alert(self, key: str, members: Mapping[str, Any] | None) -> None:
+        if members is None:
+            self._whole.told_alerts.pop(key, None)
+        else:
+            self._whole.told_alerts[key] = members
 
 
 class MemoryTrials:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
-from rest_client import Rest
+from rest_client import Rest, ServerMaker
 
-from connect.telemetry.metrics import TASK_METRICS, ConnectorStates, WorkerFigures, families
+from connect.telemetry.metrics import ALERT_METRICS, TASK_METRICS, ConnectorStates, WorkerFigures, families
 
 ABOUT = {"version": "4.1.0", "commit": "c"}
 
@@ -66,3 +66,10 @@ def test_what_dashboards_read_of_a_worker() -> None:
 def test_a_scrape_of_a_worker_without_connectors(rest: Rest) -> None:
     lines = rest("GET", "/metrics").text.splitlines()
     assert "kafka_connect_worker_connector_count 0.0" in lines
+
+
+def test_a_worker_with_a_webhook_counts_its_alerts_and_another_has_no_counts(serve: ServerMaker) -> None:
+    lines = serve(worker={"alerts.webhook.url": "http://127.0.0.1:1/x"})("GET", "/metrics").text.splitlines()
+    for count in ALERT_METRICS:
+        assert f"kafka_connect_alerts_{count}_total 0.0" in lines
+    assert "kafka_connect_alerts" not in serve()("GET", "/metrics").text

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 import orjson
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
@@ -16,6 +17,7 @@ from connect.rest.server.answers import json_answer
 from connect.rest.server.author import SIGNATURE, is_signed, signature
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.routing import Route
+from connect.runtime.settings.worker_config import WorkerConfig
 
 TIMEOUT_S: Final = 1.0
 _PATH: Final = "/ui/figures"
@@ -80,6 +82,12 @@ async def own_figures(request: web.Request) -> web.Response:
     if not is_now or not is_signed(request, asked):
         raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
     return json_answer(context_of(request).operations.tasks.figures())
+
+
+def scheme(worker: WorkerConfig) -> str:
+    """Return how the workers of a group reach each other, as this one is reached."""
+    schemes = [urlsplit(address).scheme.lower() for address in worker.listeners]
+    return (worker.rest_advertised_listener or ("http" if "http" in schemes else "https")).lower()
 
 
 ROUTES = (Route("GET", _PATH, own_figures, role=Role.ANYONE, early=True),)

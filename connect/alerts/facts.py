@@ -1,0 +1,202 @@
+"""What a cluster says of itself at one moment, and which alerts that makes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final, Self
+
+from connect.client.reasons import reasons
+from connect.cluster.model.statuses import OverdueTask
+
+_AT_REST: Final = frozenset({"rows"})
+"""A task that waits for this stands still, and nothing is wrong."""
+_UNDECIDED: Final = frozenset({"UNASSIGNED", "RESTARTING"})
+
+
+class Kind(StrEnum):
+    """What an alert is about."""
+
+    CONNECTOR_FAILED = "connector_failed"
+    TASK_FAILED = "task_failed"
+    STALLED = "stalled"
+    LAG = "lag"
+    DEAD_LETTERS = "dead_letters"
+    BACKFILL_COPIED = "backfill_copied"
+    BACKFILL_FAILED = "backfill_failed"
+    BACKFILL_CANCELLED = "backfill_cancelled"
+
+
+_ENDS: Final = {
+    "COPIED": Kind.BACKFILL_COPIED,
+    "DONE": Kind.BACKFILL_COPIED,
+    "FAILED": Kind.BACKFILL_FAILED,
+    "CANCELLED": Kind.BACKFILL_CANCELLED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Names what may be in the state of an alert: a connector, one of its tasks, or a backfill."""
+
+    kind: Kind
+    name: str
+    task: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Return the text under which the subject is remembered."""
+        return f"{self.kind}-{'' if self.task is None else self.task}-{self.name}"
+
+    @classmethod
+    def parse(cls, key: str) -> Self:
+        """Return the subject of a key. ValueError: it is none."""
+        kind, task, name = key.split("-", 2)
+        return cls(Kind(kind), name, int(task) if task else None)
+
+    @property
+    def is_backfill(self) -> bool:
+        """Return True if `name` is a backfill's."""
+        return self.kind in _ENDS.values()
+
+    @property
+    def title(self) -> str:
+        """Return the subject in words."""
+        if self.is_backfill:
+            return f"Backfill {self.name}"
+        return f"Connector {self.name}" if self.task is None else f"Task {self.task} of connector {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Says why a subject needs a person, and since when, in epoch milliseconds."""
+
+    subject: Subject
+    reason: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From what on something needs a person; 0: never."""
+
+    lag_rows: int
+    stalled_ms: int
+    dead_letters: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Holds what is known now.
+
+    `statuses`: by connector, as GET …/status has them; None where nobody has said anything yet. `figures`: of each task
+    by `name-0`. `dead_letters`: of the last hour by connector; None while less than the hour is known. `jobs`: as GET
+    /backfills has them; None while they cannot be read. `jobs_since_ms`: backfills that ended earlier are no news.
+    """
+
+    now_ms: int
+    statuses: Mapping[str, Mapping[str, Any] | None]
+    overdue: Sequence[OverdueTask] = ()
+    figures: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    dead_letters: Mapping[str, float] = field(default_factory=dict)
+    knows_whole_hour: bool = True
+    jobs: Sequence[Mapping[str, Any]] | None = ()
+    jobs_since_ms: int = 0
+
+    def tells_of(self, subject: Subject) -> bool:
+        """Return True if a subject without an alert is known to be well, and not just unheard of."""
+        if subject.is_backfill:
+            return self.jobs is not None
+        if subject.name not in self.statuses:
+            return True
+        status = self.statuses[subject.name]
+        if status is None:
+            return False
+        if subject.kind is Kind.DEAD_LETTERS:
+            return self.knows_whole_hour
+        if subject.kind is Kind.LAG:
+            return all(f"{subject.name}-{task['id']}" in self.figures for task in status["tasks"])
+        part = status["connector"] if subject.task is None else _task(status, subject.task)
+        return part is None or part["state"] not in _UNDECIDED
+
+    def why(self, subject: Subject) -> str:
+        """Return how a connector or a task fares, in the words of `connect why`."""
+        status = self.statuses.get(subject.name)
+        if status is None:
+            return "It is no longer there."
+        found = {str(task["id"]): self.figures.get(f"{subject.name}-{task['id']}", {}) for task in status["tasks"]}
+        about = f"connector {subject.name}" if subject.task is None else f"task {subject.task}"
+        texts = {reason.about: reason.text for reason in reasons(status, ({},), found)}
+        return texts.get(about, "It is no longer there.")
+
+
+def alerts(facts: Facts, thresholds: Thresholds) -> dict[Subject, Alert]:
+    """Return what needs a person now."""
+    found: dict[Subject, Alert] = {}
+    for name, status in facts.statuses.items():
+        if status is not None:
+            for alert in _of_connector(name, status, facts, thresholds):
+                found[alert.subject] = alert
+    for overdue in facts.overdue if thresholds.stalled_ms else ():
+        subject = Subject(Kind.STALLED, overdue.task.connector, overdue.task.task)
+        if facts.now_ms - overdue.since_ms >= thresholds.stalled_ms:
+            found.setdefault(subject, Alert(subject, overdue.reason, overdue.since_ms))
+    for job in facts.jobs or ():
+        ended = _ended(job, facts.jobs_since_ms)
+        if ended is not None:
+            found[ended.subject] = ended
+    return found
+
+
+def _of_connector(name: str, status: Mapping[str, Any], facts: Facts, thresholds: Thresholds) -> Iterator[Alert]:
+    for number, part in ((None, status["connector"]), *((task["id"], task) for task in status["tasks"])):
+        kind = Kind.CONNECTOR_FAILED if number is None else Kind.TASK_FAILED
+        since_ms = _ms(part.get("since"), facts.now_ms)
+        if part["state"] == "FAILED":
+            yield _explained(Alert(Subject(kind, name, number), "", since_ms), facts)
+        elif _stands_still(part) and 0 < thresholds.stalled_ms <= facts.now_ms - since_ms:
+            yield _explained(Alert(Subject(Kind.STALLED, name, number), "", since_ms), facts)
+    rows = sum(facts.figures.get(f"{name}-{task['id']}", {}).get("lag_rows", 0.0) for task in status["tasks"])
+    if 0 < thresholds.lag_rows < rows:
+        text = f"{rows:,.0f} rows are not committed, more than alerts.lag.records={thresholds.lag_rows}."
+        yield Alert(Subject(Kind.LAG, name), text, facts.now_ms)
+    letters = facts.dead_letters.get(name, 0.0)
+    if 0 < thresholds.dead_letters < letters:
+        text = f"{letters:,.0f} dead letters within an hour, more than alerts.dead.letters={thresholds.dead_letters}."
+        yield Alert(Subject(Kind.DEAD_LETTERS, name), text, facts.now_ms)
+
+
+def _explained(alert: Alert, facts: Facts) -> Alert:
+    return replace(alert, reason=facts.why(alert.subject))
+
+
+def _stands_still(part: Mapping[str, Any]) -> bool:
+    return part["state"] == "RUNNING" and bool(part.get("reason")) and part.get("waiting_for") not in _AT_REST
+
+
+def _ended(job: Mapping[str, Any], since_ms: int) -> Alert | None:
+    """Return the alert of a backfill that has ended; None: it goes on, cannot be read, or ended before `since_ms`."""
+    kind = _ENDS.get(str(job.get("state")))
+    if kind is None or job["updated_ms"] < since_ms:
+        return None
+    text = {
+        Kind.BACKFILL_COPIED: f"It is copied: {job['rows']:,} rows.",
+        Kind.BACKFILL_FAILED: f"It failed: {job.get('error') or 'see the log of its worker.'}",
+        Kind.BACKFILL_CANCELLED: "It was cancelled.",
+    }[kind]
+    return Alert(Subject(kind, job["name"]), text, job["updated_ms"])
+
+
+def _task(status: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
+    return next((task for task in status["tasks"] if task["id"] == number), None)
+
+
+def _ms(text: str | None, otherwise: int) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000) if text else otherwise
+
+
+def iso(epoch_ms: int) -> str:
+    """Return a time as ISO 8601 has it, UTC."""
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,122 @@
+"""Events that wait for their receiver, in order: a thread of its own sends each until somebody takes it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from connect.alerts.changes import Event
+from connect.alerts.webhook import UndeliveredError
+from connect.lib.backoff import delays_s
+
+MOST: Final = 1000
+"""So many events wait; behind that the oldest is dropped."""
+_AGAIN_S: Final = 1.0
+_AGAIN_MAX_S: Final = 60.0
+_JOIN_S: Final = 2.0
+_log = logging.getLogger(__name__)
+
+
+class Outbox:
+    """Holds events until they are taken. Any thread may add to it."""
+
+    def __init__(
+        self,
+        deliver: Callable[[Event], None],
+        delivered: Callable[[Event], None],
+        *,
+        most: int = MOST,
+        again_s: float = _AGAIN_S,
+    ) -> None:
+        """`deliver` raises UndeliveredError; `delivered` hears of each event that was taken, on the outbox's thread."""
+        self._deliver = deliver
+        self._delivered = delivered
+        self._most = most
+        self._again_s = again_s
+        self._waiting: deque[Event] = deque()
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._counts = {"sent": 0, "failed": 0, "dropped": 0}
+        self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
+        self._thread.start()
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Queue events behind those that wait. Returns at once."""
+        with self._changed:
+            for event in events:
+                if len(self._waiting) >= self._most:
+                    self._drop(self._waiting.popleft(), f"{self._most} events wait for the receiver")
+                self._waiting.append(event)
+            self._changed.notify()
+
+    def clear(self) -> None:
+        """Forget what waits: another worker tells it."""
+        with self._changed:
+            self._waiting.clear()
+            self._changed.notify()
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many were sent and dropped, and how many tries failed."""
+        with self._changed:
+            return dict(self._counts)
+
+    def close(self) -> None:
+        """Send no more; a request under way is not waited for longer than a moment."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join(_JOIN_S)
+
+    def _run(self) -> None:
+        delays = delays_s(_AGAIN_MAX_S, initial_s=self._again_s)
+        while (event := self._next()) is not None:
+            try:
+                self._deliver(event)
+            except UndeliveredError as error:
+                self._failed(event, error)
+                if not error.is_final:
+                    self._rest(next(delays))
+                continue
+            except Exception:  # noqa: BLE001 - one event that cannot be sent keeps no other one from it
+                _log.exception("alert_not_sent", extra={"subject": event.alert.subject.key})
+                self._failed(event, UndeliveredError("it cannot be sent, see the log above", is_final=True))
+                continue
+            delays = delays_s(_AGAIN_MAX_S, initial_s=self._again_s)
+            self._taken(event)
+
+    def _next(self) -> Event | None:
+        """Return the first event, once there is one; None: no more are sent."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._waiting)
+            return None if self._is_closed else self._waiting[0]
+
+    def _rest(self, delay_s: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or not self._waiting, delay_s)
+
+    def _taken(self, event: Event) -> None:
+        with self._changed:
+            self._counts["sent"] += 1
+            self._forget(event)
+        self._delivered(event)
+
+    def _failed(self, event: Event, error: UndeliveredError) -> None:
+        subject = event.alert.subject.key
+        with self._changed:
+            self._counts["failed"] += 1
+            if error.is_final:
+                self._forget(event)
+                self._drop(event, str(error))
+            else:
+                _log.warning("alert_waits", extra={"subject": subject, "reason": str(error)})
+
+    def _forget(self, event: Event) -> None:
+        if self._waiting and self._waiting[0] is event:
+            self._waiting.popleft()
+
+    def _drop(self, event: Event, reason: str) -> None:
+        self._counts["dropped"] += 1
+        _log.error("alert_dropped", extra={"subject": event.alert.subject.key, "reason": reason})

@@ -1,0 +1,101 @@
+"""The leader looks every few seconds at what needs a person; see `connect.alerts`. Other workers wait."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from aiohttp import web
+
+from connect.alerts.alerting import Alerting
+from connect.alerts.facts import Facts
+from connect.api.errors import ConnectError
+from connect.cluster.model.operations import Operations
+from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.cluster.model.statuses import ConnectorStatus
+
+_LOOK_S: Final = 5.0
+_JOBS_S: Final = 30.0
+"""Backfills are read from Kafka, all of them, so that they are looked at more seldom."""
+_log = logging.getLogger(__name__)
+Figures = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where facts come from that the cluster's operations do not have.
+
+    `peers`: the figures of other workers, and who was silent. `jobs`: all backfills; it blocks, ConnectError. `shown`:
+    a status as REST shows it.
+    """
+
+    peers: Callable[[], Awaitable[tuple[Figures, Mapping[str, str]]]]
+    jobs: Callable[[], Sequence[Mapping[str, Any]]]
+    shown: Callable[[ConnectorStatus], Mapping[str, Any]]
+
+
+class AlertWatch:
+    """Gathers facts for alerts. Owned by the event loop of the REST server, whose threads do what takes time."""
+
+    def __init__(self, operations: Operations, alerting: Alerting, sources: Sources) -> None:
+        self._operations = operations
+        self._alerting = alerting
+        self._sources = sources
+        self._jobs_due_s = 0.0
+
+    async def run(self) -> NoReturn:
+        """Look until cancelled. No error ends it."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            try:
+                await self._look()
+            except (ConnectError, TimeoutError) as error:
+                _log.warning("What needs a person cannot be seen now: %s", error)
+            except Exception:  # noqa: BLE001 - whatever it was, the next look is made
+                _log.exception("What needs a person cannot be seen now.")
+
+    async def _look(self) -> None:
+        worker = self._operations.worker
+        try:
+            worker.require_leader()
+        except RequestError:
+            self._alerting.release()
+            return
+        if worker.is_ready:
+            others, silent = await self._sources.peers()
+            await asyncio.to_thread(self._tell, others, bool(silent))
+
+    def _tell(self, others: Figures, is_silent: bool) -> None:
+        asked = self._operations
+        facts = Facts(
+            now_ms=time.time_ns() // 1_000_000,
+            statuses={name: self._status(name) for name in asked.connectors.names()},
+            overdue=asked.worker.overdue_tasks,
+            figures={**others, **asked.tasks.figures()},
+            jobs=self._jobs(),
+        )
+        self._alerting.look(facts, heard_all=not is_silent)
+
+    def _status(self, name: str) -> Mapping[str, Any] | None:
+        try:
+            return self._sources.shown(self._operations.connectors.status(name))
+        except NotFoundError:
+            return None
+
+    def _jobs(self) -> Sequence[Mapping[str, Any]] | None:
+        """Return all backfills. None: it is too early, or Kafka does not tell."""
+        if time.monotonic() < self._jobs_due_s:
+            return None
+        self._jobs_due_s = time.monotonic() + _JOBS_S
+        try:
+            return self._sources.jobs()
+        except ConnectError as error:
+            _log.warning("Backfills cannot be read for alerts: %s", error)
+            return None
+
+
+ALERTING: Final = web.AppKey("alerting", Alerting)
