@@ -17,6 +17,18 @@ START_S: Final = 120.0
 STOP_S: Final = 30.0
 
 
+_CLIENTS: Final = tuple(
+    f"{client}.override.{setting}"
+    for client in ("producer", "consumer", "admin")
+    for setting in ("bootstrap.servers", "security.", "sasl.", "ssl.")
+)
+
+
+def at_own_brokers(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the configuration without what leads its clients to other brokers than those of its cluster."""
+    return {key: value for key, value in config.items() if not key.startswith(_CLIENTS)}
+
+
 class SourceCluster(Protocol):
     """A cluster that a source can be run in: the sandbox, or a Java cluster."""
 

@@ -10,7 +10,16 @@ from typing import Final
 
 from connect.api.records import TopicPartition
 from connect.lib.deadline import Deadline
-from connect.poc.sandbox.connector_runs import STOP_S, RunTime, failure_of, is_running, remove, status_of, stop
+from connect.poc.sandbox.connector_runs import (
+    STOP_S,
+    RunTime,
+    at_own_brokers,
+    failure_of,
+    is_running,
+    remove,
+    status_of,
+    stop,
+)
 from connect.poc.sandbox.faults import Faults
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.run_rows import SinkRunRows, rows_put
@@ -110,7 +119,8 @@ class SinkRunner:
         faults: Faults | None,
         until: Mapping[TopicPartition, int] | None,
     ) -> None:
-        own = {key: value for key, value in config.items() if key != "consumer.override.group.id"} | {
+        kept = at_own_brokers(config)
+        own = {key: value for key, value in kept.items() if key != "consumer.override.group.id"} | {
             "name": run.name, "consumer.override.auto.offset.reset": "earliest",
             "errors.deadletterqueue.topic.replication.factor": "1",
         }  # fmt: skip

@@ -9,7 +9,15 @@ from typing import Final
 
 from connect.api.records import TopicPartition
 from connect.lib.deadline import Deadline
-from connect.poc.sandbox.connector_runs import RunTime, SourceCluster, failure_of, is_running, status_of, stop
+from connect.poc.sandbox.connector_runs import (
+    RunTime,
+    SourceCluster,
+    at_own_brokers,
+    failure_of,
+    is_running,
+    status_of,
+    stop,
+)
 from connect.poc.sandbox.faults import Faults
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.run_rows import SourceRunRows
@@ -46,7 +54,7 @@ class SourceRun:
 def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | None = None) -> dict[str, str]:
     """Return the configuration with a prefix before its topics' names, and its rows slowed down to a rate.
 
-    Both are done by further transforms. Topics have one replica, as the sandbox has one broker.
+    Both are done by further transforms. Topics have one replica, as the sandbox has one broker. All is written there.
     """
     further = [ROUTE] if rows_per_second is None else [THROTTLE, ROUTE]
     throttle = {} if rows_per_second is None else {
@@ -54,7 +62,7 @@ def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | N
         f"transforms.{THROTTLE}.rows.per.second": f"{rows_per_second:.3f}",
     }  # fmt: skip
     return {
-        **config,
+        **at_own_brokers(config),
         **throttle,
         "transforms": ",".join(name for name in (config.get("transforms", ""), *further) if name),
         f"transforms.{ROUTE}.type": "org.apache.kafka.connect.transforms.RegexRouter",

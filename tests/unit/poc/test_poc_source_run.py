@@ -10,7 +10,7 @@ import pytest
 from connect.api.records import TopicPartition
 from connect.poc.sandbox.options import Options
 from connect.poc.source import source_run
-from connect.poc.source.source_run import SourceRunner
+from connect.poc.source.source_run import SourceRunner, sandboxed
 
 STATUS = {"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
 
@@ -62,3 +62,14 @@ def test_a_run_ends_at_its_bound_of_rows_once_they_are_committed(looks, monkeypa
     assert run.ends == {TopicPartition("run.t", 0): 2000}
     assert (len(run.readings), cluster.looks, run.is_complete) == (looks, looks, False)
     assert cluster.removed == ["run"]
+
+
+@pytest.mark.parametrize("client", ["producer", "consumer", "admin"])
+def test_no_override_leads_a_run_to_the_users_own_brokers(client):
+    of_brokers = dict.fromkeys(
+        [f"{client}.override.{key}" for key in ("bootstrap.servers", "security.protocol", "sasl.jaas.config", "ssl.x")],
+        "theirs:9092",
+    )
+    own = sandboxed({"topic": "t", f"{client}.override.linger.ms": "7", **of_brokers}, "run.")
+    assert "theirs:9092" not in own.values()
+    assert own[f"{client}.override.linger.ms"] == "7"
