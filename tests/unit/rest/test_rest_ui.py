@@ -13,6 +13,7 @@ from sample_plugins import VAULT_SOURCE
 from ui_reader import Reader
 
 from connect.cluster.model.statuses import ConnectorStatus
+from connect.rest.ui.frame.forms import once_of
 from connect.rest.ui.frame.pages import HEADERS
 from connect.runtime.task.state import State
 
@@ -137,6 +138,20 @@ def test_a_second_click_does_nothing_more(rest: Rest, reader: Reader) -> None:
     assert len(rest.operations.cluster.restarts) == 1
     reader.press(reader.open("/ui/connector?name=a"), "restart")
     assert len(rest.operations.cluster.restarts) == 2
+
+
+def test_the_form_of_one_page_sent_with_another_name_is_no_second_click(rest: Rest, reader: Reader) -> None:
+    rest.create("a")
+    rest.create("b")
+    page = reader.open("/ui/connector?name=a")
+    assert reader.press(page, "restart").status == 200
+    is_told_done = reader.press(page, "restart", name="b").status == 200
+    assert is_told_done == (len(rest.operations.cluster.restarts) == 2)
+
+
+def test_what_is_kept_of_a_form_does_not_grow_with_it() -> None:
+    lengths = {len(once_of({"once": "o" * size, "name": "a"})) for size in (1, 900_000)}
+    assert lengths == {64}
 
 
 def test_a_form_without_the_pages_token_does_nothing(rest: Rest, reader: Reader) -> None:

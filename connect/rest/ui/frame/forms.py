@@ -7,7 +7,9 @@ worker keeps tokens, so each takes the forms that another has made.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
+import json
 import re
 import secrets
 from collections import OrderedDict
@@ -82,9 +84,15 @@ def _fits(cookie: str, given: str) -> bool:
     return _TOKEN.fullmatch(cookie) is not None and hmac.compare_digest(cookie, given)
 
 
-def once_of(form: Mapping[str, str], *about: str) -> str:
-    """Return what tells this click from all others; empty where the form says nothing of the kind."""
-    return " ".join((form[ONCE], *about)) if form.get(ONCE) else ""
+def once_of(form: Mapping[str, str]) -> str:
+    """Return what tells this click from all others; empty where the form says nothing of the kind.
+
+    All fields are part of it: the same page sent with another name or text is no second click. It has one length,
+    whatever was sent, as it is kept.
+    """
+    if not form.get(ONCE):
+        return ""
+    return hashlib.sha256(json.dumps(sorted(form.items())).encode()).hexdigest()
 
 
 class OnceOnly:

@@ -56,7 +56,7 @@ async def act(request: web.Request) -> web.Response:
         check_seen(context.operations, context.secrets, name, form.get("seen", ""))
         await finished(request, _asked(context.operations, name, verb, task), f"asking for a {verb} of {name}")
 
-    await request.app[ONCE_ONLY].run(once_of(form, verb, task), do)
+    await request.app[ONCE_ONLY].run(once_of(form), do)
     raise web.HTTPSeeOther(link("/connector", name=name, done=verb))
 
 

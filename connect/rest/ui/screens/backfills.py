@@ -66,7 +66,7 @@ async def act(request: web.Request) -> web.Response:
     async def run() -> None:
         await asked(request, lambda service: _ACTS[do](service, name, remaining_s(request)), name)
 
-    await request.app[ONCE_ONLY].run(once_of(form, do), run)
+    await request.app[ONCE_ONLY].run(once_of(form), run)
     raise web.HTTPSeeOther(link("/backfill", name=name, done=do))
 
 

@@ -72,7 +72,7 @@ async def change(request: web.Request) -> web.Response:
             _check(request, wanted)  # it took its time
             await finished(request, context_of(request).operations.connectors.save(wanted.name, stored, who(request)))
 
-    await request.app[ONCE_ONLY].run(once_of(form, do), act)
+    await request.app[ONCE_ONLY].run(once_of(form), act)
     raise web.HTTPSeeOther(link("/connector", name=wanted.name, done="saved"))
 
 

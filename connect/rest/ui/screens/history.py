@@ -70,7 +70,7 @@ async def roll_back(request: web.Request) -> web.Response:
         wanted = await ready(request, name, dict(config))
         await finished(request, context.operations.connectors.save(name, wanted, who(request)))
 
-    await request.app[ONCE_ONLY].run(once_of(form, verb, number), act)
+    await request.app[ONCE_ONLY].run(once_of(form), act)
     raise web.HTTPSeeOther(link("/history", name=name, done=number))
 
 

@@ -52,7 +52,7 @@ async def change(request: web.Request) -> web.Response:
         _check_seen(name, await _stored(request, name), form)
         done = await _act(request, name, do, form)
 
-    await request.app[ONCE_ONLY].run(once_of(form, do), act)
+    await request.app[ONCE_ONLY].run(once_of(form), act)
     raise web.HTTPSeeOther(link("/offsets", name=name, done=done))
 
 
