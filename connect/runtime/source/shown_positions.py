@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from connect.lib.secrets import HIDDEN
+from connect.runtime.source.ledger import partition_key
 
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """Partition and offset of each; the values are JSON's."""
@@ -24,7 +26,10 @@ def meant(given: Positions, stored: Positions, stored_as_shown: Positions) -> Po
 
     ValueError: one has a mask that stands for nothing.
     """
-    return [_meant(position, stored, stored_as_shown) for position in given]
+    places: dict[str, list[int]] = defaultdict(list)
+    for at, (partition, _) in enumerate(stored_as_shown):
+        places[partition_key(partition)].append(at)
+    return [_meant(position, stored, stored_as_shown, places) for position in given]
 
 
 def has_mask(value: object) -> bool:
@@ -37,12 +42,15 @@ def has_mask(value: object) -> bool:
 
 
 def _meant(
-    position: tuple[Mapping[str, Any], Mapping[str, Any] | None], stored: Positions, stored_as_shown: Positions
+    position: tuple[Mapping[str, Any], Mapping[str, Any] | None],
+    stored: Positions,
+    stored_as_shown: Positions,
+    places: Mapping[str, Sequence[int]],
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     partition, offset = position
     if not has_mask(position):
         return position
-    found = [i for i, (known, _) in enumerate(stored_as_shown) if known == partition]
+    found = places.get(partition_key(partition), ())
     if len(found) != 1:
         reason = "none is stored" if not found else f"{len(found)} are stored that look so"
         raise ValueError(f"The partition {dict(partition)} stands for a stored one, but {reason}. Give it in full.")

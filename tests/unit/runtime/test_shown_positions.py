@@ -1,7 +1,10 @@
 """Positions without secrets, and what they mean when a client gives them back."""
 
+import time
+
 import pytest
 
+from connect.lib.secrets import HIDDEN
 from connect.runtime.source.shown_positions import has_mask, meant, shown
 
 STORED = [({"file": "/s3cr3t/a", "n": 1}, {"at": 7, "in": ["s3cr3t", None]}), ({"s3cr3t": "b"}, None)]
@@ -37,3 +40,11 @@ def test_a_mask_that_stands_for_nothing_or_for_two_is_refused() -> None:
         meant(SHOWN[:1], [*STORED, *STORED], [*SHOWN, *SHOWN])
     with pytest.raises(ValueError, match="Give it in full"):
         meant([(SHOWN[0][0], {"at": "[hidden]"})], STORED, SHOWN)
+
+
+def test_many_masked_positions_are_found_in_time_linear_in_their_number():
+    stored = [({"file": f"{number}"}, {"position": "p"}) for number in range(20_000)]
+    as_shown = [(partition, {"position": HIDDEN}) for partition, _ in stored]
+    began_s = time.process_time()
+    assert meant(as_shown[::-1], stored, as_shown) == stored[::-1]
+    assert time.process_time() - began_s < 5, "each was looked for among all"
