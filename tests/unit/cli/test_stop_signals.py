@@ -20,8 +20,8 @@ CLEANING = """
 import sys, threading
 from connect.cli.shared.stop_signals import interrupt_once
 interrupt_once()
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     threading.Event().wait()
 except KeyboardInterrupt:
     print("interrupted", flush=True)
