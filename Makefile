@@ -19,7 +19,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test test-twice flaky test-bigquery mutants planted bench chaos sanitize reference clean
+.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos sanitize reference clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,6 +56,14 @@ test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATAS
 	@test -n "$(PROJECT)" -a -n "$(DATASET)" || { echo "Say make test-bigquery PROJECT=... DATASET=..." >&2; exit 1; }
 	CONNECT_BIGQUERY_PROJECT=$(PROJECT) CONNECT_BIGQUERY_DATASET=$(DATASET) \
 		$(BIN)/python -m pytest -q -rs -p no:schemathesis tests/integration/bigquery $(ARGS)
+
+wheels: $(VENV)/bin/python ## Two wheels in dist/: one with native code (needs a C++ compiler), and a pure one
+	rm -rf dist build/lib* build/bdist* build/temp*
+	$(PIP) wheel --no-deps --wheel-dir dist .
+	@$(BIN)/python -m zipfile -l dist/*-abi3-*.whl | grep -c '_[a-z]*[.]abi3[.]so' | grep -qx 3 || \
+		{ echo "The wheel lacks native code: install a C++17 compiler, and see what 'pip wheel -v .' says." >&2; exit 1; }
+	rm -rf build/lib* build/bdist* build/temp*
+	CONNECT_PURE=1 $(PIP) wheel --no-deps --wheel-dir dist .
 
 mutants: setup ## Break each invariant once in a copy: fails where no quick test notices (ARGS="6:")
 	$(BIN)/python -m tests.mutants.run_mutants $(ARGS)

@@ -1,7 +1,11 @@
-"""What pyproject.toml cannot say: the native code, which an install without a compiler leaves out."""
+"""What pyproject.toml cannot say: the native code, which an install without a compiler leaves out.
+
+CONNECT_PURE=1 leaves it out anyhow, for a wheel that every platform takes.
+"""
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from collections.abc import Iterable
@@ -9,12 +13,14 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 CORE = Path("connect/native/src")
 ROWS = Path("connectors/jdbc/native/src")
 CASSANDRA = Path("connectors/cassandra/native/src")
 # Arrow's interface, memory and checksums, which each module has a copy of.
 SHARED = tuple(CORE / f"{name}.cpp" for name in ("arrow", "buffer", "crc32", "utf8"))
+PURE = os.environ.get("CONNECT_PURE") == "1"
 SOURCES_ID = runpy.run_path("connect/lib/native_build.py")["sources_id"]
 
 
@@ -44,11 +50,22 @@ class BuildWhatCan(build_ext):
                 sys.stderr.write(f"{extension.name} was not built: Connect runs without it, but slower.\n")
 
 
+class WithDemoFiles(build_py):
+    """Puts the files of `configs` that `connect demo` reads beside its code, where a wheel may hold them."""
+
+    def run(self) -> None:
+        super().run()
+        for folder in () if self.editable_mode else ("demo", "backfill"):
+            self.copy_tree(f"configs/{folder}", f"{self.build_lib}/connect/tools/demo/configs/{folder}")
+
+
 setup(
-    cmdclass={"build_ext": BuildWhatCan},
+    cmdclass={"build_ext": BuildWhatCan, "build_py": WithDemoFiles},
     # The native code is of the stable ABI, so one wheel per platform serves every supported Python.
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
-    ext_modules=[
+    options={} if PURE else {"bdist_wheel": {"py_limited_api": "cp311"}},
+    ext_modules=[]
+    if PURE
+    else [
         native("connect.native._connect", sorted(CORE.glob("*.cpp")), [CORE]),
         native("connectors.jdbc.native._rows", [*sorted(ROWS.glob("*.cpp")), *SHARED], [ROWS, CORE]),
         native(

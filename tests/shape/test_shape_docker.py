@@ -24,7 +24,7 @@ def test_what_the_image_installs_and_copies_is_there():
     assert {extra for extras in given for extra in extras.split(",")} <= set(project["optional-dependencies"])
     copied = [words.split()[:-1] for words in re.findall(r"^COPY ([^-].*)$", DOCKERFILE, re.MULTILINE)]
     missing = [path for paths in copied for path in paths if not (ROOT / path).exists()]
-    assert len(copied) == 5
+    assert len(copied) == 6
     assert not missing
 
 

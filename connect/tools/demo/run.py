@@ -122,10 +122,10 @@ def _connector(file: Path, values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _config_folder(name: str) -> Path:
-    folder = Path(str(resources.files("connect"))).parent / "configs" / name
-    if not folder.is_dir():
-        raise ConnectError(f"The demo's connector files are not at {folder}.", fix="Run the demo from a clone.")
-    return folder
+    """Return a folder of the clone's `configs`, or what an install has of it."""
+    package = Path(str(resources.files("connect")))
+    clone, installed = (folder / "configs" / name for folder in (package.parent, package / "tools/demo"))
+    return clone if clone.is_dir() else installed
 
 
 def _move(screen: Screen, worker: DemoWorker, watch: Watch, dataset: Dataset, kill_at: Sequence[float]) -> None:
