@@ -7,6 +7,7 @@ from typing import Final
 
 from connect.doctor.checks.brokers import Brokers
 from connect.doctor.checks.certificates import Certificates
+from connect.doctor.checks.clocks import Clocks
 from connect.doctor.checks.configurations import Configurations
 from connect.doctor.checks.internal_topics import InternalTopics
 from connect.doctor.checks.lag import Lag
@@ -28,6 +29,7 @@ CHECKS: Final[Sequence[Check]] = (
     Lag(),
     Certificates(),
     Machine(),
+    Clocks(),
     Security(),
 )
 _ORDER: Final = list(Severity)

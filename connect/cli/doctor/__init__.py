@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -42,6 +43,7 @@ def doctor(files: Sequence[Path], worker: Path | None, as_json: bool, url: str |
     """
     from connect.api.errors import ConnectError
 
+    logging.getLogger().addHandler(logging.NullHandler())  # what clients log is among the findings
     try:
         found = _examined(files, worker, url, context)
     except ConnectError as error:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import wait as await_all
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from connect.api.errors import ConfigError
 from connect.api.plugin import PluginKind
@@ -15,10 +19,19 @@ from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
 from connect.doctor.model.facts import ConnectorFacts
 from connect.doctor.model.findings import Finding, Severity
+from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
+from connect.rest.resources.checking import CLASS
 from connect.rest.server.secrets import Secrets
+from connect.rest.server.waiting import apart
+from connect.runtime.parts.task_parts import build_connector
 from connect.runtime.settings.config_providers import config_providers
+from connect.runtime.settings.config_secrets import secret_texts
 from connect.runtime.settings.worker_config import WorkerConfig
+from connect.telemetry.secret_texts import SECRET_TEXTS
+
+TRY_S: Final = 6.0
+"""So long a connector may try its configuration."""
 
 
 def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Mapping[str, str]]:
@@ -30,14 +43,14 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
         worker = worker_config(given.properties, catalog)
     except ConfigError as error:
         return [_broken(problem.key, problem.message).as_json() for problem in error.problems]
-    connectors = [_connector(worker, catalog, manifest) for manifest in manifests]
-    configs = {manifest.name: manifest.config for manifest in manifests}
-    untried = [
-        f"Connector {name} was not asked whether it reaches its target: that takes a running worker."
-        for name in configs
-    ]
-    facts = gathered(worker, connectors, configs, is_running=False, file_notes=given.notes, not_asked=untried)
-    return [finding.as_json() for finding in examined(facts)]
+    configs = {manifest.name: {"name": manifest.name, **manifest.config} for manifest in manifests}
+    declared = [_declared(worker, catalog, name, config) for name, config in configs.items()]
+    enough = Deadline.after(TRY_S)
+    tries = {one.name: apart(_tried, worker, catalog, configs[one.name]) for one in declared if not one.errors}
+    facts = gathered(worker, declared, configs, is_running=False, file_notes=given.notes)
+    await_all(tries.values(), timeout=max(0.1, enough.remaining_s))
+    connectors = [_with(one, tries[one.name]) if one.name in tries else one for one in facts.connectors]
+    return [finding.as_json() for finding in examined(replace(facts, connectors=connectors))]
 
 
 def _broken(key: str, message: str) -> Finding:
@@ -46,20 +59,41 @@ def _broken(key: str, message: str) -> Finding:
     )
 
 
-def _connector(worker: WorkerConfig, catalog: Catalog, manifest: Manifest) -> ConnectorFacts:
-    config = {"name": manifest.name, **manifest.config}
+def _declared(worker: WorkerConfig, catalog: Catalog, name: str, config: Mapping[str, str]) -> ConnectorFacts:
+    """Return what declarations say of a configuration."""
     secrets = Secrets(catalog, worker.config_providers)
     validator = Validator(catalog, worker, config_providers(worker.originals, catalog).resolve)
+    is_sink = "topics" in config
     errors: dict[str, Sequence[str]] = {}
     notes: Sequence[str] = ()
-    is_sink = "topics" in config
     try:
-        is_sink = validator.plugin(config).kind is PluginKind.SINK
-        infos = secrets.mask_infos(validator.validate(config), config)
+        is_sink = validator.plugin({**config}).kind is PluginKind.SINK
+        infos = secrets.mask_infos(validator.validate({**config}), {**config})
     except RequestError as error:
-        errors["connector.class"] = [secrets.hide(error.message, config)]
+        errors[CLASS] = [secrets.hide(error.message, {**config})]
     else:
         errors |= {info.value.name: info.value.errors for info in infos.configs if info.value.errors}
         notes = infos.notes
     topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()] if is_sink else []
-    return ConnectorFacts(manifest.name, is_sink, secrets.mask(config), errors, notes, topics)
+    return ConnectorFacts(name, is_sink, secrets.mask(config), errors, notes, topics)
+
+
+def _tried(worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return what the connector itself finds wrong, such as a target that it does not reach, by key."""
+    resolved = config_providers(worker.originals, catalog).resolve(config)
+    SECRET_TEXTS.add(secret_texts(catalog, resolved))
+    found: dict[str, list[str]] = {}
+    try:
+        build_connector(catalog, resolved, worker.originals).check(Deadline.after(TRY_S))
+    except ConfigError as error:
+        for problem in error.problems:
+            found.setdefault(problem.key or CLASS, []).append(SECRET_TEXTS.shown(problem.message))
+    except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is what it finds
+        found[CLASS] = [SECRET_TEXTS.shown(str(error))]
+    return found
+
+
+def _with(facts: ConnectorFacts, trying: Future[dict[str, list[str]]]) -> ConnectorFacts:
+    if trying.done():
+        return replace(facts, errors=trying.result())
+    return replace(facts, errors={CLASS: [f"Whether it reaches its target was not known in {TRY_S:.0f} s."]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from connect.cluster.validation.notes import NO_EFFECT
 from connect.doctor.model.facts import Facts
@@ -16,12 +16,9 @@ class Configurations:
         """Yield every broken key, keys without effect, and registries that do not answer."""
         for connector in facts.connectors:
             subject = f"connector {connector.name}"
-            for key, messages in connector.errors.items():
-                for message in messages:
-                    yield Finding(
-                        Severity.ERROR, subject, message, "The connector fails, or will not start again.",
-                        f'"{key}": "..."  # as the message says',
-                    )  # fmt: skip
+            for message, keys in _by_message(connector.errors).items():
+                fix = "\n".join(f'"{key}": "..."' for key in keys) + "  # as the message says"
+                yield Finding(Severity.ERROR, subject, message, "The connector fails, or will not start again.", fix)
             for note in connector.notes:
                 yield _note(subject, note)
         for note in facts.file_notes:
@@ -35,6 +32,15 @@ class Configurations:
                 )  # fmt: skip
         for text in facts.not_asked:
             yield Finding(Severity.NOTE, "doctor", text, "What was not asked was not judged.")
+
+
+def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return each message once, with all keys that it stands at."""
+    found: dict[str, list[str]] = {}
+    for key, messages in errors.items():
+        for message in messages:
+            found.setdefault(message, []).append(key)
+    return found
 
 
 def _note(subject: str, note: str) -> Finding:

@@ -18,7 +18,7 @@ from connect.doctor.model.facts import CertificateFacts, ConnectorFacts, Facts, 
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
 
-GATHER_S: Final = 5.0
+GATHER_S: Final = 4.0
 """Brokers and registries may take so long to answer."""
 _SIDE_BY_SIDE: Final = 8
 
@@ -30,7 +30,6 @@ def gathered(
     *,
     is_running: bool,
     file_notes: Sequence[str] = (),
-    not_asked: Sequence[str] = (),
 ) -> Facts:
     """Return the facts around a worker and these connectors, whose configurations `configs` has as they are stored."""
     deadline = Deadline.after(GATHER_S)
@@ -43,7 +42,7 @@ def gathered(
     threads.shutdown(wait=False)
     everything: list[Future[Any]] = [kafka, machine, certificates, *registries]
     late = await_all(everything, timeout=GATHER_S + 1).not_done
-    missing = [*not_asked, *(f"{len(late)} questions were not answered in {GATHER_S:.0f} s." for _ in [0] if late)]
+    missing = [f"{len(late)} questions were not answered in {GATHER_S:.0f} s."] if late else []
     facts = Facts(worker, datetime.now(UTC), is_running, connectors=connectors, file_notes=file_notes,
                   not_asked=missing)  # fmt: skip
     if kafka.done():

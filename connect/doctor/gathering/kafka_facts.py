@@ -41,7 +41,7 @@ def kafka_facts(
     groups = {name: group_of({"name": name, **configs[name]}) for name in (c.name for c in connectors if c.is_sink)
               if not needs_host(configs[name])}  # fmt: skip
     topics = {topic.spec.name for topic in internal_topics(worker)} | {t for c in connectors for t in c.topics}
-    state = cluster_state(settings, topics, [*groups.values()], deadline)
+    state = cluster_state(settings, topics, {worker.group_id, *groups.values()}, deadline)
 
     def more(connector: ConnectorFacts) -> ConnectorFacts:
         config = configs[connector.name]

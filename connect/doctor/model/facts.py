@@ -10,7 +10,7 @@ from connect.api.records import TopicPartition
 from connect.kafka.admin.cluster_state import ClusterState
 from connect.runtime.settings.worker_config import WorkerConfig
 
-NO_BROKER = ClusterState()
+NO_BROKER = ClusterState(trouble="The brokers did not answer in time.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AclOperation, ConfigResource, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AclOperation, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from connect.api.errors import ConnectError
 from connect.kafka.admin.calls import PatientAdmin
@@ -20,6 +20,7 @@ _DENIED: Final = frozenset({
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 })  # fmt: skip
 _CALL_S: Final = 4.0
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,14 @@ class PartitionState:
 class TopicState:
     """Tells of a topic its partitions and, where the broker told them, its configs.
 
-    `rights`: operations that the principal may do (as `READ`); None: the broker did not tell.
+    `rights`: operations that the principal may do (as `READ`); `newest_ms`: the latest time that a record bears. None:
+    the broker did not tell.
     """
 
     partitions: Sequence[PartitionState] = ()
     configs: Mapping[str, str] = field(default_factory=dict)
     rights: frozenset[str] | None = None
+    newest_ms: int | None = None
 
     @property
     def replication_factor(self) -> int:
@@ -86,8 +89,10 @@ def cluster_state(
     configs, configs_denied = ask.configs(ResourceType.TOPIC, told)
     first = str(min(metadata.brokers, default=0))
     broker, _ = ask.configs(ResourceType.BROKER, [first] if metadata.brokers else [])
+    newest = ask.newest({name: len(seen[name].partitions) for name in told})
     known = {
-        name: TopicState(state.partitions, configs.get(name, {}), rights.get(name)) for name, state in seen.items()
+        name: TopicState(state.partitions, configs.get(name, {}), rights.get(name), newest.get(name))
+        for name, state in seen.items()
     }
     return ClusterState(
         None, len(metadata.brokers), known, denied, configs_denied, ask.denied_groups(sorted(groups)),
@@ -126,6 +131,19 @@ class _Questions:
         }
         return shown, refused
 
+    def newest(self, partitions: Mapping[str, int]) -> dict[str, int]:
+        """Return the latest time that a record of each topic bears; `partitions`: how many each has."""
+        latest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(name, number): latest for name, count in partitions.items() for number in range(count)}
+        if not wanted:
+            return {}
+        asked = self._client.list_offsets(wanted, request_timeout=self._timeout_s)
+        found: dict[str, int] = {}
+        for place, told in self._answers(asked)[0].items():
+            if told.timestamp > 0:
+                found[place.topic] = max(told.timestamp, found.get(place.topic, 0))
+        return found
+
     def denied_groups(self, groups: Sequence[str]) -> frozenset[str]:
         """Return the groups that may not be read."""
         if not groups:
@@ -141,9 +159,9 @@ class _Questions:
     def _timeout_s(self) -> float:
         return min(_CALL_S, max(0.1, self._deadline.remaining_s))
 
-    def _answers(self, asked: Mapping[str, Future[Any]]) -> tuple[dict[str, Any], frozenset[str]]:
-        answers: dict[str, Any] = {}
-        refused: set[str] = set()
+    def _answers(self, asked: Mapping[K, Future[Any]]) -> tuple[dict[K, Any], frozenset[K]]:
+        answers: dict[K, Any] = {}
+        refused: set[K] = set()
         for name, future in asked.items():
             try:
                 answers[name] = future.result(max(0.1, self._deadline.remaining_s))

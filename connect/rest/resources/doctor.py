@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from aiohttp import web
 
@@ -25,7 +26,7 @@ from connect.rest.server.rights import require, visible
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import apart, finished
 
-CHECK_S: Final = 3.0
+CHECK_S: Final = 4.0
 """So long connectors may try their configurations, all of them together."""
 _SIDE_BY_SIDE: Final = 8
 
@@ -52,46 +53,55 @@ async def _answer(
     configs: Mapping[str, Mapping[str, str]],
     known_errors: Mapping[str, Sequence[str]] | None = None,
 ) -> web.Response:
+    """Ask the brokers, the machine and the connectors at once."""
+    declared = [_declared(request, name, config) for name, config in configs.items()]
+    gathering = apart(gathered, context_of(request).worker, declared, configs, is_running=True)
     turns = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-    async def looked_at(name: str, config: Mapping[str, str]) -> ConnectorFacts:
+    async def look(config: Mapping[str, str]) -> Look:
         async with turns:
-            return await _connector(request, name, config, known_errors or {})
+            return await _look(request, config)
 
-    context = context_of(request)
-    looks = {name: asyncio.ensure_future(looked_at(name, config)) for name, config in configs.items()}
+    looks = {name: asyncio.ensure_future(look(config)) for name, config in configs.items()}
     if looks:
         await asyncio.wait(looks.values(), timeout=CHECK_S)
-    late = [name for name, look in looks.items() if not look.done()]
+    late = [name for name, looking in looks.items() if not looking.done()]
     for name in late:
         looks[name].cancel()
-    found = [_declared(request, name, configs[name]) if name in late else look.result() for name, look in looks.items()]
-    told = [f"Connector {name} did not say in {CHECK_S:.0f} s whether its configuration works." for name in late]
-    gathering = apart(gathered, context.worker, found, configs, is_running=True, not_asked=told)
     facts = await finished(request, gathering, "gathering what the doctor judges")
+    found = [
+        one if one.name in late else _with(one, looks[one.name].result(), known_errors or {})
+        for one in facts.connectors
+    ]
+    told = [f"Connector {name} did not say in {CHECK_S:.0f} s whether its configuration works." for name in late]
+    facts = replace(facts, connectors=found, not_asked=[*facts.not_asked, *told])
     return json_answer({"findings": [finding.as_json() for finding in examined(facts)]})
 
 
-async def _connector(
-    request: web.Request, name: str, config: Mapping[str, str], known: Mapping[str, Sequence[str]]
-) -> ConnectorFacts:
-    facts = _declared(request, name, config)
-    errors, notes = dict(known), tuple[str, ...]()
+class Look(NamedTuple):
+    """Holds what validation and the connector said of a configuration."""
+
+    errors: Mapping[str, Sequence[str]]
+    notes: Sequence[str] = ()
+
+
+def _with(facts: ConnectorFacts, look: Look, known: Mapping[str, Sequence[str]]) -> ConnectorFacts:
+    return replace(facts, errors={**known, **look.errors}, notes=look.notes)
+
+
+async def _look(request: web.Request, config: Mapping[str, str]) -> Look:
     try:
-        infos = await checked(request, cast("Mapping[str, str | None]", config))
+        infos = await checked(request, {**config})
     except (HttpError, RequestError) as error:
-        errors[CLASS] = [error.message]
-    else:
-        errors |= {info.value.name: info.value.errors for info in infos.configs if info.value.errors}
-        notes = infos.notes
-    return ConnectorFacts(name, facts.is_sink, facts.config, errors, notes, facts.topics)
+        return Look({CLASS: [error.message]})
+    return Look({info.value.name: info.value.errors for info in infos.configs if info.value.errors}, infos.notes)
 
 
 def _declared(request: web.Request, name: str, config: Mapping[str, str]) -> ConnectorFacts:
     """Return what is known without asking anybody."""
     context = context_of(request)
     try:
-        is_sink = context.validator.plugin(config).kind is PluginKind.SINK
+        is_sink = context.validator.plugin({**config}).kind is PluginKind.SINK
     except RequestError:
         is_sink = "topics" in config
     named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()] if is_sink else []

@@ -9,15 +9,40 @@ import pytest
 import trustme
 import yaml
 from click.testing import CliRunner
-from cluster_worker import eventually
+from cluster_worker import JSON_CONVERTER, eventually
 from confluent_kafka import Producer
 
 from connect.api.records import TopicPartition
-from connect.cli.doctor import doctor
+from connect.cli.doctor import before_start, doctor
+from connect.doctor.gathering import gather
 from connect.kafka.admin.topics import TopicAdmin
 from connect.lib.deadline import Deadline
+from connect.tools.services import KafkaService
+from connect.tools.services.process.ports import accepts_connections
+
+
+class KafkaWithLogins(KafkaService):
+    """A broker that nobody asks anything without a login."""
+
+    def _answers(self, endpoint, timeout_s):
+        del timeout_s
+        return accepts_connections(int(endpoint.bootstrap_servers.rpartition(":")[2]))
+
 
 pytestmark = pytest.mark.integration
+
+
+TABLE = {
+    "connector.class": "JdbcSourceConnector", "mode": "bulk", "topic.prefix": "rows-", "table.whitelist": "orders",
+    "connection.user": "someone", "connection.password": "hidden-word",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """This machine may be busy: let what is asked in this process take its time."""
+    monkeypatch.setattr(before_start, "TRY_S", 60.0)
+    monkeypatch.setattr(gather, "GATHER_S", 20.0)
 
 
 def _told(*arguments: str) -> tuple[int, list[dict[str, str]]]:
@@ -50,7 +75,7 @@ def _expects(found: list[dict[str, str]], *wanted: tuple[str, str, str]) -> None
         fitting = [
             f for f in found if f["severity"] == severity and subject in f["subject"] and evidence in f["evidence"]
         ]
-        assert fitting, (severity, subject, evidence, found)
+        assert fitting, (severity, subject, evidence, [f["evidence"] for f in found])
         assert all(f["why"] and f["fix"] for f in fitting if severity != "note")
 
 
@@ -84,11 +109,14 @@ def test_each_fault_around_a_workers_file_is_found_before_it_starts(worker_keys,
             },
         })
     )  # fmt: skip
+    dead, driver = tmp_path / "dead.json", tmp_path / "driver.json"
+    for path, url in ((dead, "jdbc:postgresql://127.0.0.1:1/shop"), (driver, "jdbc:oracle:thin:@127.0.0.1:1/shop")):
+        path.write_text(json.dumps({"name": path.stem, "config": {**TABLE, "connection.url": url}}), encoding="utf-8")
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
     try:
-        code, found = _told("--worker", str(file), str(sink))
+        code, found = _told("--worker", str(file), str(sink), str(dead), str(driver))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -106,7 +134,9 @@ def test_each_fault_around_a_workers_file_is_found_before_it_starts(worker_keys,
         ("warning", "connector files", "fiel"),
         ("warning", "connector files", "tasks.max=400, and its topics have 1 partitions"),
         ("warning", "connector files", f"{unique}-none, which is not there"),
-        ("warning", "machine", "400 tasks may need"),
+        ("warning", "machine", "402 tasks may need"),
+        ("error", "connector dead", "Connection refused"),
+        ("error", "connector driver", "Unknown JDBC URL"),
         ("note", "allowed.paths", "allowed.paths=/"),
     )
     assert "hidden-word" not in json.dumps(found)
@@ -142,6 +172,8 @@ def test_each_fault_around_running_connectors_is_found(worker, unique, admin, ka
         })
     )  # fmt: skip
 
+    # A worker that is busy may not have looked at the configuration in its time.
+    eventually(lambda: "errors.tolerence" in json.dumps(_told("--url", worker.url, str(sink))[1]))
     code, found = _told("--url", worker.url, str(sink))
     _, of_all = _told("--url", worker.url)
 
@@ -154,6 +186,44 @@ def test_each_fault_around_running_connectors_is_found(worker, unique, admin, ka
         ("warning", "connector late", "takes answers of up to 1000000 bytes"),
     )
     _expects(of_all, ("warning", f"connector {unique}-small", "takes 1000 (max.message.bytes)"))
+
+
+def test_a_login_that_may_not_use_a_topic_is_told_the_grant(unique, tmp_path):
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    users = f'{module} username="admin" password="hidden-word" user_admin="hidden-word" user_alice="hidden-word";'
+    properties = {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.plaintext.plain.sasl.jaas.config": users,
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:admin;User:ANONYMOUS",
+    }
+    with KafkaWithLogins(properties=properties) as kafka:
+        login = {
+            "bootstrap.servers": kafka.endpoint.bootstrap_servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{module} username="alice" password="hidden-word";',
+        }
+        file = tmp_path / "worker.yaml"
+        file.write_text(
+            yaml.safe_dump({
+                **login, "group.id": unique, "key.converter": JSON_CONVERTER, "value.converter": JSON_CONVERTER,
+                **{f"{name}.storage.topic": f"{unique}-{name}" for name in ("config", "offset", "status")},
+            }), encoding="utf-8",
+        )  # fmt: skip
+
+        code, found = _told("--worker", str(file))
+
+    assert code == 1
+    grants = {f["subject"]: f["fix"] for f in found if "deny this principal" in f["evidence"]}
+    assert set(grants) == {
+        f"topic {unique}-config", f"topic {unique}-offset", f"topic {unique}-status", f"topic {unique}-slots",
+        f"group {unique}",
+    }  # fmt: skip
+    assert "--allow-principal User:alice --operation Read" in grants[f"topic {unique}-config"]
+    assert "hidden-word" not in json.dumps(found)
 
 
 def test_brokers_that_do_not_answer_are_found(worker_keys, tmp_path):

@@ -193,6 +193,10 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
         "no file",
         "openssl",
     ),
+    "clock": (
+        lambda: _with_topic("orders", replace(_topic(), newest_ms=int(NOW.timestamp() * 1000) + 3_600_000)), "warning",
+        "3600 s ahead", "set-ntp",
+    ),
     "open listener": (lambda: _with_keys(listeners="http://0.0.0.0:8083"), "warning", "asks nobody", "rest.basic"),
     "no host": (lambda: _with_keys(listeners="http://:8083"), "warning", "asks nobody", "rest.basic"),
     "all paths": (lambda: _with_keys(allowed_paths="/"), "note", "allowed.paths=/", "allowed.paths="),
