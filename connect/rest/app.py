@@ -79,10 +79,12 @@ def rest_app(context: RestContext) -> web.Application:
     app.cleanup_ctx.append(evaluations.evaluation_jobs)
     app.cleanup_ctx.append(alerts)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
-    add_routes(app, (*served, *peers.ROUTES, openapi_route(served)))
+    add_routes(app, (*served, openapi_route(served)))
     if context.worker.rest_ui != "off":
         app.cleanup_ctx.append(site.shared)
         add_routes(app, site.ROUTES)
+    elif context.worker.alerts_webhook_url:
+        add_routes(app, peers.ROUTES)  # the leader asks for lag and dead letters of all workers
     return app
 
 

@@ -13,7 +13,7 @@ from connect.rest.server.forward import CLIENT
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame import assets
 from connect.rest.ui.frame.forms import OnceOnly
-from connect.rest.ui.live import stream
+from connect.rest.ui.live import peers, stream
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN, OffsetsSeen
 from connect.rest.ui.live.peers import Peers, scheme
 from connect.rest.ui.live.sampler import SAMPLER, Sampler
@@ -46,6 +46,7 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
         backfills,
         reports,
         assets,
+        peers,
     )
     for route in part.ROUTES
 )
