@@ -11,7 +11,6 @@ from connect.alerts.changes import Event, Standing, changes
 from connect.alerts.facts import Alert, Facts, Subject, Thresholds
 from connect.alerts.outbox import Outbox
 from connect.alerts.recent_letters import RecentLetters
-from connect.api.errors import ConnectError
 
 BEGAN: Final = "began"
 """Under this key is remembered when the cluster first told alerts: backfills that had ended then are no news."""
@@ -75,7 +74,4 @@ class Alerting:
     def _remember(self, event: Event) -> None:
         alert = event.alert
         members = None if event.is_over else {"reason": alert.reason, "since_ms": alert.since_ms}
-        try:
-            self._memory.remember_alert(alert.subject.key, members)
-        except ConnectError as error:
-            _log.warning("told_alert_not_remembered", extra={"key": alert.subject.key, "reason": str(error)})
+        self._memory.remember_alert(alert.subject.key, members)

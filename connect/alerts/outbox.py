@@ -12,7 +12,7 @@ from connect.alerts.changes import Event
 from connect.alerts.webhook import UndeliveredError
 from connect.lib.backoff import delays_s
 
-MOST: Final = 1000
+MOST: Final = 10_000
 """So many events wait; behind that the oldest is dropped."""
 _AGAIN_S: Final = 1.0
 _AGAIN_MAX_S: Final = 60.0
@@ -101,7 +101,10 @@ class Outbox:
         with self._changed:
             self._counts["sent"] += 1
             self._forget(event)
-        self._delivered(event)
+        try:
+            self._delivered(event)
+        except Exception:  # noqa: BLE001 - it was taken; that the next leader tells it again keeps no other one waiting
+            _log.exception("told_alert_not_remembered", extra={"subject": event.alert.subject.key})
 
     def _failed(self, event: Event, error: UndeliveredError) -> None:
         subject = event.alert.subject.key

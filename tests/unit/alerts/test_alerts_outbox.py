@@ -79,6 +79,15 @@ def test_what_is_refused_for_good_keeps_nothing_from_being_sent(failure):
     assert box.counts() == {"sent": 1, "failed": 1, "dropped": 1}
 
 
+def test_what_cannot_be_remembered_keeps_nothing_from_being_sent():
+    receiver = Receiver()
+    box = Outbox(receiver.deliver, lambda event: {}["no place for it"])
+    box.add([event(1), event(2)])
+    receiver.wait_for(lambda: len(receiver.taken) == 2)
+    box.close()
+    assert box.counts() == {"sent": 2, "failed": 0, "dropped": 0}
+
+
 def test_the_oldest_is_dropped_when_too_many_wait_and_the_one_under_way_is_not_sent_again():
     receiver = Receiver()
     receiver.open.clear()

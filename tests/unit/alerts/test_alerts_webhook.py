@@ -12,9 +12,10 @@ import pytest
 from connect.alerts.alerting import BEGAN, Alerting
 from connect.alerts.changes import Event
 from connect.alerts.facts import Alert, Facts, Kind, Subject, Thresholds
-from connect.alerts.webhook import Origin, json_form, signature, slack_form
+from connect.alerts.webhook import Origin, Webhook, json_form, signature, slack_form
 from connect.api.errors import ConfigError
 from connect.runtime.settings.worker_config import WorkerConfig
+from connect.telemetry.secret_texts import SECRET_TEXTS
 
 T0 = 1_700_000_000_000
 ORIGIN = Origin("workers", "http://worker-1:8083")
@@ -62,6 +63,11 @@ def test_a_reason_is_short_and_shows_no_secret():
     told = json_form(event(Subject(Kind.LAG, "c"), "jdbc:postgresql://u:geheim-1x@db/x " + "é" * 5000), ORIGIN)
     assert "geheim-1x" not in told["reason"]
     assert len(told["reason"]) == 1000
+
+
+def test_the_path_of_the_address_is_in_no_log():
+    Webhook("http://127.0.0.1:1/services/T0/B1-of-a-channel", "slack", None, ORIGIN).close()
+    assert "B1-of" not in SECRET_TEXTS.hide('http://127.0.0.1:1 "POST /services/T0/B1-of-a-channel HTTP/1.1" 200 2')
 
 
 def test_a_signature_is_of_time_and_body():
