@@ -104,3 +104,32 @@ def test_a_failed_task_and_its_healing_are_told_once_each_to_a_receiver_that_com
     assert counted(worker, "dropped") == 0
     assert receiver.path not in worker.log.read_text()
     assert SECRET not in worker.log.read_text()
+
+
+def test_no_alert_is_lost_when_the_leader_is_killed_and_none_that_was_taken_comes_again(
+    start_worker, receiver, tmp_path
+):
+    first, second = start_worker(**receiver.keys), start_worker(**receiver.keys)
+    workers = first.ready(), second.ready()
+    receiver.start()
+    presence = tmp_path / "presence"
+    fail(first, "a", presence)
+    told_of_a = ("task_failed", "firing", "a", 0)
+    eventually(lambda: receiver.told() == [told_of_a])
+    eventually(lambda: [counted(worker, "sent") for worker in workers].count(1) == 1)
+    leader, other = sorted(workers, key=lambda worker: counted(worker, "sent"), reverse=True)
+    receiver.stop()
+    failed = counted(leader, "failed")
+    fail(leader, "b", presence)
+    eventually(lambda: counted(leader, "failed") > failed)  # it waits for the receiver in the leader alone
+    leader.process.kill()
+    eventually(lambda: other.states("b") == ("RUNNING", ["FAILED"]) == other.states("a"))
+    receiver.start()
+    told_of_b = ("task_failed", "firing", "b", 0)
+    eventually(lambda: receiver.told() == [told_of_a, told_of_b])
+    presence.mkdir()
+    for name in ("a", "b"):
+        assert other.call("POST", f"/connectors/{name}/tasks/0/restart").status_code == 204
+    eventually(lambda: len(receiver.told()) == 4)
+    healed = {("task_failed", "resolved", "a", 0), ("task_failed", "resolved", "b", 0)}
+    assert set(receiver.told()[2:]) == healed
