@@ -40,10 +40,10 @@ def taken_in(batch: Batch, targets: Targets) -> Intake:
 
 def _take(batch: Batch, first: int, targets: Targets, intake: Intake) -> None:
     """Take a part of a batch in; `first` is where it begins in the whole one."""
-    if targets.leaves_out(batch):
-        return
     bad: Mapping[int, Exception]
     try:
+        if targets.leaves_out(batch):
+            return
         ready = targets.prepare(batch)
         newest = next((a.newest_us for one, a in reversed(intake.parts) if one is ready.lane), None)
         admitted = ready.admission.admit(batch, ready.lane.newest_us if newest is None else newest)

@@ -131,6 +131,11 @@ def test_one_bad_row_among_rows_without_a_schema_is_bad_alone(monkeypatch, row, 
     assert told in bad[place]
 
 
+def test_a_bad_row_is_bad_alone_where_deletes_are_left_out(monkeypatch):
+    landed, bad = put(monkeypatch, {"id": 1}, 5, None, {"id": 4}, dedup__delete="ignore", keys=[{"id": 0}] * 4)
+    assert (landed, set(bad)) == ([1, 4], {1})
+
+
 @pytest.mark.parametrize("row", [2**63, 5, {"id": 2**63}])
 def test_a_bad_row_that_comes_alone_is_bad_and_ends_nothing(monkeypatch, row):
     landed, bad = put(monkeypatch, row)
