@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from e2e_worker import JSON, WorkerProcess, wait_for
 
 PLAIN = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
@@ -107,13 +107,19 @@ class Victims:
 
 
 def values(bootstrap_servers: str, topic: str) -> list[Any]:
-    """Return the values of all records of a topic with one partition; none: there is no such topic."""
+    """Return the values of all records of a topic; none: there is no such topic."""
     settings = {"bootstrap.servers": bootstrap_servers, "group.id": "looks", "enable.auto.commit": False}
     with closing(Consumer({**settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})) as consumer:
-        if topic not in consumer.list_topics(timeout=30).topics:
-            return []
-        consumer.assign([TopicPartition(topic, 0, 0)])
+        known = consumer.list_topics(timeout=30).topics.get(topic)
+        left = set() if known is None else set(known.partitions)
+        consumer.assign([TopicPartition(topic, number, 0) for number in left])
         found: list[Any] = []
-        while (record := consumer.poll(30)) is not None and record.error() is None:
-            found.append(record.value())
+        while left and (record := consumer.poll(30)) is not None:
+            error = record.error()
+            if error is None:
+                found.append(record.value())
+            elif error.code() == KafkaError._PARTITION_EOF:
+                left.discard(record.partition())
+            else:
+                raise AssertionError(f"Topic {topic} cannot be read: {error}")
         return found
