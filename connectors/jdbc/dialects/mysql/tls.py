@@ -48,7 +48,7 @@ def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
     """
     others = other_servers(str(settings.pop(OTHER_SERVERS, "")))
     # A server may ask for a file of its client's; only who listed the driver for the worker can allow that.
-    settings = {"local_infile": False, **settings}
+    settings = {"local_infile": False, "auth_plugin_map": _ENCRYPTED_ONLY, **settings}
     _require_charset(settings.get("charset"))
     try:
         return _preferring()(*arguments, **settings)
@@ -66,6 +66,28 @@ def connect(*arguments: Any, **settings: Any) -> Connection[Any]:
             "or the package cryptography in the worker's environment.",
             key="connection.url",
         ) from None
+
+
+class _EncryptedOnly:
+    """Signs in by plug-ins that send the password as it is: over TLS alone, as Java's drivers do."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+
+    def authenticate(self, asked: Any) -> Any:
+        """Return the server's answer to the password. ConfigError: whoever listens would read it."""
+        del asked
+        if not self._connection.is_encrypted:
+            raise ConfigError(
+                "connection.url: the server asks for the password in the clear, and the connection has no TLS. "
+                "Add sslMode=REQUIRED to the URL, and TLS to the server.",
+                key="connection.url",
+            )  # fmt: skip
+        self._connection.write_packet(self._connection.password + b"\0")
+        return self._connection.read_answer()
+
+
+_ENCRYPTED_ONLY: Final = {b"mysql_clear_password": _EncryptedOnly, b"dialog": _EncryptedOnly}
 
 
 def _require_charset(name: object) -> None:
@@ -99,6 +121,15 @@ def _preferring() -> type[Connection[Any]]:
 
         def _create_ssl_ctx(self, sslp: Any) -> ssl.SSLContext:
             return super()._create_ssl_ctx(sslp) if sslp else _unchecked()
+
+        @property
+        def is_encrypted(self) -> bool:
+            """Tell if nobody on the way can listen: over TLS, or a socket of this machine."""
+            return bool(self._secure)
+
+        def read_answer(self) -> Any:
+            """Return the server's next packet."""
+            return self._read_packet()
 
         def connect(self, sock: Any = None) -> None:
             """The first words of a server are waited for as long as its port; PyMySQL waits for them for ever."""

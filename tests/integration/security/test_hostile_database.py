@@ -1,0 +1,93 @@
+"""A database that asks for a password in the clear gets an error that names it, and no password."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from hostile_database import OK, Client, Script, hostile_database
+
+PASSWORD = "Kx7-database-9Qz"
+MOST_MEMORY_MIB = 300
+WITHIN_S = 25
+"""A check reaches a database within 5 s; the rest is for a loaded machine."""
+CHECK = """
+import json, resource, sys, time
+from connect.api.errors import ConnectError
+from connect.lib.deadline import Deadline
+from connect.lib.printable import printable
+side, config = sys.argv[1], json.loads(sys.argv[2])
+if side == "source":
+    from connectors.jdbc.settings.config import JdbcSourceConfig as Config
+    from connectors.jdbc.source.check import check
+else:
+    from connectors.jdbc.sink.settings.config import JdbcSinkConfig as Config
+    from connectors.jdbc.sink.check import check
+parsed = Config.parse(config)
+before_kib, began_s, said = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic(), ""
+try:
+    check(parsed, Deadline.after(10))
+except ConnectError as error:
+    said = printable(str(error))
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) >> 10
+print(json.dumps([said, grown, time.monotonic() - began_s]))
+"""
+"""Runs in a process of its own: the most memory that this one ever had would hide what a check takes."""
+
+
+def checked(side: str, kind: str, script: Script, **more: str) -> tuple[str, bytes]:
+    """Check a configuration of a source or a sink; what is said against it, and what the server has heard."""
+    with hostile_database(script) as (port, heard):
+        config = {
+            "connection.url": f"jdbc:{kind}://127.0.0.1:{port}/shop", "connection.user": "u",
+            "connection.password": PASSWORD, "connection.attempts": "1", **more,
+        }  # fmt: skip
+        config |= {"mode": "bulk", "topic.prefix": "t-"} if side == "source" else {"topics": "t"}
+        config.setdefault("query", "SELECT 1 AS a") if side == "source" else None
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-P", "-c", CHECK, side, json.dumps(config)],
+                capture_output=True, text=True, timeout=90, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            pytest.fail("The check has no end")
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        said, grown_mib, took_s = json.loads(ran.stdout)
+        assert said, "The check found nothing wrong"
+        assert grown_mib < MOST_MEMORY_MIB
+        assert took_s < WITHIN_S
+        assert PASSWORD not in said
+        assert "\x1b" not in said
+        return said, bytes(heard)
+
+
+def after_greeting(answer: Script) -> Script:
+    def script(client: Client) -> None:
+        client.greet()
+        answer(client)
+
+    return script
+
+
+def switch(plugin: bytes, data: bytes = b"") -> Script:
+    """Ask for the password by another plug-in, and hear what comes."""
+
+    def answer(client: Client) -> None:
+        client.packet(2, b"\xfe" + plugin + b"\0" + data)
+        client.asked()
+        client.packet(4, OK)
+        while True:
+            client.asked()
+            client.packet(1, OK)
+
+    return after_greeting(answer)
+
+
+@pytest.mark.parametrize(("plugin", "data"), [(b"mysql_clear_password", b""), (b"dialog", b"\4Password: ")])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_a_password_goes_to_no_server_in_the_clear_without_tls(kind: str, plugin: bytes, data: bytes) -> None:
+    said, heard = checked("source", kind, switch(plugin, data))
+    assert PASSWORD.encode() not in heard
+    assert "sslMode" in said
