@@ -92,11 +92,13 @@ def _asked(client: ConnectClient, config: Mapping[str, str] | None) -> Json:
 
 
 def _show(found: Sequence[Mapping[str, str]]) -> None:
+    from connect.lib.printable import printable
+
     for finding in found:
-        severity = finding["severity"]
-        click.echo(f"{click.style(severity.upper(), fg=_COLOURS.get(severity))} {finding['subject']}")
-        click.echo(f"  {finding['evidence']}\n  {finding['why']}")
-        for line in finding["fix"].splitlines():
+        severity, told = finding["severity"], {name: printable(text) for name, text in finding.items()}
+        click.echo(f"{click.style(severity.upper(), fg=_COLOURS.get(severity))} {told['subject']}")
+        click.echo(f"  {told['evidence']}\n  {told['why']}")
+        for line in told["fix"].splitlines():
             click.echo(f"    {line}")
     counts = [sum(finding["severity"] == severity for finding in found) for severity in _COLOURS]
     click.echo("{} errors, {} warnings, {} notes.".format(*counts))

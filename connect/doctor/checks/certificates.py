@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
+from shlex import quote
 from typing import Final
 
 from connect.doctor.model.facts import Facts
@@ -18,7 +19,7 @@ class Certificates:
     def findings(self, facts: Facts) -> Iterable[Finding]:
         """Yield certificates that have ended or end soon, and files that cannot be read."""
         for found in facts.certificates:
-            fix = f"openssl x509 -in {found.path} -noout -subject -enddate  # then have it renewed"
+            fix = f"openssl x509 -in {quote(found.path)} -noout -subject -enddate  # then have it renewed"
             if found.trouble:
                 yield Finding(
                     Severity.WARNING, found.where, f"{found.path}: {found.trouble}",

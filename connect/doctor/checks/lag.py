@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from shlex import quote
 
 from connect.doctor.model.facts import ConnectorFacts, Facts, GroupFacts
 from connect.doctor.model.findings import Finding, Severity
@@ -30,7 +31,7 @@ def _topics(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
                 Severity.WARNING, subject, f"It reads topic {name}, which is not there.",
                 "The sink waits until somebody makes it; is its name right?",
                 f"kafka-topics.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --create --topic "
-                f"{name}",
+                f"{quote(name)}",
             )  # fmt: skip
     tasks = number(connector.config.get("tasks.max")) or 1
     partitions = sum(len(topic.partitions) for topic in known.values())
@@ -72,7 +73,7 @@ def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
         yield Finding(
             Severity.NOTE, subject, f"Group {group.name} has committed nothing on topic {topic}, which has records.",
             "Nothing of it has been delivered yet: the sink is new, stopped, or does not get on.",
-            f"connect connectors why {connector.name}",
+            f"connect connectors why {quote(connector.name)}",
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from shlex import quote
 from typing import Final
 
 from connect.doctor.model.facts import Facts, FolderFacts
@@ -41,7 +42,7 @@ def _room(folder: FolderFacts) -> Iterable[Finding]:
         Severity.ERROR if folder.free_bytes < FULL_BYTES else Severity.WARNING, f"folder {folder.path}",
         f"{shown_bytes(folder.free_bytes)} of {shown_bytes(folder.total_bytes)} are free.",
         "Files that the worker or a connector writes there cannot be finished.",
-        f"df -h {folder.path}; export TMPDIR=/path/with/room  # for temporary files",
+        f"df -h {quote(folder.path)}; export TMPDIR=/path/with/room  # for temporary files",
     )  # fmt: skip
 
 

@@ -38,7 +38,8 @@ def machine_facts(worker: WorkerConfig) -> MachineFacts:
 
 def _rooms(folders: Iterable[str]) -> Iterable[FolderFacts]:
     for folder in dict.fromkeys(folders):
-        room = shutil.disk_usage(folder)
+        # A folder that is yet to be made gets its room from the one above it.
+        room = shutil.disk_usage(next(path for path in (Path(folder), *Path(folder).parents) if path.exists()))
         yield FolderFacts(folder, room.free, room.total)
 
 
