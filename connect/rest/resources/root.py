@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from connect.rest.access.role import Role
-from connect.rest.resources.shapes import Health, Server
+from connect.rest.resources.shapes import Health, Readiness, Server
 from connect.rest.server.answers import json_answer
 from connect.rest.server.authentication import UNKNOWN
 from connect.rest.server.context import RestContext, context_of
@@ -97,5 +97,5 @@ def _said(status: str, message: str) -> dict[str, Any]:
 ROUTES = (
     Route("GET", "/", root, early=True, answers={200: Server}),
     Route("GET", "/health", health, role=Role.ANYONE, early=True, answers={200: Health, 500: Health, 503: Health}),
-    Route("GET", "/health/ready", ready, role=Role.ANYONE, early=True, answers={200: Health, 503: Health}),
+    Route("GET", "/health/ready", ready, role=Role.ANYONE, early=True, answers={200: Readiness, 503: Readiness}),
 )

@@ -49,6 +49,13 @@ class Health(TypedDict):
     overdue_tasks: NotRequired[list[OverdueTask]]
 
 
+class Readiness(TypedDict):
+    """Tells if the worker that answers takes part in its cluster."""
+
+    status: Literal["ready", "not ready"]
+    message: str
+
+
 class Offset(TypedDict):
     """Where a connector stands in one partition of its source, or of a topic."""
 
