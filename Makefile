@@ -39,8 +39,9 @@ lint:
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
+# A third of their time they wait: two cores are busy with four processes.
 units:
-	$(BIN)/python -m pytest -q -n 2 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
+	$(BIN)/python -m pytest -q -n 4 -p no:schemathesis --dist loadfile -m quick tests/unit tests/shape
 
 test: check ## Every test, on real Kafka and S3
 	$(BIN)/python -m pytest $(SERVED) $(ARGS)
