@@ -1,10 +1,11 @@
-"""A database that asks for a password in the clear gets an error that names it, and no password."""
+"""A database that asks for a password in the clear, or for a file, gets an error that names it, and neither."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hostile_database import OK, Client, Script, hostile_database
@@ -91,3 +92,20 @@ def test_a_password_goes_to_no_server_in_the_clear_without_tls(kind: str, plugin
     said, heard = checked("source", kind, switch(plugin, data))
     assert PASSWORD.encode() not in heard
     assert "sslMode" in said
+
+
+@pytest.mark.parametrize("side", ["source", "sink"])
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_a_file_goes_to_no_server_that_asks_for_it(kind: str, side: str, tmp_path: Path) -> None:
+    file = tmp_path / "key.pem"
+    file.write_text("Kx7-file-9Qz")
+
+    def answer(client: Client) -> None:
+        client.packet(2, OK)
+        while True:
+            asked = client.asked()
+            client.packet(1, OK if asked.startswith(b"\3SET") else b"\xfb" + bytes(file))
+
+    said, heard = checked(side, kind, after_greeting(answer))
+    assert b"Kx7-file-9Qz" not in heard
+    assert "asked for a file" in said

@@ -131,6 +131,17 @@ def _preferring() -> type[Connection[Any]]:
             """Return the server's next packet."""
             return self._read_packet()
 
+        def query(self, sql: Any, unbuffered: bool = False) -> Any:
+            """Run a statement and return its number of rows. ConfigError: the server answers by asking for a file."""
+            try:
+                return super().query(sql, unbuffered)
+            except RuntimeError as error:  # so PyMySQL refuses it
+                raise ConfigError(
+                    "connection.url: the server asked for a file of this machine, and was given none.",
+                    key="connection.url",
+                    fix="Check which server answers there: one that is sound asks for no file that no statement names.",
+                ) from error
+
         def connect(self, sock: Any = None) -> None:
             """The first words of a server are waited for as long as its port; PyMySQL waits for them for ever."""
             later_s: float | None = self._read_timeout  # type: ignore[has-type]  # PyMySQL ships no types
