@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -32,11 +32,11 @@ from connectors.bigquery.write.appending import rows_of
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-def view_rows(table: SqlTable, messages_of_runs: list[list[Message]]) -> list[dict[str, Any]]:
+def view_rows(table: SqlTable, messages_of_runs: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
     """Add every run as it comes, and look through the view."""
     table.clear()
     for run in messages_of_runs:
-        rows = rows_of(sealed(table, run))
+        rows = rows_of(sealed(table, list(run)))
         table.database.execute("INSERT INTO target BY NAME SELECT * FROM rows")
         del rows
     view = LatestView(

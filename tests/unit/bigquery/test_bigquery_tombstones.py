@@ -12,20 +12,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bigquery_oracle import Message, batch_of, behind_tombstones, histories, latest
-from bigquery_sql import SqlTable, config, quoted, texts, wanted
+from bigquery_sql import SqlTable, config, texts, wanted
 from hypothesis import HealthCheck, given, settings
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
+from test_bigquery_changes import view_rows
 
 from connect.api.errors import ConfigError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
-from connectors.bigquery.dedup.view_sql import LatestView
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
-from connectors.bigquery.write.appending import rows_of
 
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 History = list[list[Sequence[Message]]]
@@ -146,21 +145,6 @@ def test_a_tombstone_of_a_topic_made_anew_removes_its_own_rows_and_those_of_no_k
     table.database.execute("INSERT INTO target (id, text) VALUES (3, 'from before')")
     merge(Message(4, 0, 3, 0, text=None), "b")
     assert alive(table) == []
-
-
-def view_rows(table: SqlTable, runs: Sequence[Sequence[Message]]) -> list[dict[str, Any]]:
-    from test_bigquery_changes import sealed
-
-    table.clear()
-    for run in runs:
-        rows = rows_of(sealed(table, list(run)))
-        table.database.execute("INSERT INTO target BY NAME SELECT * FROM rows")
-        del rows
-    view = LatestView(
-        "target", [column.name for column in table.columns], [p.column for p in table.dedup.keys],
-        [p.column for p in table.dedup.order], table.settings.dedup.keep, quoted,
-    )  # fmt: skip
-    return table.database.sql(f"SELECT * FROM ({view.text()}) ORDER BY id").to_arrow_table().to_pylist()
 
 
 @pytest.mark.thorough
