@@ -20,8 +20,9 @@ _TOGETHER = {
     "spark": re.compile(r".*/test_(backfill_spark|spark_data_source|spark_kafka_sink)"),
     "syntax trees": re.compile(r".*tests/shape/test_shape_(children|files|house)"),
 }
-"""What is shared -> the files; the first that fits counts. A node takes 15 s of a core to start, a JVM of Spark 10,
-all modules of the product 3 s to parse.
+"""Names what is shared, and the files that share it; the first that fits counts.
+
+A node takes 15 s of a core to start, a JVM of Spark 10, all modules of the product 3 s to parse.
 """
 
 _FILE = Path(__file__).with_name("seconds.json")

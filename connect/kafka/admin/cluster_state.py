@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AclOperation, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import AclOperation, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
 from connect.api.errors import ConnectError
 from connect.kafka.admin.calls import PatientAdmin
@@ -133,7 +133,7 @@ class _Questions:
 
     def newest(self, partitions: Mapping[str, int]) -> dict[str, int]:
         """Return the latest time that a record of each topic bears; `partitions`: how many each has."""
-        latest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+        latest = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]  # the library has no types
         wanted = {TopicPartition(name, number): latest for name, count in partitions.items() for number in range(count)}
         if not wanted:
             return {}

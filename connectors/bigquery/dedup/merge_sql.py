@@ -200,7 +200,7 @@ class Merge:
             same = f"{self._same('R', 'C', is_flat=True)} AND {same_log('R', 'C', self.quote)}"
             offset = self.quote(KAFKA_OFFSET)
             is_left = f"C.{offset} IS NULL OR R.{offset} > C.{offset}"
-            rows = f"  SELECT R.* FROM (\n{rows}\n  ) AS R LEFT JOIN {self.cleared} AS C\n  ON {same} WHERE {is_left}"  # noqa: S608
+            rows = f"  SELECT R.* FROM (\n{rows}\n  ) AS R LEFT JOIN {self.cleared} AS C\n  ON {same} WHERE {is_left}"  # noqa: S608 - names
         return "\n".join([
             "  SELECT * FROM (", rows, f"  ) AS R WHERE NOT {self.quote(IS_APPEND)}",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) = 1",

@@ -27,7 +27,7 @@ class WarehouseSession(AuthorizedSession):
     def __init__(self, credentials: Credentials, endpoint: str, *, timeout_s: float) -> None:
         limits = Limits(timeout_s, _ANSWER_BYTES)
         asks_for_tokens = _bounded(Session(), limits)
-        super().__init__(credentials, auth_request=Request(asks_for_tokens))  # type: ignore[no-untyped-call]
+        super().__init__(credentials, auth_request=Request(asks_for_tokens))  # type: ignore[no-untyped-call]  # the library has no types
         self._endpoint = _origin(endpoint)
         _bounded(self, limits)
 

@@ -35,7 +35,7 @@ def url_of(config: ConnectionKeys, *, connect_timeout_s: int | None = None, crea
         parts = parse(config.connection_url, config.driver_properties)
         files = dict(files_of(parts))
     except ValueError as error:
-        # Of a driver that the worker alone knows: the forms of others are told by their dialects, by parameter.
+        # The worker alone knows this driver: dialects tell the forms of the drivers that they know, by parameter.
         raise ConfigError(f"connection.url: {error}", key="connection.url") from None
     # As they are now: a link may lead elsewhere than when the configuration was checked.
     real = {parameter: str(config.allowed.require("connection.url", path)) for parameter, path in files.items()}

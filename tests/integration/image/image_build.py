@@ -28,6 +28,8 @@ _HEADERS: Final = (
     "rm libpython3.13-dev_*.deb && ln -s python3.13 /usr/bin/python"
 )
 """Python's own headers without those of the C library, as in the image of that name."""
+_CACHE_OF_BUILD: Final = "/root/.cache/pip"
+"""The build runs as root of its container, whose pip keeps downloads here."""
 _LENT: Final = {"/etc/ssl/certs": "/etc/ssl/certs", "/etc/pip.conf": "/etc/pip.conf"}
 _PROGRAMS: Final = ("buildah", "mmdebstrap", "unshare", "nsenter")
 _BUILD_S: Final = 1800
@@ -82,7 +84,7 @@ class Builder:
         cache.mkdir(parents=True, exist_ok=True)
         self._buildah(
             "bud", "--isolation=chroot", "--format=docker", "--pull-never", "--layers=false", *lent, *given,
-            f"--volume={cache}:/root/.cache/pip", "--file=docker/Dockerfile", f"--tag={name}", ".",
+            f"--volume={cache}:{_CACHE_OF_BUILD}", "--file=docker/Dockerfile", f"--tag={name}", ".",
         )  # fmt: skip
         container = self._buildah("from", "--pull-never", f"localhost/{name}")
         config = json.loads(self._buildah("inspect", "--type=image", f"localhost/{name}"))["Docker"]["config"]

@@ -63,7 +63,7 @@ def looked(monkeypatch: pytest.MonkeyPatch):
             return {}
 
         async def watched() -> None:
-            watch = BackfillWatch(workers, workers, adopt, lambda: has_died and not seen)  # type: ignore[arg-type]
+            watch = BackfillWatch(workers, workers, adopt, lambda: has_died and not seen)  # type: ignore[arg-type]  # a stand-in
             task = asyncio.create_task(watch.run())
             async with asyncio.timeout(60):
                 while len(seen) < times:

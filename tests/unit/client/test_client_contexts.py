@@ -1,4 +1,4 @@
-"""Which cluster commands speak to, and as whom."""
+"""Commands speak to the cluster that an option, a context or a variable names, and as the user that it names."""
 
 from __future__ import annotations
 
