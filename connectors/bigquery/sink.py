@@ -1,4 +1,4 @@
-"""The BigQuery sink's connector and task: batches go into lanes, lanes into tables, and then offsets are durable."""
+"""The BigQuery sink's connector and task: rows go into buffers, buffers into tables; then offsets are durable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from connect.lib.deadline import Deadline
 from connectors.bigquery.cost.asking import costs_of_existing, table_costs
 from connectors.bigquery.cost.sentences import sentences
 from connectors.bigquery.merge.staging_tables import Role
-from connectors.bigquery.modes.mode import Landing
+from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.tables.preflight import check, missing_roles
 from connectors.bigquery.tables.trial import TrialDataset
@@ -30,11 +30,11 @@ from connectors.bigquery.warehouse.client import account_of, open_warehouse
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.bulk import BigQueryBulkWriter
-from connectors.bigquery.write.given_up import given_up
 from connectors.bigquery.write.intake import taken_in
-from connectors.bigquery.write.table_buffers import Lane, first_pending
-from connectors.bigquery.write.tables_ready import Targets
-from connectors.bigquery.write.write_mode import landing_of
+from connectors.bigquery.write.refused_records import given_up
+from connectors.bigquery.write.table_buffers import TableBuffer, first_pending
+from connectors.bigquery.write.table_writers import table_writer_of
+from connectors.bigquery.write.tables_ready import TargetTables
 
 _log = logging.getLogger(__name__)
 _LOOK_S = 0.25
@@ -106,17 +106,17 @@ class _Opened:
 
     ctx: SinkContext
     warehouse: Warehouse
-    landing: Landing
-    targets: Targets
+    writer: TableWriter
+    targets: TargetTables
     topic_ids: TopicIds
     executor: ThreadPoolExecutor
 
     def close(self) -> None:
         """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
-        self.landing.stop()
+        self.writer.stop()
         self.warehouse.stop()
         self.executor.shutdown(wait=True, cancel_futures=True)
-        self.landing.close()
+        self.writer.close()
         self.warehouse.close()
 
 
@@ -127,7 +127,7 @@ class BigQuerySinkTask:
         self._config = config
         self._now_s = now_s
         self._collect_interval_s = max(1.0, config.interval_ms / 1000)
-        self._lanes: dict[str, Lane] = {}
+        self._buffers: dict[str, TableBuffer] = {}
         self._next: dict[TopicPartition, int] = {}
         self._figures: Counter[str] = Counter()
         self._figures_lock = threading.Lock()
@@ -141,12 +141,12 @@ class BigQuerySinkTask:
         """Build the client, look at the dataset, and drop what an earlier life of the task staged."""
         config, warehouse = self._config, open_warehouse(self._config)
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
-        landing = landing_of(config, warehouse, role, self._count)
-        threads = ThreadPoolExecutor(landing.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
-        targets = Targets(config, warehouse, self._lanes)
-        self._opened = _Opened(ctx, warehouse, landing, targets, TopicIds(ctx.topic_id), threads)
+        writer = table_writer_of(config, warehouse, role, self._count)
+        threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
+        targets = TargetTables(config, warehouse, self._buffers)
+        self._opened = _Opened(ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads)
         warehouse.look()
-        landing.sweep()
+        writer.sweep()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Ask again for the ids of their topics. A partition counts when its rows come."""
@@ -166,10 +166,10 @@ class BigQuerySinkTask:
             assert batch.consumed is not None
             with opened.warehouse.within(deadline):
                 intake = taken_in(batch, opened.targets)
-            for lane, admitted in intake.parts:
+            for buffer, admitted in intake.parts:
                 if admitted.late:
                     self._count({"late_records_total": admitted.late})
-                lane.take(partition, admitted, self._now_s(), batch.consumed.topic_id)
+                buffer.take(partition, admitted, self._now_s(), batch.consumed.topic_id)
             bad = intake.bad
         self._next[partition] = next_offset
         self._look_again()
@@ -186,19 +186,19 @@ class BigQuerySinkTask:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
-        first = first_pending(self._lanes.values())
+        first = first_pending(self._buffers.values())
         return {partition: first.get(partition, offset) for partition, offset in self._next.items()}
 
     def revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Drop the gathered rows of these partitions: their next owner reads them again."""
-        for lane in self._lanes.values():
-            lane.forget(partitions)
+        for buffer in self._buffers.values():
+            buffer.forget(partitions)
         for partition in partitions:
             self._next.pop(partition, None)
 
     def close(self) -> None:
         """End the threads and close the client. May be called twice."""
-        self._lanes.clear()
+        self._buffers.clear()
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
@@ -211,22 +211,22 @@ class BigQuerySinkTask:
     def _advance(self, deadline: Deadline) -> None:
         """See what has landed, and send what is due. What failed for now is kept for the next flush to tell."""
         opened, now_s = self._open, self._now_s()
-        for lane in self._lanes.values():
+        for buffer in self._buffers.values():
             try:
-                failure = lane.advance(opened.landing.land, opened.executor, now_s)
+                failure = buffer.advance(opened.writer.write, opened.executor, now_s)
             except RefusedJobError as error:
                 with opened.warehouse.within(deadline):
-                    opened.targets.check_unchanged(lane, error)
+                    opened.targets.check_unchanged(buffer, error)
                 raise
-            self._give_up(lane)
+            self._give_up(buffer)
             if failure is not None:
                 self._failure = failure
                 with opened.warehouse.within(deadline):
-                    opened.targets.restore(lane)
+                    opened.targets.restore(buffer)
 
-    def _give_up(self, lane: Lane) -> None:
+    def _give_up(self, buffer: TableBuffer) -> None:
         """Report rows that BigQuery refused as bad records, before their offsets count as durable."""
-        refused, lane.refused = lane.refused, []
+        refused, buffer.refused = buffer.refused, []
         for sealed, rows in refused:
             self._count({"refused_rows_total": len(rows)})
             for batch, reasons in given_up(sealed, rows):
@@ -240,17 +240,17 @@ class BigQuerySinkTask:
         self._explained = reason is not None
 
     def _reason_to_wait(self) -> str | None:
-        for lane in self._lanes.values():
-            if lane.failure is not None:
-                return _waiting(lane.target, lane.failure)
+        for buffer in self._buffers.values():
+            if buffer.failure is not None:
+                return _waiting(buffer.target, buffer.failure)
         long_ago_s = self._now_s() - _LONG_S
-        for lane in self._lanes.values():
-            if lane.is_landing and lane.sealed_at_s < long_ago_s:
-                return f"Rows of table {lane.target} are on their way: {self._open.landing.doing(lane.target)}."
+        for buffer in self._buffers.values():
+            if buffer.is_writing and buffer.sealed_at_s < long_ago_s:
+                return f"Rows of table {buffer.target} are on their way: {self._open.writer.doing(buffer.target)}."
         return None
 
     def _wait_for_room(self, deadline: Deadline) -> None:
-        while sum(lane.held_bytes for lane in self._lanes.values()) >= self._config.buffer_max_bytes:
+        while sum(buffer.held_bytes for buffer in self._buffers.values()) >= self._config.buffer_max_bytes:
             if not deadline.wait(_FULL_LOOK_S):
                 raise RetriableError(
                     f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes)."
@@ -268,14 +268,14 @@ class BigQuerySinkTask:
         ended, self._collecting = self._collecting, None
         if ended is not None:
             ended.result()  # what failed for now is told once, and done again
-        self._collecting = self._open.executor.submit(self._open.landing.collect)
+        self._collecting = self._open.executor.submit(self._open.writer.collect)
         self._collect_at_s = self._now_s() + self._collect_interval_s
 
     def _look_again(self) -> None:
         """Ask for a flush when the next batch is due, and soon while one is on its way."""
         now_s = self._now_s()
-        waits = [due for lane in self._lanes.values() if (due := lane.due_in_s(now_s)) is not None]
-        if any(lane.is_landing for lane in self._lanes.values()):
+        waits = [due for buffer in self._buffers.values() if (due := buffer.due_in_s(now_s)) is not None]
+        if any(buffer.is_writing for buffer in self._buffers.values()):
             waits.append(_LOOK_S)
         if self._config.tasks > 1:
             waits.append(max(_LOOK_S, self._collect_at_s - now_s))
@@ -291,7 +291,7 @@ class BigQuerySinkTask:
             figures = dict(self._figures)
         for name, value in figures.items():
             self._open.ctx.gauge(name, value)
-        self._open.ctx.gauge("buffered_bytes", sum(lane.held_bytes for lane in self._lanes.values()))
+        self._open.ctx.gauge("buffered_bytes", sum(buffer.held_bytes for buffer in self._buffers.values()))
 
 
 def _waiting(target: str, failure: RetriableError) -> str:

@@ -23,7 +23,7 @@ from connectors.bigquery.dedup.rules import (
     KAFKA_TIMESTAMP,
     KAFKA_TOPIC,
     DedupColumns,
-    Placed,
+    PathColumn,
 )
 from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
 from connectors.bigquery.rows.paths import Path, Root
@@ -44,7 +44,8 @@ COLUMNS = (
     ColumnSchema(KAFKA_OFFSET, ColumnType.INTEGER), ColumnSchema(KAFKA_TOPIC, ColumnType.STRING),
 )  # fmt: skip
 DEDUP = DedupColumns(
-    (Placed(Path.parse("id"), "id", is_own=False),), (Placed(Path(Root.TIMESTAMP), KAFKA_TIMESTAMP, is_own=True),)
+    (PathColumn(Path.parse("id"), "id", is_own=False),),
+    (PathColumn(Path(Root.TIMESTAMP), KAFKA_TIMESTAMP, is_own=True),),
 )
 WAYS = {"cdc, protobuf": Capture, "default stream, Arrow": DefaultStream}
 

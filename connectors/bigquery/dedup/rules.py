@@ -95,7 +95,7 @@ class DedupRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PathColumn:
     """A path, and the column of the table that holds its value. `is_own`: the column is there for dedup alone."""
 
     path: Path
@@ -107,11 +107,11 @@ class Placed:
 class DedupColumns:
     """The columns of the table that have the values of keys and order. `order` ends with the tie-break."""
 
-    keys: tuple[Placed, ...]
-    order: tuple[Placed, ...]
+    keys: tuple[PathColumn, ...]
+    order: tuple[PathColumn, ...]
 
     @property
-    def own(self) -> tuple[Placed, ...]:
+    def own(self) -> tuple[PathColumn, ...]:
         """Return the columns that exist for dedup alone, each once."""
         return tuple({placed.column: placed for placed in (*self.order, *self.keys) if placed.is_own}.values())
 
@@ -190,11 +190,11 @@ _COORDINATE_COLUMNS: Final = {
 }
 
 
-def _placed(path: Path, names: FieldNames, key_column: str, otherwise: str) -> Placed:
+def _placed(path: Path, names: FieldNames, key_column: str, otherwise: str) -> PathColumn:
     if path.root is Root.KEY and key_column:
-        return Placed(path, ".".join((key_column, *(names.column(n, str(path)) for n in path.names))), is_own=False)
+        return PathColumn(path, ".".join((key_column, *(names.column(n, str(path)) for n in path.names))), is_own=False)
     if path.root in COORDINATES:
-        return Placed(path, _COORDINATE_COLUMNS[path.root], is_own=True)
+        return PathColumn(path, _COORDINATE_COLUMNS[path.root], is_own=True)
     if path.root is Root.VALUE and len(path.names) == 1:
-        return Placed(path, names.column(path.names[0], str(path)), is_own=False)
-    return Placed(path, otherwise, is_own=True)
+        return PathColumn(path, names.column(path.names[0], str(path)), is_own=False)
+    return PathColumn(path, otherwise, is_own=True)

@@ -20,7 +20,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.dedup.merge_sql import Bound, Merge
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
-from connectors.bigquery.merge.halving import land_parts
+from connectors.bigquery.merge.halving import write_parts
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
 from connectors.bigquery.rows.table_schema import Columns
@@ -85,7 +85,7 @@ class Merging:
 
     @property
     def threads(self) -> int:
-        """Return the most threads that call `land` at a time: those that wait for another task hold up none that
+        """Return the most threads that call `write` at a time: those that wait for another task hold up none that
         work.
         """
         return self._at_once if self._role.tasks == 1 else _WAITING_MOST
@@ -105,20 +105,20 @@ class Merging:
         """Return what a batch of this table waits for, for people."""
         return self._waiting.get(target, "it is staged and merged")
 
-    def land(self, batch: SealedBatch) -> Refusals:
+    def write(self, batch: SealedBatch) -> Refusals:
         """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
         is made again."""
         try:
-            self._land(batch)
+            self._write(batch)
         except RefusedJobError as error:
             # The parts are merged here, whoever merges the table: each would wait for a look of the other task.
-            return land_parts(batch, self._land_alone, error)
+            return write_parts(batch, self._write_alone, error)
         return {}
 
-    def _land(self, batch: SealedBatch) -> None:
+    def _write(self, batch: SealedBatch) -> None:
         """Return once all rows are in the table. RefusedJobError: none is."""
         if self._role.tasks == 1:
-            self._land_alone(batch)
+            self._write_alone(batch)
             return
         target = batch.target
         with self._working:
@@ -130,7 +130,7 @@ class Merging:
             self._merge_own(staged, batch)
         self._staging.drop(staged.name)
 
-    def _land_alone(self, batch: SealedBatch) -> None:
+    def _write_alone(self, batch: SealedBatch) -> None:
         with self._working:
             staged = self._staging.fill(batch)
         self._merge_own(staged, batch)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup.rules import DedupRules, Deletes
-from connectors.bigquery.modes.mode import Landing, Mode, Ways
+from connectors.bigquery.modes.mode import Mode, TableWriter, WriterFactory
 
 
 class AppendMode(Mode):
@@ -21,9 +21,9 @@ class AppendMode(Mode):
         deletes = Deletes.IGNORE if self._config.dedup_delete == Deletes.IGNORE else Deletes.REFUSE
         return DedupRules(fields=(), deletes=deletes, has_coordinates=self._config.exactly_once)
 
-    def landing(self, ways: Ways) -> Landing:
+    def table_writer(self, writers: WriterFactory) -> TableWriter:
         """Return what adds rows."""
-        return ways.adding()
+        return writers.adding()
 
     def notes(self) -> Iterator[ConfigProblem]:
         """Yield that a record can be added twice, unless exactly.once is set."""

@@ -9,7 +9,7 @@ from connect.api.errors import ConfigError, ConfigProblem
 from connectors.bigquery.dedup.rules import DedupColumns, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import parse_window
 from connectors.bigquery.modes.keyed import KeyedMode
-from connectors.bigquery.modes.mode import Landing, Ways
+from connectors.bigquery.modes.mode import TableWriter, WriterFactory
 from connectors.bigquery.rows.table_schema import Columns, ColumnType, by_name
 
 _ORDERED: Final = frozenset({ColumnType.INTEGER, ColumnType.TIMESTAMP, ColumnType.DATE, ColumnType.DATETIME})
@@ -32,9 +32,9 @@ class CdcMode(KeyedMode):
         "dedup.mode=merge, where it removes what its topic partition brought before it."
     )
 
-    def landing(self, ways: Ways) -> Landing:
+    def table_writer(self, writers: WriterFactory) -> TableWriter:
         """Return what sends batches of changes."""
-        return ways.capturing()
+        return writers.capturing()
 
     def problems(self) -> Iterator[ConfigProblem]:
         """Yield the settings that BigQuery's change data capture does not support, beside those of every mode."""

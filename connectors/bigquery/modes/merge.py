@@ -9,7 +9,7 @@ from connect.api.errors import ConfigError, ConfigProblem
 from connectors.bigquery.dedup.rules import DedupRules, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.keyed import KeyedMode
-from connectors.bigquery.modes.mode import Landing, Ways
+from connectors.bigquery.modes.mode import TableWriter, WriterFactory
 from connectors.bigquery.rows.paths import Path
 
 _HARD_DELETES = frozenset({Deletes.TOMBSTONE, Deletes.FIELD})
@@ -30,9 +30,9 @@ class MergeMode(KeyedMode):
         "does not come back: give all records of a key the same partition. In a backfill it is a bad record."
     )
 
-    def landing(self, ways: Ways) -> Landing:
+    def table_writer(self, writers: WriterFactory) -> TableWriter:
         """Return what stages batches and merges them."""
-        return ways.merging(
+        return writers.merging(
             self.rules, remembers_deletes=self.remembers_deletes, remembers_clears=self.remembers_clears
         )
 

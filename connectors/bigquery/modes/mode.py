@@ -1,6 +1,7 @@
-"""Declares what a value of dedup.mode decides: checks, rules, columns, tables beside the table, and how rows land.
+"""Declares what a value of dedup.mode decides: checks, rules, columns, tables beside the table, and how rows get in.
 
-A mode is chosen in `choice.py` alone. It reads settings and opens nothing: the ways into tables are given to it.
+A mode is chosen in `choice.py` alone. It reads settings and opens nothing: a `WriterFactory` opens what
+writes into tables.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _PLACE = (Root.TOPIC, Root.PARTITION, Root.OFFSET, Root.TOPIC_ID)
 
 
-class Landing(Protocol):
+class TableWriter(Protocol):
     """Puts batches into tables. Its methods block, and are called by several threads, one table a thread."""
 
     @property
@@ -31,36 +32,36 @@ class Landing(Protocol):
     def doing(self, target: str) -> str:
         """Return what becomes of a batch that is on its way into this table, for people."""
 
-    def land(self, batch: SealedBatch) -> Refusals:
+    def write(self, batch: SealedBatch) -> Refusals:
         """Return once the rows are in the table, but for those that it does not take.
 
         RetriableError: they may be, and the same call is made again.
         """
 
     def collect(self) -> None:
-        """Merge what other tasks of the connector staged for tables that this task merges. Ways without a merge have
-        nothing to do."""
+        """Merge what other tasks of the connector staged for tables that this task merges. Writers without a merge
+        have nothing to do."""
 
     def sweep(self) -> None:
         """Drop the staging tables that an earlier life of the task left behind."""
 
     def stop(self) -> None:
-        """End every wait of the threads that land batches, with a RetriableError."""
+        """End every wait of the threads that write batches, with a RetriableError."""
 
     def close(self) -> None:
         """Close what it opened, once its threads have ended. May be called twice."""
 
 
-class Ways(Protocol):
-    """Opens the ways into tables that there are, each as the settings say."""
+class WriterFactory(Protocol):
+    """Opens the writers into tables that there are, each as the settings say."""
 
-    def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Landing:
+    def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
         """Return what stages batches and merges them by these rules."""
 
-    def adding(self) -> Landing:
+    def adding(self) -> TableWriter:
         """Return what adds rows: by load jobs, a stream or insertAll."""
 
-    def capturing(self) -> Landing:
+    def capturing(self) -> TableWriter:
         """Return what sends changes, which BigQuery applies."""
 
 
@@ -102,8 +103,8 @@ class Mode(ABC):
         """Return the rules by which records are told apart."""
 
     @abstractmethod
-    def landing(self, ways: Ways) -> Landing:
-        """Return the way in which batches get into tables."""
+    def table_writer(self, writers: WriterFactory) -> TableWriter:
+        """Return what writes batches into tables."""
 
     def problems(self) -> Iterator[ConfigProblem]:
         """Yield what is wrong between the keys of dedup in this mode."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from connectors.bigquery.dedup.rules import DedupColumns, DedupRules, Deletes
 from connectors.bigquery.dedup.view_sql import LatestView
 from connectors.bigquery.modes.keyed import KeyedMode
-from connectors.bigquery.modes.mode import Landing, SqlNames, Ways
+from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
 from connectors.bigquery.rows.table_schema import Columns, by_name
 
 
@@ -30,9 +30,9 @@ class ViewMode(KeyedMode):
         deletes = Deletes.IGNORE if rules.deletes is Deletes.IGNORE else Deletes.SOFT
         return replace(rules, deletes=deletes, stores_clears=rules.clears)
 
-    def landing(self, ways: Ways) -> Landing:
+    def table_writer(self, writers: WriterFactory) -> TableWriter:
         """Return what adds rows."""
-        return ways.adding()
+        return writers.adding()
 
     def views_beside(self, target: str, names: SqlNames, columns: Columns, dedup: DedupColumns) -> Mapping[str, str]:
         """Return the view, with the columns that its table has now."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.dedup.rules import INSERT_ID, IS_APPEND, IS_DELETE, SOFT_DELETED
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
-from connectors.bigquery.merge.halving import land_by_halves
+from connectors.bigquery.merge.halving import write_by_halves
 from connectors.bigquery.merge.staging import batch_id, parquet_of
 from connectors.bigquery.rows.sizes import ROW_BYTES, parts, too_large
 from connectors.bigquery.rows.table_schema import Columns, by_name
@@ -75,14 +75,14 @@ class Appending:
 
     @property
     def threads(self) -> int:
-        """Return the most threads that call `land` at a time."""
+        """Return the most threads that call `write` at a time."""
         return self._at_once
 
     def doing(self, target: str) -> str:  # noqa: ARG002 - of all tables alike
         """Return what a batch on its way waits for."""
         return "it is written"
 
-    def land(self, batch: SealedBatch) -> Refusals:
+    def write(self, batch: SealedBatch) -> Refusals:
         """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
         is made again."""
         started_s = time.monotonic()
@@ -156,7 +156,7 @@ class LoadJobs:
     def write(self, batch: SealedBatch, rows: pa.Table) -> Refusals:
         """Load the batch, unless an earlier life of the task loaded the same batch."""
         del rows
-        return land_by_halves(batch, self._load)
+        return write_by_halves(batch, self._load)
 
     def _load(self, batch: SealedBatch) -> None:
         columns, content = loadable(batch)

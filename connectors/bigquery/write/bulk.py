@@ -15,17 +15,17 @@ from connect.api.records import Batch
 from connect.lib.deadline import Deadline
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.merge.staging_tables import Role
-from connectors.bigquery.modes.mode import Landing
+from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.client import open_warehouse
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write.chunk_loads import ChunkLoads
-from connectors.bigquery.write.given_up import given_up
 from connectors.bigquery.write.intake import taken_in
-from connectors.bigquery.write.table_buffers import Lane
-from connectors.bigquery.write.tables_ready import Targets
-from connectors.bigquery.write.write_mode import landing_of
+from connectors.bigquery.write.refused_records import given_up
+from connectors.bigquery.write.table_buffers import TableBuffer
+from connectors.bigquery.write.table_writers import table_writer_of
+from connectors.bigquery.write.tables_ready import TargetTables
 from connectors.bigquery.write.written_chunks import WrittenChunks
 
 
@@ -40,7 +40,7 @@ class BigQueryBulkWriter:
         self._ctx = ctx
         # Staging tables of its own: another process in the same chunk drops none that is still to be merged.
         self._role = Role(f"backfill-{secrets.token_hex(8)}", 0, 1, config.staging_suffix)
-        self._landing: Landing | None = None
+        self._writer: TableWriter | None = None
         self._opened: Warehouse | None = None
 
     def write(self, chunk: BulkChunk, batches: Iterable[Batch], deadline: Deadline) -> WrittenChunk:
@@ -49,11 +49,11 @@ class BigQueryBulkWriter:
             _require_no_places(self._config)
         warehouse = self._warehouse
         with warehouse.within(deadline):
-            targets, written = Targets(self._config, warehouse, {}, in_any_order=True), WrittenChunks(warehouse)
-            lanes = self._gathered(batches, targets)
-            for lane in lanes:
-                self._write(chunk, lane, targets, written)
-            return WrittenChunk(written.rows_of([chunk])[chunk.id] if lanes else 0, 0)
+            targets, written = TargetTables(self._config, warehouse, {}, in_any_order=True), WrittenChunks(warehouse)
+            buffers = self._gathered(batches, targets)
+            for buffer in buffers:
+                self._write(chunk, buffer, targets, written)
+            return WrittenChunk(written.rows_of([chunk])[chunk.id] if buffers else 0, 0)
 
     def rows_of(self, chunks: Collection[BulkChunk], deadline: Deadline) -> Mapping[str, int]:
         """Return what is noted of the chunks, as far as their tables are there.
@@ -65,9 +65,9 @@ class BigQueryBulkWriter:
 
     def close(self) -> None:
         """Close the clients. May be called twice."""
-        if self._landing is not None:
-            self._landing.close()
-            self._landing = None
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -79,41 +79,41 @@ class BigQueryBulkWriter:
             self._opened.look()
         return self._opened
 
-    def _gathered(self, batches: Iterable[Batch], targets: Targets) -> list[Lane]:
+    def _gathered(self, batches: Iterable[Batch], targets: TargetTables) -> list[TableBuffer]:
         """Return the rows of a chunk by table. Rows that do not fit their table are given up."""
         for batch in batches:
             if not len(batch):
                 continue
             assert batch.consumed is not None
             intake = taken_in(batch, targets)
-            for lane, admitted in intake.parts:
-                lane.take(batch.consumed.topic_partition, admitted, 0.0)
+            for buffer, admitted in intake.parts:
+                buffer.take(batch.consumed.topic_partition, admitted, 0.0)
             if intake.bad:
                 self._ctx.reject(batch, intake.bad)
-        return [lane for lane in targets.lanes.values() if lane.held_rows]
+        return [buffer for buffer in targets.buffers.values() if buffer.held_rows]
 
-    def _write(self, chunk: BulkChunk, lane: Lane, targets: Targets, written: WrittenChunks) -> None:
-        table = self._warehouse.table(lane.target)
+    def _write(self, chunk: BulkChunk, buffer: TableBuffer, targets: TargetTables, written: WrittenChunks) -> None:
+        table = self._warehouse.table(buffer.target)
         if table is None:
-            raise RetriableError(f"Table {lane.target} is gone; it is made again.")
-        sealed = lane.seal()
+            raise RetriableError(f"Table {buffer.target} is gone; it is made again.")
+        sealed = buffer.seal()
         try:
-            rows, refused = self._land(chunk, sealed, table.created_ms)
+            rows, refused = self._write_sealed(chunk, sealed, table.created_ms)
         except RefusedJobError as error:
-            targets.check_unchanged(lane, error)
+            targets.check_unchanged(buffer, error)
             raise
         for batch, reasons in given_up(sealed, refused):
             self._ctx.reject(batch, reasons)
-        written.note(chunk, lane.target, table.created_ms, rows)
+        written.note(chunk, buffer.target, table.created_ms, rows)
 
-    def _land(self, chunk: BulkChunk, sealed: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
+    def _write_sealed(self, chunk: BulkChunk, sealed: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
         """Write rows to a table; how many are in it, and those that it refuses."""
         config = self._config
         if not config.mode.is_idempotent:
-            return ChunkLoads(self._warehouse, config.staging_suffix).land(chunk, sealed, created_ms)
-        if self._landing is None:
-            self._landing = landing_of(config, self._warehouse, self._role, _unheard, in_any_order=True)
-        refused = self._landing.land(sealed)
+            return ChunkLoads(self._warehouse, config.staging_suffix).write(chunk, sealed, created_ms)
+        if self._writer is None:
+            self._writer = table_writer_of(config, self._warehouse, self._role, _unheard, in_any_order=True)
+        refused = self._writer.write(sealed)
         return len(sealed) - len(refused), refused
 
 

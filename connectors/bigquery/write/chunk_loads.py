@@ -8,7 +8,7 @@ import secrets
 
 from connect.api.optional.bulk import BulkChunk
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
-from connectors.bigquery.merge.halving import land_by_halves
+from connectors.bigquery.merge.halving import write_by_halves
 from connectors.bigquery.merge.staging import EXPIRES_AFTER_S, staging_name
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.table_facts import NewTable
@@ -29,7 +29,7 @@ class ChunkLoads:
         self._warehouse = warehouse
         self._suffix = staging_suffix
 
-    def land(self, chunk: BulkChunk, batch: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
+    def write(self, chunk: BulkChunk, batch: SealedBatch, created_ms: int) -> tuple[int, Refusals]:
         """Return how many rows of the chunk the table has, and which ones it does not take.
 
         created_ms: when the table was made. RefusedJobError: it takes the rows one by one, but not together.
@@ -63,6 +63,6 @@ class ChunkLoads:
             self._warehouse.fill(trial, columns, content, f"kafka-connect-trial-{secrets.token_hex(12)}", is_new=True)
 
         try:
-            return land_by_halves(batch, load)
+            return write_by_halves(batch, load)
         finally:
             self._warehouse.drop(trial)

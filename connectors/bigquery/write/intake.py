@@ -15,39 +15,39 @@ from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import MisfitError
 from connectors.bigquery.dedup.staged_rows import Admitted
 from connectors.bigquery.tables.table_columns import UnusableSchemaError
-from connectors.bigquery.write.table_buffers import Lane
-from connectors.bigquery.write.tables_ready import Targets
+from connectors.bigquery.write.table_buffers import TableBuffer
+from connectors.bigquery.write.tables_ready import TargetTables
 
 
 @dataclass(slots=True)
 class Intake:
     """The rows that a batch became, and those that are bad.
 
-    parts: rows with the lane of their table, in order. bad: rows of the batch as it was.
+    parts: rows with the buffer of their table, in order. bad: rows of the batch as it was.
     """
 
-    parts: list[tuple[Lane, Admitted]] = field(default_factory=list)
+    parts: list[tuple[TableBuffer, Admitted]] = field(default_factory=list)
     bad: dict[int, Exception] = field(default_factory=dict)
 
 
-def taken_in(batch: Batch, targets: Targets) -> Intake:
-    """Make rows of the records; no lane takes any of them yet. SchemaError: the table does not take their schema."""
+def taken_in(batch: Batch, targets: TargetTables) -> Intake:
+    """Make rows of the records; no buffer takes any of them yet. SchemaError: the table does not take their schema."""
     intake = Intake()
     _take(batch, 0, targets, intake)
     intake.bad = dict(sorted(intake.bad.items()))
     return intake
 
 
-def _take(batch: Batch, first: int, targets: Targets, intake: Intake) -> None:
+def _take(batch: Batch, first: int, targets: TargetTables, intake: Intake) -> None:
     """Take a part of a batch in; `first` is where it begins in the whole one."""
     bad: Mapping[int, Exception]
     try:
         if targets.leaves_out(batch):
             return
         ready = targets.prepare(batch)
-        newest = next((a.newest_us for one, a in reversed(intake.parts) if one is ready.lane), None)
-        admitted = ready.admission.admit(batch, ready.lane.newest_us if newest is None else newest)
-        intake.parts.append((ready.lane, admitted))
+        newest = next((a.newest_us for one, a in reversed(intake.parts) if one is ready.buffer), None)
+        admitted = ready.admission.admit(batch, ready.buffer.newest_us if newest is None else newest)
+        intake.parts.append((ready.buffer, admitted))
         bad = admitted.bad
     except RejectedRowsError as error:
         bad = error.rows

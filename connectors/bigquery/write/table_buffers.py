@@ -1,7 +1,7 @@
-"""Lead the rows of one table on their way: gathered, sealed as a batch, landed by a thread. The task thread owns it.
+"""Gather the rows of one table, seal them as a batch, and have a thread write it. The task thread owns the buffer.
 
-Rows of a lane are merged in the order in which they came, one batch after the other; those of several tables side by
-side. A lane says which offsets are not yet in the table.
+Rows of a buffer are merged in the order in which they came, one batch after the other; those of several tables side by
+side. A buffer says which offsets are not yet in the table.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Rotation:
 
 
 @dataclass
-class Lane:
+class TableBuffer:
     """The rows on their way into one table, which has these `columns` and this `dedup` now.
 
-    newest_us: see `window.newest_of`. refused: rows of landed batches that the table did not take, for the sink to give
-    up. failure: why the batch on its way has to be landed again. sealed_at_s: when it was sealed.
+    newest_us: see `window.newest_of`. refused: rows of written batches that the table did not take, for the sink to
+    give up. failure: why the batch on its way has to be written again. sealed_at_s: when it was sealed.
     """
 
     target: str
@@ -53,7 +53,7 @@ class Lane:
     _since_s: float = 0.0
     _sealed: SealedBatch | None = None
     _sealed_bytes: int = 0
-    _landing: Future[Refusals] | None = None
+    _writing: Future[Refusals] | None = None
     _retry_at_s: float = 0.0
     _failures: int = 0
 
@@ -72,7 +72,7 @@ class Lane:
 
     @property
     def held_bytes(self) -> int:
-        """Return the bytes of all rows that the lane keeps."""
+        """Return the bytes of all rows that the buffer keeps."""
         return self._bytes + self._sealed_bytes
 
     @property
@@ -81,8 +81,8 @@ class Lane:
         return self._rows
 
     @property
-    def is_landing(self) -> bool:
-        """Return True if a batch is on its way."""
+    def is_writing(self) -> bool:
+        """Return True if a batch is on its way into the table."""
         return self._sealed is not None
 
     def due_in_s(self, now_s: float) -> float | None:
@@ -109,19 +109,19 @@ class Lane:
         return self.window.bound(min(time for time in oldest if time is not None))
 
     def advance(
-        self, land: Callable[[SealedBatch], Refusals], executor: Executor, now_s: float
+        self, write: Callable[[SealedBatch], Refusals], executor: Executor, now_s: float
     ) -> RetriableError | None:
-        """Move on without waiting: take note of a batch that has landed, start the next that is due.
+        """Move on without waiting: take note of a batch that is written, start the next that is due.
 
-        A batch that failed for now is landed again, with growing waits; its error is returned. What else it raised is
+        A batch that failed for now is written again, with growing waits; its error is returned. What else it raised is
         raised here.
         """
-        error = self._note_landed(now_s)
+        error = self._note_written(now_s)
         if self._sealed is None and self.due_in_s(now_s) == 0.0:
             self.sealed_at_s = now_s
             self.seal()
-        if self._sealed is not None and self._landing is None and now_s >= self._retry_at_s:
-            self._landing = executor.submit(land, self._sealed)
+        if self._sealed is not None and self._writing is None and now_s >= self._retry_at_s:
+            self._writing = executor.submit(write, self._sealed)
         return error
 
     def pending(self) -> Iterator[tuple[TopicPartition, int]]:
@@ -133,19 +133,19 @@ class Lane:
                 yield partition, places.first
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop the gathered rows of these partitions. Rows on their way may land, which does no harm."""
+        """Drop the gathered rows of these partitions. Rows on their way may still be written, which does no harm."""
         kept = [i for i, piece in enumerate(self._pieces) if piece.partition not in partitions]
         self._pieces = [self._pieces[i] for i in kept]
         self._oldest_us = [self._oldest_us[i] for i in kept]
         self._rows = sum(len(piece.offsets) for piece in self._pieces)
         self._bytes = sum(piece.rows.nbytes for piece in self._pieces)
 
-    def _note_landed(self, now_s: float) -> RetriableError | None:
-        if self._landing is None or not self._landing.done():
+    def _note_written(self, now_s: float) -> RetriableError | None:
+        if self._writing is None or not self._writing.done():
             return None
-        landing, self._landing = self._landing, None
+        writing, self._writing = self._writing, None
         try:
-            refused = landing.result()
+            refused = writing.result()
         except RetriableError as error:
             self._failures += 1
             self._retry_at_s = now_s + delay_s(self._failures, initial_s=0.5, max_s=60.0)
@@ -159,10 +159,10 @@ class Lane:
         return None
 
 
-def first_pending(lanes: Collection[Lane]) -> Mapping[TopicPartition, int]:
+def first_pending(buffers: Collection[TableBuffer]) -> Mapping[TopicPartition, int]:
     """Return the first offset of each partition that is in no table yet; partitions without such are left out."""
     first: dict[TopicPartition, int] = {}
-    for lane in lanes:
-        for partition, offset in lane.pending():
+    for buffer in buffers:
+        for partition, offset in buffer.pending():
             first[partition] = min(offset, first.get(partition, offset))
     return first

@@ -35,7 +35,7 @@ from connectors.bigquery.tables.table_columns import (
 )
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
-from connectors.bigquery.write.table_buffers import Lane, Rotation
+from connectors.bigquery.write.table_buffers import Rotation, TableBuffer
 
 _log = logging.getLogger(__name__)
 _KNOWN_MOST = 64
@@ -44,28 +44,28 @@ _Shape = tuple[s.Schema | None, s.Schema | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """A table that takes the rows of a batch: its lane, and what makes rows of the records."""
+class ReadyTable:
+    """A table that takes the rows of a batch: its buffer, and what makes rows of the records."""
 
-    lane: Lane
+    buffer: TableBuffer
     admission: Admission
 
 
-class Targets:
+class TargetTables:
     """Makes the tables of a task ready for records. The task thread owns it."""
 
     def __init__(
         self,
         config: BigQuerySinkConfig,
         warehouse: Warehouse,
-        lanes: dict[str, Lane],
+        buffers: dict[str, TableBuffer],
         *,
         in_any_order: bool = False,
     ) -> None:
-        """`lanes` are those of tables that have had rows; a table's own is added when its first rows come.
+        """`buffers` are those of tables that have had rows; a table's own is added when its first rows come.
         `in_any_order`: see `Merging`.
         """
-        self.lanes = lanes
+        self.buffers = buffers
         self._rules = config.mode.rules_in_any_order if in_any_order else config.dedup
         self._config = config
         self._warehouse = warehouse
@@ -73,40 +73,40 @@ class Targets:
         self._admissions: dict[tuple[str, _Shape], Admission] = {}
         self._without_values: set[str] = set()
 
-    def prepare(self, batch: Batch) -> Ready:
+    def prepare(self, batch: Batch) -> ReadyTable:
         """Make the batch's table ready for its rows.
 
         RejectedRowsError: all rows lack the keys that tell rows apart. SchemaError: the table does not take them.
         """
         target = self._config.table_names.table(batch.topic)
-        lane = self.lanes.get(target)
-        if lane is None:
+        buffer = self.buffers.get(target)
+        if buffer is None:
             self._require_keys(batch)
-            lane = self.lanes[target] = self._new_lane(target, batch)
-        return Ready(lane, self._admission(lane, batch))
+            buffer = self.buffers[target] = self._new_buffer(target, batch)
+        return ReadyTable(buffer, self._admission(buffer, batch))
 
     def leaves_out(self, batch: Batch) -> bool:
         """Return True if all records are deletes that are left out, which need neither keys nor a table."""
         return self._rules.deletes is Deletes.IGNORE and batch.values.arrow().null_count == len(batch)
 
-    def restore(self, lane: Lane) -> None:
-        """Create the lane's table again if somebody dropped it, so that its next batches go on."""
-        if self._warehouse.table(lane.target) is None:
-            _log.warning("Table %s is gone, and is made again.", lane.target)
-            for_deletes = lane.target in self._without_values
-            lane.columns = self._create(lane.target, lane.columns, lane.dedup, for_deletes=for_deletes).columns
-        self._ready_for_deletes(lane.target, lane.columns, lane.dedup)
+    def restore(self, buffer: TableBuffer) -> None:
+        """Create the buffer's table again if somebody dropped it, so that its next batches go on."""
+        if self._warehouse.table(buffer.target) is None:
+            _log.warning("Table %s is gone, and is made again.", buffer.target)
+            for_deletes = buffer.target in self._without_values
+            buffer.columns = self._create(buffer.target, buffer.columns, buffer.dedup, for_deletes=for_deletes).columns
+        self._ready_for_deletes(buffer.target, buffer.columns, buffer.dedup)
 
-    def check_unchanged(self, lane: Lane, error: ConnectError) -> None:
-        """Raise ConnectError if somebody else changed the lane's table, and name the change that may be why it
+    def check_unchanged(self, buffer: TableBuffer, error: ConnectError) -> None:
+        """Raise ConnectError if somebody else changed the buffer's table, and name the change that may be why it
         refused rows.
         """
-        table = self._warehouse.table(lane.target)
+        table = self._warehouse.table(buffer.target)
         now = by_name(table.columns) if table is not None else {}
-        changed = [c.name for c in lane.columns if (found := now.get(c.name.lower())) is None or found.type != c.type]
+        changed = [c.name for c in buffer.columns if (found := now.get(c.name.lower())) is None or found.type != c.type]
         if changed:
             raise ConnectError(
-                f"Table {self._config.table_path(lane.target)} was changed by somebody else while rows were on "
+                f"Table {self._config.table_path(buffer.target)} was changed by somebody else while rows were on "
                 f"their way: column {', '.join(changed)} is gone or has another type. {error.message}",
                 fix="Restart the task, which looks at the table anew and reads the rows again.",
             ) from error
@@ -126,42 +126,42 @@ class Targets:
             raise no_key(batch, refused[0], named[0], is_final=True)
         raise RejectedRowsError({row: no_key(batch, row, named[0], is_final=False) for row in refused})
 
-    def _new_lane(self, target: str, batch: Batch) -> Lane:
-        """Return the lane of a table whose first rows came, once the table is ready for them."""
+    def _new_buffer(self, target: str, batch: Batch) -> TableBuffer:
+        """Return the buffer of a table whose first rows came, once the table is ready for them."""
         config, dedup = self._config, self._dedup_columns(batch)
         columns = self._ready(target, batch, dedup)
         _check_key_columns(config.table_path(target), columns, dedup)
         mode, half_bytes = config.mode, max(1, config.buffer_max_bytes // 2)
         rotation = Rotation(mode.batch_rows, half_bytes, mode.batch_interval_s(batch.topic))
-        return Lane(target, columns, dedup, rotation, self._window(target, columns))
+        return TableBuffer(target, columns, dedup, rotation, self._window(target, columns))
 
-    def _admission(self, lane: Lane, batch: Batch) -> Admission:
-        """Return how the batch's rows go into the lane's table, which gets the columns that they need."""
+    def _admission(self, buffer: TableBuffer, batch: Batch) -> Admission:
+        """Return how the batch's rows go into the buffer's table, which gets the columns that they need."""
         shape = (_shape(batch), _key_schema(batch))
-        known = self._admissions.get((lane.target, shape))
-        if known is not None and known.table is lane.columns:
+        known = self._admissions.get((buffer.target, shape))
+        if known is not None and known.table is buffer.columns:
             return known
-        dedup = self._dedup_columns(batch) if has_keys(batch) else lane.dedup
-        if dedup != lane.dedup:
+        dedup = self._dedup_columns(batch) if has_keys(batch) else buffer.dedup
+        if dedup != buffer.dedup:
             raise SchemaError(
                 f"Records of topic {batch.topic} have keys of other fields than those before, so that dedup.fields="
-                f"{','.join(self._config.dedup_fields)} means other columns of table {lane.target} now.",
+                f"{','.join(self._config.dedup_fields)} means other columns of table {buffer.target} now.",
                 key="dedup.fields",
                 fix="Name the fields one by one, as in __key.id.",
             )
-        path, needed = self._config.table_path(lane.target), self._needed(lane.target, batch, dedup)
+        path, needed = self._config.table_path(buffer.target), self._needed(buffer.target, batch, dedup)
         # The check spares the table a look: most shapes need nothing new.
-        if widened(path, lane.columns, needed, _EVERYTHING) is not lane.columns:
-            columns = self._ready(lane.target, batch, dedup)
-            lane.columns = lane.columns if columns == lane.columns else columns
+        if widened(path, buffer.columns, needed, _EVERYTHING) is not buffer.columns:
+            columns = self._ready(buffer.target, batch, dedup)
+            buffer.columns = buffer.columns if columns == buffer.columns else columns
         config = self._config
         admission = Admission(
-            lane.columns, self._rules, dedup, config.field_names, lane.window, config.extras, config.mode.insert_id,
+            buffer.columns, self._rules, dedup, config.field_names, buffer.window, config.extras, config.mode.insert_id,
             name=path,
         )  # fmt: skip
         if len(self._admissions) >= _KNOWN_MOST:
             self._admissions.clear()
-        self._admissions[lane.target, shape] = admission
+        self._admissions[buffer.target, shape] = admission
         return admission
 
     def _dedup_columns(self, batch: Batch) -> DedupColumns:

@@ -119,7 +119,7 @@ def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset, proxy):
 def test_what_an_earlier_life_staged_is_swept(dataset):
     settings = dataset.settings(dedup__merge__interval__ms="0")
     first = Life(settings)
-    with patch.object(Merging, "land", lambda self, batch: self._staging.fill(batch)):  # a crash after the load job
+    with patch.object(Merging, "write", lambda self, batch: self._staging.fill(batch)):  # a crash after the load job
         first.put([Message(0, 0, 1, 0)])
         first.flush()
         first.task.close()

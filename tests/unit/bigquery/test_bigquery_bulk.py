@@ -90,7 +90,7 @@ def life(google: Google) -> Warehouse:
 
 
 def land(google: Google, rows: SealedBatch, *, chunk: BulkChunk = CHUNK, made_ms: int = MADE_MS) -> Any:
-    return ChunkLoads(life(google), "tmp").land(chunk, rows, made_ms)
+    return ChunkLoads(life(google), "tmp").write(chunk, rows, made_ms)
 
 
 def test_a_chunk_that_several_lives_write_is_there_once(table):

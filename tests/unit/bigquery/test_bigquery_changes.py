@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import TopicPartition
-from connectors.bigquery.dedup.rules import Placed
+from connectors.bigquery.dedup.rules import PathColumn
 from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
 from connectors.bigquery.dedup.view_sql import LatestView
 from connectors.bigquery.rows.paths import Path
@@ -177,7 +177,7 @@ def test_a_table_that_cannot_be_captured_is_refused_with_what_to_do():
     with pytest.raises(ConfigError, match=r"has the primary key region, and dedup\.mode=cdc needs id.*ALTER TABLE"):
         mode.check_table("p.d.orders", ("region",), table.dedup)
     mode.check_table("p.d.orders", ("ID",), table.dedup)
-    in_key = type(table.dedup)((Placed(Path.parse("__key.id"), "k.id", is_own=False),), table.dedup.order)
+    in_key = type(table.dedup)((PathColumn(Path.parse("__key.id"), "k.id", is_own=False),), table.dedup.order)
     with pytest.raises(ConfigError, match="members of a record are none"):
         mode.check_new_table("p.d.orders", table.columns, in_key)
 

@@ -116,8 +116,8 @@ def test_what_a_merge_costs_is_said_once_for_a_day_and_after_each_merge(table, c
     caplog.set_level(logging.INFO)
     figures: dict[str, int] = {}
     one = merging(Tables(table.columns), figures=figures)
-    one.land(batch(table, 0, 1, 2, 3))
-    one.land(batch(table, 0, 4))
+    one.write(batch(table, 0, 1, 2, 3))
+    one.write(batch(table, 0, 4))
     said = [record.getMessage() for record in caplog.records]
     assert said[0] == (
         "A merge into table orders reads 10737418240 bytes; one every 60 s reads 14400.0 GiB a day (about 87.89 USD on "
@@ -132,7 +132,7 @@ def test_what_a_merge_costs_is_said_once_for_a_day_and_after_each_merge(table, c
 
 def test_staging_tables_of_a_refused_merge_are_dropped_and_its_row_is_named(table):
     tables = Tables(table.columns, refuses=3)
-    assert list(merging(tables).land(batch(table, 0, 1, 2, 3, 4))) == [2]
+    assert list(merging(tables).write(batch(table, 0, 1, 2, 3, 4))) == [2]
     assert tables.staged == {}
 
 
@@ -141,8 +141,8 @@ def test_a_staging_table_that_somebody_dropped_is_filled_again(table):
     tables.dropped_by_others = 1
     one, sealed = merging(tables), batch(table, 0, 1, 2)
     with pytest.raises(RetriableError, match="Not found"):
-        one.land(sealed)
-    one.land(sealed)
+        one.write(sealed)
+    one.write(sealed)
     assert tables.filled == [True, True]
     assert len(tables.merged) == 1
 
@@ -153,12 +153,12 @@ def test_a_bad_row_of_another_task_holds_up_nobody_else(table, monkeypatch):
     leader_task = next(task for task in (0, 1) if Role("c", task, 2, "tmp").merges("orders"))
     leader, other = merging(tables, leader_task, 2), merging(tables, 1 - leader_task, 2)
     refused: dict[int, Exception] = {}
-    thread = threading.Thread(target=lambda: refused.update(other.land(batch(table, 1, 11, 12, 13, 14))))
+    thread = threading.Thread(target=lambda: refused.update(other.write(batch(table, 1, 11, 12, 13, 14))))
     thread.start()
     for number in range(400):
         if not thread.is_alive():
             break
-        leader.land(batch(table, 0, number + 100))
+        leader.write(batch(table, 0, number + 100))
         thread.join(0.02)
     assert list(refused) == [2]
     assert "a partition too many" in str(refused[2])

@@ -48,7 +48,7 @@ class Tables:
         self.tables[name] = replace(self.tables[name], columns=columns)
         return columns
 
-    def land(self, batch: SealedBatch) -> Refusals:
+    def write(self, batch: SealedBatch) -> Refusals:
         column = self.shown or ("id" if batch.dedup.keys[0].column == "id" else "_kafka_offset")
         self.landed += [number for rows in batch.tables for number in rows[column].to_pylist()]
         return {}
@@ -81,7 +81,7 @@ def put(
     at_once: how many rows come in one put. shown: the column whose values are returned in place of ids."""
     tables = Tables(shown)
     monkeypatch.setattr(sink, "open_warehouse", lambda _: tables)
-    monkeypatch.setattr(sink, "landing_of", lambda *_: tables)
+    monkeypatch.setattr(sink, "table_writer_of", lambda *_: tables)
     given = {
         "project": "p", "defaultDataset": "d", "dedup.fields": dedup_fields, "dedup.merge.interval.ms": "0",
         "allowNewBigQueryFields": "true", **{name.replace("__", "."): value for name, value in others.items()},

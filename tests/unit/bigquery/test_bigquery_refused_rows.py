@@ -14,13 +14,13 @@ from bigquery_sql import SqlTable, config
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
-from connectors.bigquery.merge.halving import REFUSED_MOST, land_by_halves
+from connectors.bigquery.merge.halving import REFUSED_MOST, write_by_halves
 from connectors.bigquery.rows.sizes import parts, row_sizes, too_large
 from connectors.bigquery.rows.table_schema import ColumnType
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.table_facts import TableFacts
-from connectors.bigquery.write.table_buffers import Lane, Rotation
-from connectors.bigquery.write.tables_ready import Targets
+from connectors.bigquery.write.table_buffers import Rotation, TableBuffer
+from connectors.bigquery.write.tables_ready import TargetTables
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def messages(partition: int, ids: range) -> list[Message]:
 def test_rows_that_are_refused_alone_are_bad_and_all_others_land(table):
     batch = sealed(table, messages(0, range(40)), messages(1, range(40, 100)))
     taken = Taken(lambda ids: bool({7, 63} & set(ids)))
-    refused = land_by_halves(batch, taken)
+    refused = write_by_halves(batch, taken)
     assert sorted(refused) == [7, 63]
     assert sorted(taken.ids) == [number for number in range(100) if number not in {7, 63}]
     assert taken.calls < 40
@@ -75,21 +75,21 @@ def test_rows_that_are_refused_alone_are_bad_and_all_others_land(table):
 
 def test_a_limit_of_one_job_is_kept_by_several(table):
     taken = Taken(lambda ids: len(ids) > 8)
-    assert land_by_halves(sealed(table, messages(0, range(50))), taken) == {}
+    assert write_by_halves(sealed(table, messages(0, range(50))), taken) == {}
     assert sorted(taken.ids) == list(range(50))
 
 
 def test_what_is_refused_without_rows_is_no_fault_of_the_rows(table):
     taken = Taken(lambda ids: True)
     with pytest.raises(RefusedJobError, match="no to 0 rows"):
-        land_by_halves(sealed(table, messages(0, range(50))), taken)
+        write_by_halves(sealed(table, messages(0, range(50))), taken)
     assert taken.calls == 2
 
 
 def test_a_batch_of_bad_rows_ends_the_search(table):
     taken = Taken(bool)
     with pytest.raises(ConnectError, match=f"more than {REFUSED_MOST} rows of a batch of 300 for table orders"):
-        land_by_halves(sealed(table, messages(0, range(300))), taken)
+        write_by_halves(sealed(table, messages(0, range(300))), taken)
 
 
 def test_the_size_of_a_row_is_that_of_all_that_it_holds():
@@ -115,10 +115,10 @@ def test_rows_above_the_limit_are_left_out_and_requests_hold_what_fits():
 def test_a_column_to_which_somebody_gave_another_type_is_named_with_its_table(table):
     now = [replace(c, type=ColumnType.DATE) if c.name == "version" else c for c in table.columns]
     facts = TableFacts("orders", tuple(now), {}, "")
-    targets = Targets(table.settings, SimpleNamespace(table=lambda _: facts), {})  # type: ignore[arg-type]
-    lane = Lane("orders", table.columns, table.dedup, Rotation(1, 1, 1.0))
+    targets = TargetTables(table.settings, SimpleNamespace(table=lambda _: facts), {})  # type: ignore[arg-type]
+    buffer = TableBuffer("orders", table.columns, table.dedup, Rotation(1, 1, 1.0))
     told = r"p\.d\.orders was changed by somebody else.*column version is gone or has another type.*Restart"
     with pytest.raises(ConnectError, match=told):
-        targets.check_unchanged(lane, RefusedJobError("refused"))
+        targets.check_unchanged(buffer, RefusedJobError("refused"))
     facts = TableFacts("orders", table.columns, {}, "")
-    targets.check_unchanged(lane, RefusedJobError("refused"))
+    targets.check_unchanged(buffer, RefusedJobError("refused"))

@@ -16,7 +16,7 @@ from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnT
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
-from connectors.bigquery.write.tables_ready import Targets
+from connectors.bigquery.write.tables_ready import TargetTables
 
 KEY = s.struct({"id": s.INT64})
 KEYS = Column.from_arrow(pa.array([{"id": 1}]), KEY)
@@ -36,7 +36,7 @@ VALUE = batch(TEXTS)
 
 
 class Tables:
-    """What `Targets` asks of a dataset, in memory."""
+    """What `TargetTables` asks of a dataset, in memory."""
 
     def __init__(self, *tables: TableFacts) -> None:
         self.tables = {table.name: table for table in tables}
@@ -58,9 +58,9 @@ class Tables:
         return {column.name for column in self.tables[table].columns if not column.name.startswith("_")}
 
 
-def targets_of(tables: Tables, **settings: str) -> Targets:
+def targets_of(tables: Tables, **settings: str) -> TargetTables:
     given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", **settings}
-    return Targets(BigQuerySinkConfig.parse(given), cast("Warehouse", tables), {})
+    return TargetTables(BigQuerySinkConfig.parse(given), cast("Warehouse", tables), {})
 
 
 def test_somebodys_table_of_a_key_alone_gets_no_columns_unless_it_may():
@@ -84,10 +84,10 @@ def test_a_table_that_was_made_for_deletes_gets_the_columns_of_the_first_values_
 def test_a_table_made_for_deletes_that_somebody_drops_takes_values_when_it_is_made_again():
     tables = Tables()
     targets = targets_of(tables)
-    lane = targets.prepare(DELETE).lane
+    buffer = targets.prepare(DELETE).buffer
     del tables.tables["orders"]
-    targets.restore(lane)
-    assert targets.prepare(VALUE).lane is lane
+    targets.restore(buffer)
+    assert targets.prepare(VALUE).buffer is buffer
     assert tables.names("orders") == {"id", "text"}
 
 

@@ -52,7 +52,7 @@ def clock_s() -> list[float]:
 def task_of(staging: Staging, clock_s: list[float], monkeypatch: pytest.MonkeyPatch) -> sink.BigQuerySinkTask:
     given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.merge.interval.ms": "500"}
     monkeypatch.setattr(sink, "open_warehouse", lambda _: staging)
-    monkeypatch.setattr(sink, "landing_of", lambda *_: staging)
+    monkeypatch.setattr(sink, "table_writer_of", lambda *_: staging)
     task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse({**given, TASKS_KEY: "2"}), lambda: clock_s[0])
     task.open(FakeSinkContext())
     return task

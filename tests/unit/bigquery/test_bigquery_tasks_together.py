@@ -80,7 +80,7 @@ def landing(one: Merging, *batches: SealedBatch) -> Iterator[list[Future[Any]]]:
     """The batches on their way, on as many threads as a task has."""
     with ThreadPoolExecutor(one.threads) as threads:
         try:
-            yield [threads.submit(one.land, sealed) for sealed in batches]
+            yield [threads.submit(one.write, sealed) for sealed in batches]
         finally:
             one.stop()
 
@@ -90,7 +90,7 @@ def test_two_tasks_of_forty_tables_do_not_wait_for_each_others_threads(table):
     both = [merging(tables, task, 2) for task in (0, 1)]
     pools = [ThreadPoolExecutor(one.threads) for one in both]
     lands = [
-        pool.submit(one.land, rows_of(table, f"t{number}", task))
+        pool.submit(one.write, rows_of(table, f"t{number}", task))
         for task, (one, pool) in enumerate(zip(both, pools, strict=True))
         for number in range(40)
     ]
@@ -199,7 +199,7 @@ def test_the_status_says_what_rows_on_their_way_wait_for(table, monkeypatch):
     task.put(batch_of([Message(0, 0, 1, 0)]), Deadline.after(1))
     task.flush(Deadline.after(1))
     assert context.explained is None
-    while not task._open.landing.doing("orders").startswith("task "):
+    while not task._open.writer.doing("orders").startswith("task "):
         task.flush(Deadline.after(1))
     clock_s[0] += 20
     task.flush(Deadline.after(1))

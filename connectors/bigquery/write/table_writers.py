@@ -1,4 +1,4 @@
-"""Opens the ways into tables, of which a configuration's mode chooses one: merged, captured, or added as rows come."""
+"""Opens the writer into tables that a configuration's mode chooses: merging, capturing, or adding rows as they come."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from connectors.bigquery.dedup.rules import DedupRules
 from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role
-from connectors.bigquery.modes.mode import Landing
+from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.tables.capturing import Capture
 from connectors.bigquery.warehouse.client import open_storage
@@ -17,24 +17,24 @@ from connectors.bigquery.write.appending import Appending, DefaultStream, Insert
 from connectors.bigquery.write.exactly_once import CommittedStreams
 
 
-def landing_of(
+def table_writer_of(
     config: BigQuerySinkConfig,
     warehouse: Warehouse,
     role: Role,
     report: Callable[[Mapping[str, int]], None],
     *,
     in_any_order: bool = False,
-) -> Landing:
-    """Return the way of a configuration. `report` hears the figures of each batch, on any thread.
+) -> TableWriter:
+    """Return the table writer of a configuration. `report` hears the figures of each batch, on any thread.
 
     `in_any_order`: see `Merging`.
     """
-    return config.mode.landing(_OpenedWays(config, warehouse, role, report, in_any_order))
+    return config.mode.table_writer(TaskWriters(config, warehouse, role, report, in_any_order))
 
 
 @dataclass(frozen=True, slots=True)
-class _OpenedWays:
-    """Opens the ways for one task or backfill, see `Ways`."""
+class TaskWriters:
+    """Opens the writers for one task or backfill, see `WriterFactory`."""
 
     config: BigQuerySinkConfig
     warehouse: Warehouse
