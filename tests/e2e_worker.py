@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import pytest
@@ -18,6 +18,7 @@ import requests
 import warm_process
 from warm_process import WarmProcess
 
+from connect.lib.deadline import Deadline
 from connect.tools.services.process.ports import free_ports
 from connect.tools.services.process.process import log_tail
 
@@ -26,16 +27,41 @@ FEW_PARTITIONS = {"slots": "6", "offset.storage.partitions": "2", "status.storag
 """Of internal topics that live for one test: the 90 that a worker makes cost a broker more than the test."""
 
 
-def wait_for(condition: Callable[[], Any], timeout_s: float, what: str, pause_s: float = 0.1) -> Any:
-    """The first true answer of `condition`; the test fails with the last answer after `timeout_s` seconds."""
+class Program(Protocol):
+    """A process whose work a test waits for."""
+
+    def exit_code(self) -> int | None:
+        """Return None while it runs."""
+
+    def log_tail(self) -> str:
+        """Return what it logged last."""
+
+
+def wait_for(
+    condition: Callable[[], Any],
+    timeout_s: float,
+    what: str | Callable[[], str],
+    pause_s: float = 0.1,
+    *,
+    by: Program | None = None,
+) -> Any:
+    """Return the first true answer of `condition`.
+
+    The test fails with the last answer after `timeout_s` seconds, and at once when the process that has to do it ends.
+    """
     limit_s = time.monotonic() + timeout_s
     pause = threading.Event()
     while True:
+        # Asked for before the condition: what a process did last counts.
+        code = by.exit_code() if by else None
         answer = condition()
         if answer:
             return answer
-        if time.monotonic() > limit_s:
-            pytest.fail(f"{what}: not within {timeout_s} s; the last answer was {answer!r}")
+        if code is not None or time.monotonic() > limit_s:
+            why = f"not within {timeout_s} s" if code is None else f"its process ended with exit code {code}"
+            said = f"\n{by.log_tail()}" if by else ""
+            awaited = what if isinstance(what, str) else what()
+            pytest.fail(f"{awaited}: {why}; the last answer was {answer!r}{said}")
         pause.wait(pause_s)
 
 
@@ -68,7 +94,7 @@ class WorkerProcess:
                 stdout=log.fileno(),
                 stderr=log.fileno(),
             )
-        wait_for(self.healthy, timeout_s, f"health of the worker, see its log: {self.log_tail()}")
+        wait_for(self.healthy, timeout_s, lambda: f"health of the worker, which is at:\n{self._stacks()}\n", by=self)
 
     def stop(self) -> None:
         if self._process is None:
@@ -95,6 +121,11 @@ class WorkerProcess:
         """Tell whether its process is there."""
         return self._process is not None and self._process.poll() is None
 
+    def exit_code(self) -> int | None:
+        """Return None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
     def healthy(self) -> bool:
         try:
             return requests.get(f"{self.url}/health", timeout=5).status_code == 200
@@ -103,6 +134,19 @@ class WorkerProcess:
 
     def log_tail(self) -> str:
         return log_tail(self.log_path) if self.log_path.exists() else ""
+
+    def _stacks(self) -> str:
+        """Return the stacks of its threads, which it logs when it is asked for them; nothing when it has ended."""
+        logged = self.log_path.stat().st_size
+        if not self.is_running():
+            return ""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGUSR2)
+        deadline = Deadline.after(10.0)
+        while True:
+            text = self.log_path.read_bytes()[logged:].decode(errors="replace")
+            if "Current thread" in text or not deadline.wait(0.1):
+                return text
 
     def create(self, name: str, config: Mapping[str, str]) -> requests.Response:
         return requests.post(f"{self.url}/connectors", json={"name": name, "config": config}, timeout=60)
@@ -127,4 +171,4 @@ class WorkerProcess:
             tasks = status.get("tasks", [])
             return status if tasks and all(t["state"] == state for t in tasks) else None
 
-        return wait_for(look, timeout_s, f"tasks of {name} {state}, now {self.status(name)}")
+        return wait_for(look, timeout_s, lambda: f"tasks of {name} {state}, now {self.status(name)}")

@@ -70,7 +70,7 @@ class Life:
             self.flush()
             return all(self.claimed.get(tp, 0) >= end for tp, end in self.ends.items())
 
-        wait_for(look, timeout_s, f"claims of {len(self.ends)} partitions; {self.warnings[-3:]}")
+        wait_for(look, timeout_s, lambda: f"claims of {len(self.ends)} partitions; {self.warnings[-3:]}")
 
 
 def rows_by_key(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:

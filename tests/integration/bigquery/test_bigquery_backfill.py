@@ -154,7 +154,7 @@ def test_a_topic_of_duplicates_is_a_table_without_them_and_the_sink_goes_on(
     produce(kafka, topic, more)
     with driver(worker, sink, name) as job:
         hand_over(job, ConnectorsByRest(client), Deadline.after(60))
-    wait_for(lambda: committed(kafka, name, topic) == len(messages) + len(more), 90, f"commits; {worker.log_tail()}")
+    wait_for(lambda: committed(kafka, name, topic) == len(messages) + len(more), 90, "commits", by=worker)
     assert rows() == model(messages + more)
     client.delete(name)
 
@@ -179,7 +179,7 @@ def test_without_dedup_each_record_is_a_row_once_and_the_sink_goes_on(worker, ka
     produce(kafka, topic, more)
     with driver(worker, sink, name) as job:
         hand_over(job, ConnectorsByRest(client), Deadline.after(60))
-    wait_for(lambda: committed(kafka, name, topic) == len(messages) + len(more), 90, f"commits; {worker.log_tail()}")
+    wait_for(lambda: committed(kafka, name, topic) == len(messages) + len(more), 90, "commits", by=worker)
     assert places() == Counter((m.partition, m.offset) for m in messages + more)
     client.delete(name)
 
@@ -203,7 +203,7 @@ def test_the_example_of_configs_loads_a_topic_of_duplicates_and_the_sink_goes_on
         produce(kafka, topic, more)
         hand_over(job, ConnectorsByRest(client), Deadline.after(60))
     total = len(messages) + len(more)
-    wait_for(lambda: committed(kafka, manifest.name, topic) == total, 90, f"commits; {worker.log_tail()}")
+    wait_for(lambda: committed(kafka, manifest.name, topic) == total, 90, "commits", by=worker)
     model = latest(messages + more)
     assert [(row["id"], row["text"]) for row in dataset.rows(topic)] == [
         (key, model[key].text) for key in sorted(model)

@@ -71,14 +71,16 @@ class Run:
         return tree
 
     def wait_for_commits(self, least: int) -> None:
-        logs = [worker.log_tail() for worker in self.workers.values()]
-        wait_for(lambda: committed(self.kafka, self.topic, self.topic) >= least, 120, f"{least} commits; {logs}")
+        def what() -> str:
+            return f"{least} commits; {[worker.log_tail() for worker in self.workers.values()]}"
+
+        wait_for(lambda: committed(self.kafka, self.topic, self.topic) >= least, 120, what)
 
     def go_on(self, tree: list[psutil.Process]) -> None:
         """Let the zombie go on until it knows what it is."""
         send(signal.SIGCONT, tree)
         for worker in self.workers.values():
-            wait_for(worker.healthy, 60, worker.log_tail())
+            wait_for(worker.healthy, 60, "a healthy worker", by=worker)
         self.wait_for_commits(len(self.messages))
 
 

@@ -89,13 +89,11 @@ def test_each_record_is_a_row_once_after_the_worker_was_killed(worker, kafka, da
     for least in (1, 200, 400):
         wait_for(
             lambda least=least: topic in dataset.tables() and dataset.query(counted)[0]["found"] >= least,
-            90, f"{least} rows, see {worker.log_tail()}",
+            90, f"{least} rows", by=worker,
         )  # fmt: skip
         worker.kill()
         worker.start()
-    wait_for(
-        lambda: committed(kafka, name, topic) == len(messages), 120, f"all commits; {worker.log_tail()}", pause_s=1.0
-    )
+    wait_for(lambda: committed(kafka, name, topic) == len(messages), 120, "all commits", by=worker, pause_s=1.0)
     rows = dataset.query(f"SELECT _kafka_partition AS p, _kafka_offset AS o FROM `{dataset.name}`.`{topic}`")
     ends = [sum(m.partition == p for m in messages) for p in range(PARTITIONS)]
     assert sorted((row["p"], row["o"]) for row in rows) == [(p, o) for p, end in enumerate(ends) for o in range(end)]
@@ -112,13 +110,11 @@ def test_the_table_equals_the_model_after_the_worker_was_killed(worker, kafka, d
     produce(kafka, topic, messages[:800])
     few = {"dedup.merge.max.records": "150", "consumer.override.max.poll.records": "50", "tasks.max": str(tasks)}
     assert worker.create(name, config_of(kafka, dataset, topic, **few, **SOON)).status_code == 201
-    wait_for(lambda: committed(kafka, name, topic) > 0, 90, f"the first commit, see {worker.log_tail()}")
+    wait_for(lambda: committed(kafka, name, topic) > 0, 90, "the first commit", by=worker)
     worker.kill()
     produce(kafka, topic, messages[800:])
     worker.start()
-    wait_for(
-        lambda: committed(kafka, name, topic) == len(messages), 120, f"all commits; {worker.log_tail()}", pause_s=1.0
-    )
+    wait_for(lambda: committed(kafka, name, topic) == len(messages), 120, "all commits", by=worker, pause_s=1.0)
     model = latest(messages)
     rows = dataset.rows(topic)
     assert len({row["id"] for row in rows}) == len(rows)

@@ -53,13 +53,13 @@ def test_no_row_is_missing_or_twice_wherever_a_process_is_killed(
     assert worker.create(topic, config).status_code == 201
 
     def wait_for_commits(count: int, step: str) -> None:
-        wait_for(lambda: committed(kafka, topic, topic) == count, 90, f"commits after: {step}; {worker.log_tail()}")
+        wait_for(lambda: committed(kafka, topic, topic) == count, 90, f"commits after: {step}", by=worker)
 
     for number, (step, (where, is_done)) in enumerate(STEPS.items()):
         goes_on = threading.Event()
         fault = proxy.add(where, held=goes_on, lost=is_done)
         produce(kafka, topic, messages[number * 300 : (number + 1) * 300])
-        wait_for(lambda fault=fault: not fault.times, 120, f"{step}; {worker.log_tail()}")
+        wait_for(lambda fault=fault: not fault.times, 120, step, by=worker)
         killed = worker if whose == "worker" else emulator
         killed.kill()
         goes_on.set()

@@ -79,5 +79,10 @@ class AgentProcess:
         self._process.kill()
         self._process.wait(10.0)
 
+    def exit_code(self) -> int | None:
+        """Return None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
     def log_tail(self) -> str:
         return log_tail(self.log_path)

@@ -112,7 +112,7 @@ def test_the_state_of_the_topic_is_that_of_the_table(
         changed(node)
         expected = table_rows(node)
         assert len(expected) > 20
-        wait_for(lambda: state_of(json_records(kafka, topic)) == expected, 60, f"the table's state: {agent.log_tail()}")
+        wait_for(lambda: state_of(json_records(kafka, topic)) == expected, 60, "the table's state", by=agent)
         records = json_records(kafka, topic)
         assert {record.value["op"] for record in records} == {
             "insert", "update", "delete", "static", "range_delete", "partition_delete"
@@ -154,12 +154,12 @@ def test_segments_go_once_their_changes_are_in_kafka_and_transactions_bring_each
     wait_for(completed, 60, "a completed segment")
     agent.start()
     try:
-        wait_for(lambda: not completed(), 60, f"the segments' end: {agent.log_tail()}")
+        wait_for(lambda: not completed(), 60, "the segments' end", by=agent)
         agent.kill()
         write(1500, 3000)
         agent.start()
-        wait_for(lambda: len({r.key["k"] for r in json_records(kafka, topic)}) == 3000, 60, agent.log_tail())
-        wait_for(lambda: not completed(), 60, f"the segments' end: {agent.log_tail()}")
+        wait_for(lambda: len({r.key["k"] for r in json_records(kafka, topic)}) == 3000, 60, "all rows", by=agent)
+        wait_for(lambda: not completed(), 60, "the segments' end", by=agent)
     finally:
         assert agent.stop() == 0, agent.log_tail()
     records = json_records(kafka, topic)

@@ -90,7 +90,8 @@ def test_agent_broker_and_node_are_killed_while_writes_go_on(cassandra_node: Nod
                 wait_for(
                     lambda: len(json_records(kafka, topic)) > seen + 100,
                     90,
-                    f"changes after {what}: {agent.log_tail()}",
+                    f"changes after {what}",
+                    by=agent,
                 )
 
             moves_on("the start")
@@ -107,7 +108,7 @@ def test_agent_broker_and_node_are_killed_while_writes_go_on(cassandra_node: Nod
             writer.end()
         expected = table(node, KINDS)
         assert len(expected) > 50
-        wait_for(lambda: state(kafka, topic, KINDS) == expected, 90, f"the table's state: {agent.log_tail()}")
+        wait_for(lambda: state(kafka, topic, KINDS) == expected, 90, "the table's state", by=agent)
         assert agent.stop() == 0, agent.log_tail()
 
 
@@ -148,15 +149,20 @@ def test_schemas_that_changed_before_the_log_was_read(
         expected = filled(table(node, kinds))
         assert len(expected) == 3
         topic = f"{unique}.{unique}.t"
-        wait_for(lambda: filled(state(kafka, topic, kinds)) == expected, 60, f"the state: {agent.log_tail()}")
+        wait_for(lambda: filled(state(kafka, topic, kinds)) == expected, 60, "the state", by=agent)
         # While it runs the schema changes again.
         node.run("ALTER TABLE t ADD later text", "INSERT INTO t (k, later) VALUES (4, 'l')")
         kinds["later"] = "cell"
         expected = filled(table(node, kinds))
-        wait_for(lambda: filled(state(kafka, topic, kinds)) == expected, 60, f"the state: {agent.log_tail()}")
+        wait_for(lambda: filled(state(kafka, topic, kinds)) == expected, 60, "the state", by=agent)
         node.run("ALTER TABLE late WITH cdc = true", "INSERT INTO late (k) VALUES (2)")
         late = f"{unique}.{unique}.late"
-        wait_for(lambda: [record.key for record in json_records(kafka, late)] == [{"k": 2}], 60, agent.log_tail())
+        wait_for(
+            lambda: [record.key for record in json_records(kafka, late)] == [{"k": 2}],
+            60,
+            "the late table's row",
+            by=agent,
+        )
     finally:
         assert agent.stop() == 0, agent.log_tail()
     log = agent.log_path.read_text()
@@ -188,7 +194,7 @@ def test_a_damaged_segment_is_kept_and_what_follows_is_read(
     try:
         topic = f"{unique}.{unique}.t"
         kept = folder.with_name(f"{folder.name}_damaged") / damaged.name
-        wait_for(lambda: kept.exists() and not completed(), 60, f"the segments' end: {agent.log_tail()}")
+        wait_for(lambda: kept.exists() and not completed(), 60, "the segments' end", by=agent)
         found = {record.key["k"] for record in json_records(kafka, topic)}
         assert 2999 in found
         assert 1000 < len(found) < 3000

@@ -53,7 +53,7 @@ def test_a_dropped_table_in_a_mutation_costs_no_change_of_the_others(
     def await_rows(numbers: range) -> None:
         wanted = sorted((number, c) for number in numbers for c in (1, 2))
         for table in LIVING:
-            wait_for(lambda table=table: len(rows(table)) >= len(wanted), 60, f"rows of {table}: {agent.log_tail()}")
+            wait_for(lambda table=table: len(rows(table)) >= len(wanted), 60, f"rows of {table}", by=agent)
             assert rows(table) == wanted, agent.log_path.read_text()
 
     # Never known to the agent, as it did not run while the table was there.
@@ -76,7 +76,7 @@ def test_a_dropped_table_in_a_mutation_costs_no_change_of_the_others(
         await_rows(range(35))
         assert rows("gone") == [], "of a table that was dropped nothing is sent"
         node.run("INSERT INTO gone (k, c, v) VALUES (99, 1, 'new')")
-        wait_for(lambda: rows("gone") == [(99, 1)], 60, agent.log_tail())
+        wait_for(lambda: rows("gone") == [(99, 1)], 60, "all rows", by=agent)
     finally:
         assert agent.stop() == 0, agent.log_tail()
     log = agent.log_path.read_text()
@@ -97,7 +97,7 @@ def test_a_view_is_no_alarm_and_its_table_is_sent(
     agent.start()
     try:
         topic = f"{unique}.{unique}.base"
-        wait_for(lambda: len(json_records(kafka, topic)) == 20, 60, agent.log_tail())
+        wait_for(lambda: len(json_records(kafka, topic)) == 20, 60, "all rows", by=agent)
     finally:
         assert agent.stop() == 0, agent.log_tail()
     query = f"SELECT id FROM system_schema.views WHERE keyspace_name = '{unique}'"
@@ -120,7 +120,7 @@ def test_a_column_that_was_dropped_and_added_again_does_not_bring_old_values_bac
     agent.start()
     try:
         topic = f"{unique}.{unique}.t"
-        wait_for(lambda: len(json_records(kafka, topic)) == 3, 60, agent.log_tail())
+        wait_for(lambda: len(json_records(kafka, topic)) == 3, 60, "all rows", by=agent)
         first, second, third = sorted(
             (record.value for record in json_records(kafka, topic)), key=lambda event: event["writetime_us"]
         )

@@ -32,13 +32,13 @@ def test_a_second_agent_beside_a_node_waits_for_the_end_of_the_first(
 
     first.start()
     try:
-        wait_for(lambda: keys("a") == [1], 60, first.log_tail())
+        wait_for(lambda: keys("a") == [1], 60, "the first agent's row", by=first)
         second.start()
         said = f"Another agent reads {node.endpoint.cdc_raw_folder}"
-        wait_for(lambda: said in second.log_path.read_text(), 60, second.log_tail())
+        wait_for(lambda: said in second.log_path.read_text(), 60, "the second agent names the first", by=second)
         assert keys("b") == []
         first.kill()
-        wait_for(lambda: keys("b") == [1], 60, second.log_tail())
+        wait_for(lambda: keys("b") == [1], 60, "the second agent's row", by=second)
     finally:
         assert second.stop() == 0, second.log_tail()
     assert keys("a") == [1]
@@ -60,7 +60,7 @@ def test_of_two_agents_of_one_name_the_first_ends_and_names_the_other(
     topic = f"{unique}.{unique}.t"
     first.start()
     try:
-        wait_for(lambda: len(json_records(kafka, topic)) == 1, 60, first.log_tail())
+        wait_for(lambda: len(json_records(kafka, topic)) == 1, 60, "the first agent's row", by=first)
         second.start()
         said = f"Another agent has taken the name {unique}: host "
 
@@ -68,7 +68,7 @@ def test_of_two_agents_of_one_name_the_first_ends_and_names_the_other(
             node.run("INSERT INTO t (k) VALUES (2)")
             return said in first.log_path.read_text()
 
-        wait_for(goes_on, 60, f"{first.log_tail()} {second.log_tail()}")
+        wait_for(goes_on, 60, "the first agent names the other", by=first)
         assert first.wait() == 1, first.log_tail()
         assert "Give each agent a name of its own" in first.log_path.read_text()
         assert said not in second.log_path.read_text()

@@ -60,7 +60,7 @@ def test_each_change_is_there_once_after_eight_kills(
     try:
         for _ in range(KILLS):
             seen = len(json_records(kafka, topics[-1]))
-            wait_for(lambda seen=seen: len(json_records(kafka, topics[-1])) > seen, 60, agent.log_tail())
+            wait_for(lambda seen=seen: len(json_records(kafka, topics[-1])) > seen, 60, "more rows", by=agent)
             threading.Event().wait(draw.uniform(0, 1))
             agent.kill()
             agent.start()
@@ -71,7 +71,8 @@ def test_each_change_is_there_once_after_eight_kills(
             wait_for(
                 lambda topic=topic: len({r.key["k"] for r in json_records(kafka, topic)}) == writer.written,
                 120,
-                f"all rows of {topic}: {agent.log_tail()}",
+                f"all rows of {topic}",
+                by=agent,
             )
     finally:
         assert agent.stop() == 0, agent.log_tail()

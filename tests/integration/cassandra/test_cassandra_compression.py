@@ -44,7 +44,9 @@ def test_the_agent_reads_what_a_node_compresses(
         agent.start()
         try:
             topic = f"{unique}.{unique}.t"
-            wait_for(lambda: len({r.key["k"] for r in json_records(kafka, topic)}) == len(rows), 60, agent.log_tail())
+            wait_for(
+                lambda: len({r.key["k"] for r in json_records(kafka, topic)}) == len(rows), 60, "all rows", by=agent
+            )
         finally:
             assert agent.stop() == 0, agent.log_tail()
         found = {record.key["k"]: record.value["columns"]["v"]["value"] for record in json_records(kafka, topic)}

@@ -137,7 +137,7 @@ def test_the_topic_is_the_table_though_a_node_was_down_and_repaired(
             assert worker.create(f"{unique}-{kind}", config).status_code == 201
         cluster[2].stop()
         write(150)
-        wait_for(lambda: len(read("cells")) > 100, 90, worker.log_tail())
+        wait_for(lambda: len(read("cells")) > 100, 90, "100 merged rows", by=worker)
         worker.kill()
         worker.start()
         cluster[2].start()
@@ -165,7 +165,7 @@ def test_the_topic_is_the_table_though_a_node_was_down_and_repaired(
         }
         assert len(table) > 20
         for kind in outputs:
-            wait_for(lambda k=kind: comparable(state_of(read(k)).rows()) == table, 120, f"{kind}: {worker.log_tail()}")
+            wait_for(lambda k=kind: comparable(state_of(read(k)).rows()) == table, 120, kind, by=worker)
             assert {column: state_of(read(kind)).writetimes(column) for column in times} == times
         twice = {kind: sum(n - 1 for n in writes(read(kind)).values()) for kind in outputs}
         copies = sum(n - 1 for n in writes(json_records(kafka, raw)).values())

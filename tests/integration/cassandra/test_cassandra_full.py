@@ -53,19 +53,20 @@ def test_a_folder_that_fills_up_is_said_before_the_node_refuses_writes(tmp_path:
         agent.start()
         try:
             assert is_taken()
-            wait_for(lambda: json_records(broker.endpoint, topic), 60, f"the first row: {agent.log_tail()}")
+            wait_for(lambda: json_records(broker.endpoint, topic), 60, "the first row", by=agent)
             broker.kill()
             write_until("[warning")
             write_until("[error")
             while is_taken():
                 assert written < MOST_ROWS
             broker.start()
-            wait_for(is_taken, 120, f"that the node takes writes again: {agent.log_tail()}")
+            wait_for(is_taken, 120, "the node takes writes again", by=agent)
             keys = set(range(written))
             wait_for(
                 lambda: {record.key["k"] for record in json_records(broker.endpoint, topic)} == keys,
                 120,
-                f"every row that was taken: {agent.log_tail()}",
+                "every row that was taken",
+                by=agent,
             )
         finally:
             assert agent.stop() == 0, agent.log_tail()

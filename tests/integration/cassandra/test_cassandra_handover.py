@@ -108,14 +108,14 @@ def test_a_table_read_beside_its_changes_is_the_table(
         def ops() -> set[str]:
             return {record.value["op"] for record in json_records(kafka, topic)}
 
-        wait_for(lambda: {"snapshot", "update", "delete"} <= ops(), 60, f"both in the topic: {worker.log_tail()}")
+        wait_for(lambda: {"snapshot", "update", "delete"} <= ops(), 60, "both in the topic", by=worker)
         changes.go_on(100)
         changes.end()
         rows = node.json_rows("SELECT * FROM orders")
         key_of = TableState(["tenant"], ["line"], KINDS, {"region"}).key_of
         expected = with_values({key_of(row): comparable(dict(row)) for row in rows})
         assert len(expected) > 50
-        wait_for(lambda: with_values(state(kafka, topic)) == expected, 60, f"the table's state: {agent.log_tail()}")
+        wait_for(lambda: with_values(state(kafka, topic)) == expected, 60, "the table's state", by=agent)
     finally:
         changes.end()
         worker.stop()

@@ -74,7 +74,7 @@ def test_lists_read_beside_their_changes_have_each_element_once_and_in_its_place
         def logged() -> list[Any]:
             return [record.value for record in json_records(kafka, f"{unique}.{unique}.t")]
 
-        wait_for(lambda: rows([*read, *logged()]) == expected, 60, f"the table's lists: {agent.log_tail()}")
+        wait_for(lambda: rows([*read, *logged()]) == expected, 60, "the table's lists", by=agent)
         assert rows([*logged(), *read]) == expected, "in the other order"
         assert rows(read) != expected, "nothing changed meanwhile"
     finally:

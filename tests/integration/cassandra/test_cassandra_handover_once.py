@@ -51,7 +51,7 @@ def test_what_was_read_and_what_changed_meanwhile_come_once_each(
         def ops() -> set[str]:
             return {record.value["op"] for record in json_records(kafka, raw)}
 
-        wait_for(lambda: {"snapshot", "update", "delete"} <= ops(), 60, f"both in the topic: {worker.log_tail()}")
+        wait_for(lambda: {"snapshot", "update", "delete"} <= ops(), 60, "both in the topic", by=worker)
         changes.go_on(100)
         changes.end()
         key_of = TableState(["k"], ["c"], {}, set()).key_of
@@ -69,7 +69,7 @@ def test_what_was_read_and_what_changed_meanwhile_come_once_each(
         def rows() -> dict[str, dict[str, Any]]:
             return with_values(comparable(state_of(json_records(kafka, once)).rows()))
 
-        wait_for(lambda: rows() == with_values(expected), 90, f"the table's state: {worker.log_tail()}")
+        wait_for(lambda: rows() == with_values(expected), 90, "the table's state", by=worker)
         records = json_records(kafka, once)
         assert {column: state_of(records).writetimes(column) for column in times} == times
         twice = {write: count for write, count in writes(records).items() if count > 1}

@@ -214,7 +214,7 @@ def test_agents_send_changes_while_the_topic_is_rebuilt(
         key_of = TableState(["k"], [], {}, set()).key_of
         expected = {key_of(row): row["v"] for row in node.json_rows("SELECT * FROM one") if row["v"] is not None}
         assert len(expected) > 1000
-        wait_for(lambda: state() == expected, 60, f"the table's state: {agent.log_tail()}")
+        wait_for(lambda: state() == expected, 60, "the table's state", by=agent)
         ops = {record.value["op"] for record in json_records(kafka, topic)}
         assert {"snapshot", "update", "partition_delete"} <= ops
     finally:

@@ -149,7 +149,7 @@ def test_records_are_rows_tombstones_deletes_and_bad_ones_letters(
         def rows() -> dict[int, Any]:
             return {row["k"]: {**row, "tags": row["tags"] or None} for row in node.json_rows("SELECT * FROM t")}
 
-        wait_for(lambda: rows() == expected, 60, f"the rows: {worker.log_tail()}")
+        wait_for(lambda: rows() == expected, 60, "the rows", by=worker)
         letters = f"{unique}-dlq"
         wait_for(lambda: len(json_records(kafka, letters)) == 2, 60, "both letters")
         assert {letter.key["k"] for letter in json_records(kafka, letters)} == {7, 8}

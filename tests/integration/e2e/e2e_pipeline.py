@@ -64,7 +64,11 @@ class Pipeline:
     def check(self) -> str:
         """Wait until all is through, then compare: each row once, all running, nothing left. Return what was seen."""
         for name in (self.source, self.sink):
-            wait_for(lambda name=name: self._runs(name), WAIT_S, f"{name} RUNNING, now {self._status(name)}")
+            wait_for(
+                lambda name=name: self._runs(name),
+                WAIT_S,
+                lambda name=name: f"{name} RUNNING, now {self._status(name)}",
+            )
         total = self.writer.stop()
         wait_for(lambda: len(rows_of(*self._place)) >= total, WAIT_S, f"{total} rows in S3", pause_s=1)
         ids = sorted(row["id"] for row in rows_of(*self._place))
