@@ -329,8 +329,9 @@ class TopicAdmin:
 
         names = sorted({tp.topic for tp in partitions})
         doing = f"listing offsets of topics {', '.join(names)}"
-        # librdkafka's "no leaders found" is a broker that is away as well as a topic that is not there.
-        again = {KafkaError._NOENT}  # noqa: SLF001 - librdkafka's own code
+        # librdkafka's "no leaders found" is a broker that is away as well as a topic that is not there, and a leader
+        # that says "unknown" is one that has not yet heard of a topic made a moment ago.
+        again = {KafkaError._NOENT, KafkaError.UNKNOWN_TOPIC_OR_PART}  # noqa: SLF001 - librdkafka's own code
         found = self._admin.call(ask, deadline, doing, again=again, first_s=_OFFSETS_S) if partitions else {}
         return {TopicPartition(part.topic, part.partition): result.offset for part, result in found.items()}
 

@@ -2,9 +2,14 @@
 
 from concurrent.futures import Future
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
+from connect.api.records import TopicPartition
 from connect.kafka.admin.calls import PatientAdmin
+from connect.kafka.admin.topics import TopicAdmin
 from connect.lib.deadline import Deadline
 
 
@@ -27,3 +32,23 @@ def test_a_request_that_gets_lost_is_made_again_with_more_patience_each_time():
     limits_s.clear()
     assert admin.call(ask, Deadline.after(60), "asking") == "answered"
     assert limits_s == [10.0, 10.0, 10.0]
+
+
+@pytest.mark.parametrize("code", [KafkaError._NOENT, KafkaError.UNKNOWN_TOPIC_OR_PART])
+def test_a_leader_that_has_not_heard_of_a_new_topic_is_asked_for_its_end_again(monkeypatch, code):
+    asked: list[KafkaPartition] = []
+
+    def list_offsets(_self, wanted, **_settings):
+        asked.extend(wanted)
+        answer: Future[ListOffsetsResultInfo] = Future()
+        if len(asked) < 3:
+            answer.set_exception(KafkaException(KafkaError(code)))
+        else:
+            answer.set_result(ListOffsetsResultInfo(7, -1, 0))
+        return {next(iter(wanted)): answer}
+
+    monkeypatch.setattr(AdminClient, "list_offsets", list_offsets)
+    place = TopicPartition("configs", 0)
+    admin = TopicAdmin({"bootstrap.servers": "127.0.0.1:1"})
+    assert admin.end_offsets([place], Deadline.after(60)) == {place: 7}
+    assert len(asked) == 3
