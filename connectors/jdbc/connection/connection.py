@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.engine import engine_of, url_of
-from connectors.jdbc.connection.link import Link
 from connectors.jdbc.connection.pages import PageRules, Pages
+from connectors.jdbc.connection.reopened_connection import ReopenedConnection
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.types import Raw
@@ -41,8 +41,8 @@ class Database:
         level = config.isolation_mode.removeprefix("SQL_SERVER_").replace("_", " ")
         engine = engine_of(self.dialect, url, self.session, secured, isolation=None if level == "DEFAULT" else level)
         self._reader = connecting.reader(engine, self.session, is_quick=config.reader == "auto")
-        self._link = Link(self.dialect, engine, config, secured, self._reader.errors, waits=waits)
-        self.border = self._link.border
+        self._link = ReopenedConnection(self.dialect, engine, config, secured, self._reader.errors, waits=waits)
+        self.errors = self._link.errors
 
     @property
     def wanted_as_text(self) -> frozenset[Raw]:
@@ -54,7 +54,7 @@ class Database:
         """Return the open connection; connects when there is none. RetriableError: not now."""
         return self._opened().connection
 
-    def _opened(self) -> Link:
+    def _opened(self) -> ReopenedConnection:
         if not self._link.is_open:
             self.close()
             self._link.open()
@@ -77,7 +77,7 @@ class Database:
     def scalar(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> Any:
         """Return the first value of a statement's first row, None without a row."""
         connection = self.connection
-        with self.border.translated(doing):
+        with self.errors.translated(doing):
             return connection.execute(statement).scalar()
 
     def describe(self, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]]:
@@ -96,25 +96,25 @@ class Database:
     def look_at(self, statement: sa.Select[Any], doing: str, look: Callable[[Any], T]) -> T:
         """Return what `look` sees in the driver's cursor behind a statement; nothing is fetched."""
         connection = self.connection
-        with self.border.translated(doing), connection.execute(statement) as result:
+        with self.errors.translated(doing), connection.execute(statement) as result:
             return look(result.cursor)
 
     def rows(self, statement: sa.Select[Any] | sa.TextClause, doing: str) -> list[Sequence[Any]]:
         """Return every row of a small result."""
         connection = self.connection
-        with self.border.translated(doing):
+        with self.errors.translated(doing):
             return list(connection.execute(statement))
 
     def mappings(self, statement: sa.TextClause, doing: str) -> list[dict[str, Any]]:
         """Return every row of a small result, its values by the names of their columns."""
         connection = self.connection
-        with self.border.translated(doing):
+        with self.errors.translated(doing):
             return [dict(row) for row in connection.execute(statement).mappings()]
 
     def run(self, statement: str, doing: str) -> None:
         """Run a statement without a result."""
         connection = self.connection
-        with self.border.translated(doing):
+        with self.errors.translated(doing):
             connection.exec_driver_sql(statement)
 
     def told(self, ask: Callable[[], T]) -> T | None:
@@ -136,7 +136,7 @@ class Database:
         pg_current_snapshot writes it, and whether the server is a standby. No transaction may be open.
         """
         connection = self.connection
-        with self.border.translated(doing):
+        with self.errors.translated(doing):
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             snapshot, is_standby = connection.execute(sa.text(_SNAPSHOT)).one()
         if not self._reader.join_snapshot(self._link, doing):

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.lib.secrets import is_suspect, secrets_in
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.dialects.dialect import Dialect
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.connection_keys import ConnectionKeys
@@ -111,17 +111,17 @@ def driver_error_of(engine: sa.Engine) -> type[Exception]:
     return found
 
 
-def border_of(
+def error_translator(
     dialect: Dialect, url: sa.URL, config: ConnectionKeys, driver_error: tuple[type[Exception], ...]
-) -> Border:
-    """Return the border at which the driver's errors become ours, without the connection's secrets."""
+) -> ErrorTranslator:
+    """Return what makes the driver's errors ours, without the connection's secrets."""
     given = (value for name, value in config.driver_properties.items() if is_suspect(name))
-    return Border(
+    return ErrorTranslator(
         dialect.connecting.shown(url), driver_error, (url.password or "", *given, *secrets_in(config.connection_url))
     )
 
 
-class Reachable(Protocol):
+class Connectable(Protocol):
     """What connects when it is asked for its connection."""
 
     @property
@@ -133,7 +133,7 @@ class Reachable(Protocol):
         """Return an open connection. RetriableError: not now. ConnectError: refused."""
 
 
-def reach(database: Reachable, config: ConnectionKeys, deadline: Deadline) -> None:
+def reach(database: Connectable, config: ConnectionKeys, deadline: Deadline) -> None:
     """Connect, as often as connection.attempts says. ConfigError: the database is not reached by the deadline."""
     for attempt in range(1, config.connection_attempts + 1):
         try:

@@ -1,4 +1,4 @@
-"""Make driver and SQLAlchemy errors ours, at this one border. No message holds SQL parameters or a secret."""
+"""Make driver and SQLAlchemy errors ours, in this one place. No message holds SQL parameters or a secret."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PASSING_SQLITE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IO
 _PASSING_NAMES = {"OperationalError", "InterfaceError"}
 
 
-class Border:
+class ErrorTranslator:
     """Translates errors of one database. Immutable after construction."""
 
     def __init__(self, database: str, driver_error: tuple[type[Exception], ...], secrets: tuple[str, ...] = ()) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import sqlalchemy as sa
 
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.unconvertible_rows import BadCells, BadRow, bad_row
 
@@ -77,13 +77,13 @@ class CursorPages:
         result: sa.CursorResult[Any],
         fetch: Callable[[int], Sequence[Any]],
         rules: PageRules,
-        border: Border,
+        errors: ErrorTranslator,
         doing: str,
     ) -> None:
         self._result = result
         self._fetch = fetch
         self._rules = rules
-        self._border = border
+        self._errors = errors
         self._doing = doing
         self._ahead: list[Sequence[Any]] = []
 
@@ -117,12 +117,12 @@ class CursorPages:
     def close(self) -> None:
         """Give the cursor back."""
         self._ahead = []
-        with self._border.translated(self._doing):
+        with self._errors.translated(self._doing):
             self._result.close()
 
     def _rows(self, wanted: int) -> list[Sequence[Any]]:
         ahead, self._ahead = self._ahead, []
         if len(ahead) >= wanted:
             return ahead
-        with self._border.translated(self._doing):
+        with self._errors.translated(self._doing):
             return [*ahead, *self._fetch(wanted - len(ahead))]

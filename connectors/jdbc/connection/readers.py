@@ -8,8 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from connectors.jdbc.connection.link import Link
 from connectors.jdbc.connection.pages import FETCH_ROWS, CursorPages, PageRules, Pages
+from connectors.jdbc.connection.reopened_connection import ReopenedConnection
 from connectors.jdbc.values.types import Raw
 
 # Python has no 24:00:00, no infinity, no zero date and no year 10000.
@@ -31,28 +31,30 @@ class CursorReader:
         """Return the kinds of columns that statements turn into text, because it has no lossless form of them."""
         return frozenset()
 
-    def describe(self, link: Link, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]] | None:
+    def describe(
+        self, link: ReopenedConnection, statement: sa.Select[Any], doing: str
+    ) -> Sequence[Sequence[Any]] | None:
         """Return a statement's columns as the session tells them in which it reads; None: it is the connection's."""
         del link, statement, doing
         return None
 
-    def pages(self, link: Link, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+    def pages(self, link: ReopenedConnection, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
         """Read a statement. Under stream_results SQLAlchemy has taken rows from the driver's cursor already."""
-        with link.border.translated(doing):
+        with link.errors.translated(doing):
             result = self._stream = link.connection.execute(statement, execution_options=_STREAMED)
-        return CursorPages(result, result.fetchmany, rules, link.border, doing)
+        return CursorPages(result, result.fetchmany, rules, link.errors, doing)
 
-    def join_snapshot(self, link: Link, doing: str) -> bool:
+    def join_snapshot(self, link: ReopenedConnection, doing: str) -> bool:
         """Tell if it reads in the snapshot of the connection's transaction; else what began is ended, to begin anew."""
         del link, doing
         return True
 
-    def end_transaction(self, link: Link) -> None:
+    def end_transaction(self, link: ReopenedConnection) -> None:
         """Let go of what it reads, and of the connection's transaction."""
         self._stream = None
         link.end_transaction()
 
-    def interrupt(self, link: Link, connection: sa.Connection) -> None:
+    def interrupt(self, link: ReopenedConnection, connection: sa.Connection) -> None:
         """Break off a running statement; for any thread."""
         del link
         driver: Any = connection.connection.driver_connection
@@ -61,7 +63,7 @@ class CursorReader:
                 getattr(driver, name)()
                 return
 
-    def close(self, link: Link) -> None:
+    def close(self, link: ReopenedConnection) -> None:
         """Give back what it reads, before the connection is closed."""
         stream, self._stream = self._stream, None
         if stream is not None:

@@ -32,7 +32,7 @@ def list_tables(database: Database, config: JdbcSourceConfig) -> list[TableName]
     inspector, catalog = database.inspector(), database.dialect.catalog
     kinds = {kind.upper() for kind in config.table_types}
     found: list[TableName] = []
-    with database.border.translated("listing tables", "Grant the user the right to read the catalog."):
+    with database.errors.translated("listing tables", "Grant the user the right to read the catalog."):
         for schema in catalog.schemas(inspector, database.schema_of_connection, config):
             names: list[str] = []
             if kinds & {"TABLE", "BASE TABLE", "PARTITIONED TABLE", "FOREIGN TABLE"}:
@@ -63,7 +63,7 @@ def describe(database: Database, table: TableName, config: JdbcSourceConfig) -> 
     # Such columns are read as bytes or as the database's own text, and such an index orders nothing that is read.
     warnings.filterwarnings("ignore", "Did not recognize type|Skipped unsupported reflection", sa.exc.SAWarning)
     fix = "Create it, or take it out of the table filter."
-    with database.border.translated(f"reading the columns of table {table.full}", fix):
+    with database.errors.translated(f"reading the columns of table {table.full}", fix):
         try:
             columns, plain = catalog.columns(database, inspector, table), catalog.plain
             constraint = inspector.get_pk_constraint(table.name, schema=table.schema)

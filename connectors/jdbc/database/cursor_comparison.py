@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from connect.api.errors import SchemaError
-from connectors.jdbc.database.query import Edge
+from connectors.jdbc.database.query import BoundValue
 from connectors.jdbc.values.zone import EPOCH, wall_clock
 
 _UTC = ZoneInfo("UTC")
@@ -22,7 +22,7 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:([ T])\d\d:\d\d(?::\d\d(\.\d{1,6})?)?)?(Z|
 class TimestampForm(Protocol):
     """Turns instants into values of one column."""
 
-    def edge(self, instant_us: int) -> Edge:
+    def edge(self, instant_us: int) -> BoundValue:
         """Return the values to compare the column with."""
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
@@ -38,12 +38,12 @@ class DateTimes:
 
     zone: ZoneInfo | None
 
-    def edge(self, instant_us: int) -> Edge:
+    def edge(self, instant_us: int) -> BoundValue:
         """Return a wall clock of the column's zone, or an aware date-time."""
         if self.zone is None:
             moment = EPOCH + timedelta(microseconds=instant_us)
-            return Edge.at(sa.literal(moment, sa.DateTime(timezone=True)))
-        return Edge.at(sa.literal(wall_clock(instant_us, self.zone), sa.DateTime()))
+            return BoundValue.at(sa.literal(moment, sa.DateTime(timezone=True)))
+        return BoundValue.at(sa.literal(wall_clock(instant_us, self.zone), sa.DateTime()))
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
         """Return the instant itself."""
@@ -54,9 +54,11 @@ class DateTimes:
 class EpochMilliseconds:
     """A SQLite column of whole numbers, as the Java drivers write timestamps."""
 
-    def edge(self, instant_us: int) -> Edge:
+    def edge(self, instant_us: int) -> BoundValue:
         """Return the milliseconds around the instant."""
-        return Edge(sa.literal(-(-instant_us // 1000), sa.BigInteger), sa.literal(instant_us // 1000, sa.BigInteger))
+        return BoundValue(
+            sa.literal(-(-instant_us // 1000), sa.BigInteger), sa.literal(instant_us // 1000, sa.BigInteger)
+        )
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
         """Return the running millisecond."""
@@ -76,7 +78,7 @@ class IsoText:
     length: int
     zone: ZoneInfo
 
-    def edge(self, instant_us: int) -> Edge:
+    def edge(self, instant_us: int) -> BoundValue:
         """Return the first and the last text of the instant; where the text is coarser, the texts around it."""
         wall = wall_clock(instant_us, self.zone)
         if self.suffix or self.length < 19:
@@ -84,7 +86,7 @@ class IsoText:
             return self._coarse(wall, timedelta(microseconds=unit_us))
         full = wall.isoformat(self.separator, "microseconds")
         shortest = full.rstrip("0").rstrip(".") if wall.microsecond else full[:19]
-        return Edge(sa.literal(shortest), sa.literal(full + "000"))
+        return BoundValue(sa.literal(shortest), sa.literal(full + "000"))
 
     def before(self, instant_us: int) -> sa.ColumnElement[Any]:
         """Return the running second, minute or day, as the column has them; the instant itself where it has
@@ -95,10 +97,10 @@ class IsoText:
             return floor.high
         return self.edge(instant_us).high if self.suffix else self.edge(instant_us).low
 
-    def _coarse(self, wall: datetime, unit: timedelta) -> Edge:
+    def _coarse(self, wall: datetime, unit: timedelta) -> BoundValue:
         rest = (wall - datetime.min) % unit  # noqa: DTZ901 - wall clocks have no zone
         floor = wall - rest
-        return Edge(sa.literal(self._text(floor + unit if rest else floor)), sa.literal(self._text(floor)))
+        return BoundValue(sa.literal(self._text(floor + unit if rest else floor)), sa.literal(self._text(floor)))
 
     def _text(self, wall: datetime) -> str:
         return wall.isoformat(self.separator or " ", "microseconds")[: self.length] + self.suffix

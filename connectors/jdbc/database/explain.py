@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.database.query import Edge, Source, select
+from connectors.jdbc.database.query import BoundValue, Source, select
 from connectors.jdbc.values.types import ColumnPlan, Raw
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def reads_all(
     if not order:
         return None
     plans = database.dialect.plans
-    return plans.reads_all(database, select(source, order, after=[Edge.at(_value(plans, first))]))
+    return plans.reads_all(database, select(source, order, after=[BoundValue.at(_value(plans, first))]))
 
 
 def _value(plans: Plans, first: ColumnPlan) -> sa.ColumnElement[Any]:

@@ -43,7 +43,7 @@ def _told(row: Sequence[Any]) -> str:
     return f"{name}{f' {who}' if who else ''}{f' ({how})' if how else ''}{began}"
 
 
-class Wait:
+class OpenTransactionWait:
     """A wait for open transactions, which is told in the log with their sessions. One thread owns it."""
 
     def __init__(self, what: str) -> None:
@@ -67,7 +67,9 @@ class Wait:
 def told_wait(what: str, connect: Callable[[], Database]) -> Iterator[None]:
     """Tell a wait inside the block, in which this thread hangs, from a thread and a connection of their own."""
     done = threading.Event()
-    thread = threading.Thread(target=_watch, args=(Wait(what), connect, done), name="open-sessions", daemon=True)
+    thread = threading.Thread(
+        target=_watch, args=(OpenTransactionWait(what), connect, done), name="open-sessions", daemon=True
+    )
     thread.start()
     try:
         yield
@@ -76,7 +78,7 @@ def told_wait(what: str, connect: Callable[[], Database]) -> Iterator[None]:
         thread.join()
 
 
-def _watch(wait: Wait, connect: Callable[[], Database], done: threading.Event) -> None:
+def _watch(wait: OpenTransactionWait, connect: Callable[[], Database], done: threading.Event) -> None:
     if done.wait(_TOLD_S):
         return
     database = connect()

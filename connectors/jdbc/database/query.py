@@ -18,7 +18,7 @@ from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class BoundValue:
     """A value that a column is compared with: `low` for >= and <, `high` for >.
 
     They differ where values have forms.
@@ -28,7 +28,7 @@ class Edge:
     high: sa.ColumnElement[Any]
 
     @classmethod
-    def at(cls, value: sa.ColumnElement[Any]) -> Edge:
+    def at(cls, value: sa.ColumnElement[Any]) -> BoundValue:
         """Return the edge of a value with one form."""
         return cls(value, value)
 
@@ -88,7 +88,7 @@ def select(
     source: Source,
     order: Sequence[sa.ColumnElement[Any]] = (),
     *,
-    after: Sequence[Edge] = (),
+    after: Sequence[BoundValue] = (),
     until: sa.ColumnElement[Any] | None = None,
     conditions: Sequence[sa.ColumnElement[bool]] = (),
     extra: Sequence[sa.ColumnElement[Any]] = (),
@@ -140,7 +140,7 @@ _PROJECTED: dict[Projection, Callable[[sa.ColumnElement[Any]], sa.ColumnElement[
 }
 
 
-def _after(order: Sequence[sa.ColumnElement[Any]], values: Sequence[Edge]) -> sa.ColumnElement[bool]:
+def _after(order: Sequence[sa.ColumnElement[Any]], values: Sequence[BoundValue]) -> sa.ColumnElement[bool]:
     # This form is read by index on MariaDB and PostgreSQL alike; a row constructor scans the whole index on MariaDB.
     first, value = order[0], values[0]
     if len(values) == 1:

@@ -7,7 +7,7 @@ from typing import Final
 
 from connect.api import schema as s
 from connect.api.records import Header
-from connectors.jdbc.log.shared.envelope import Moved
+from connectors.jdbc.log.shared.envelope import OtherKey
 
 _CONTEXT: Final = "__debezium.context."
 _NEW_KEY, _OLD_KEY = "__debezium.newkey", "__debezium.oldkey"
@@ -25,7 +25,7 @@ class EventHeaders:
             tuple(Header(_CONTEXT + name, value, s.STRING) for name, value in named.items()) if extended else ()
         )
 
-    def __call__(self, size: int, moves: Mapping[int, Moved]) -> Sequence[Sequence[Header]]:
+    def __call__(self, size: int, moves: Mapping[int, OtherKey]) -> Sequence[Sequence[Header]]:
         """Return the headers of so many events."""
         headers: list[Sequence[Header]] = [self._context] * size
         for event, moved in moves.items():

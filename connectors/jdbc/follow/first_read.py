@@ -19,7 +19,7 @@ from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.late_commits import HeldIds
 from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.follow.ranges import integer_key
-from connectors.jdbc.follow.read_plan import Assembly, assembled
+from connectors.jdbc.follow.read_plan import PlanBuilder, assembled
 from connectors.jdbc.follow.splits import TableSplit, cuts_of, len_of, split_at
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
@@ -69,11 +69,11 @@ class NotSplit(Exception):  # noqa: N818 - not an error: the table is read as al
 class SafeMark:
     """Looks for a place in a table behind which nothing can appear any more. Owned by the reading thread."""
 
-    def __init__(self, assembly: Assembly, config: JdbcSourceConfig) -> None:
+    def __init__(self, builder: PlanBuilder, config: JdbcSourceConfig) -> None:
         """NotSplit: the table's order has no such place; ConnectError: a column is missing."""
         self._config = config
-        self._assembly = assembly
-        _check_order(assembly, config)
+        self._builder = builder
+        _check_order(builder, config)
         self._mark = self._of_ids() if config.mode == "incrementing" else self._of_timestamps
 
     def look(self, database: Database) -> Offset | None:
@@ -85,8 +85,8 @@ class SafeMark:
         return self._mark(database)
 
     def _of_ids(self) -> Callable[[Database], Offset | None]:
-        column = self._assembly.ids().expressions[0]
-        largest, horizon = self._assembly.largest(column), self._assembly.horizon
+        column = self._builder.ids().expressions[0]
+        largest, settled_time = self._builder.largest(column), self._builder.settled_time
 
         def highest(database: Database) -> int:
             found = largest(database)
@@ -94,9 +94,9 @@ class SafeMark:
                 raise NotSplit("it is empty")
             return found
 
-        if horizon is None:
+        if settled_time is None:
             return lambda database: offsets.incrementing(highest(database))
-        held = HeldIds(highest, column, horizon)
+        held = HeldIds(highest, column, settled_time)
 
         def settled(database: Database) -> Offset | None:
             held.begin(database)
@@ -105,28 +105,28 @@ class SafeMark:
         return settled
 
     def _of_timestamps(self, database: Database) -> Offset | None:
-        assert self._assembly.horizon is not None
-        settled_us = self._assembly.horizon.observe(database).settled_us - self._config.delay_ms * 1000
+        assert self._builder.settled_time is not None
+        settled_us = self._builder.settled_time.observe(database).settled_us - self._config.delay_ms * 1000
         # Whole seconds: a coarse column may hold later rows under the second's beginning.
         at_us = settled_us // _SECOND_US * _SECOND_US
-        if any(c.raw is Raw.WALL_CLOCK for c in self._assembly.timestamp_columns()):
+        if any(c.raw is Raw.WALL_CLOCK for c in self._builder.timestamp_columns()):
             at_us = unrepeated_us(at_us, zone(self._config.db_timezone)) // _SECOND_US * _SECOND_US
         if self._config.mode == "timestamp":
             return offsets.timestamp(at_us - 1)
         return offsets.timestamp_incrementing(at_us, self._config.incrementing_initial)
 
 
-class Beginning:
+class FirstReadSearch:
     """Looks for the mark of a table's first read and cuts what is before it. Owned by the reading thread."""
 
     def __init__(self, database: Database, table: TableName, config: JdbcSourceConfig) -> None:
         """NotSplit; ConnectError: the table cannot be read."""
         self._parallelism = config.initial_read_parallelism
-        self._assembly = assembled(database, table, config)
-        self._key = integer_key(self._assembly, config) if self._assembly.key().places else None
+        self._builder = assembled(database, table, config)
+        self._key = integer_key(self._builder, config) if self._builder.key().places else None
         if self._key is None:
             raise NotSplit("it has no primary key of one integer column")
-        self._mark = SafeMark(self._assembly, config)
+        self._mark = SafeMark(self._builder, config)
 
     def look(self, database: Database) -> FirstRead | None:
         """Return the first read; None: too early, look again. NotSplit: there is too little to read."""
@@ -135,7 +135,7 @@ class Beginning:
             return None
         # After the mark was found every row before it can be seen.
         assert self._key is not None
-        span = key_span(database, self._assembly.source.relation, self._key.expressions[0])
+        span = key_span(database, self._builder.source.relation, self._key.expressions[0])
         if span is None:
             raise NotSplit("it is empty")
         return FirstRead(mark, bounds(span.start, span.stop - 1, self._parallelism))
@@ -158,11 +158,11 @@ def bounds(least: int, most: int, parallelism: int) -> tuple[int, ...]:
     return cuts_of(keys, parts)
 
 
-def _check_order(assembly: Assembly, config: JdbcSourceConfig) -> None:
+def _check_order(builder: PlanBuilder, config: JdbcSourceConfig) -> None:
     if config.mode == "incrementing":
         return
-    are_times = all(c.raw in {Raw.INSTANT, Raw.WALL_CLOCK} for c in assembly.timestamp_columns())
-    if not (assembly.dialect.cursors.has_times and are_times):
+    are_times = all(c.raw in {Raw.INSTANT, Raw.WALL_CLOCK} for c in builder.timestamp_columns())
+    if not (builder.dialect.cursors.has_times and are_times):
         raise NotSplit("its timestamps are text, numbers or dates")
     if config.timestamp_initial == -1:
         raise NotSplit("timestamp.initial=-1 begins now")

@@ -23,7 +23,7 @@ StoredOffset = Callable[[Mapping[str, object]], Offset | None]
 MakePlan = Callable[[Database, StoredOffset], ReadingPlan]
 
 
-class Reads(Protocol):
+class ScheduledRead(Protocol):
     """What a task reads in turn with others. Owned by the reading thread."""
 
     label: str
@@ -60,7 +60,7 @@ class Reads(Protocol):
         """Break off what runs."""
 
 
-class Followed:
+class FollowedTable:
     """Reads one table in passes, and looks at its columns again every `look_s` between two of them."""
 
     def __init__(

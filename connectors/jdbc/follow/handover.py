@@ -18,8 +18,8 @@ from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow import offsets
-from connectors.jdbc.follow.first_read import Beginning, FirstRead, NotSplit
-from connectors.jdbc.follow.followed_table import Followed, Reject, StoredOffset
+from connectors.jdbc.follow.first_read import FirstRead, FirstReadSearch, NotSplit
+from connectors.jdbc.follow.followed_table import FollowedTable, Reject, StoredOffset
 from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.follow.ranges import TableBase, split_plan
 from connectors.jdbc.follow.read_plan import assembled
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ReaderContext:
     """The settings, connections and functions that are shared by the readers of a task.
 
     `look_s`: how long a table that failed is left alone; `reject` takes rows that no record can hold.
@@ -59,16 +59,16 @@ class Around:
 
 
 class PartReader:
-    """Reads a part of a table's ranges, one after the other. Read by a task as a `Followed` is."""
+    """Reads a part of a table's ranges, one after the other. Read by a task as a `FollowedTable` is."""
 
-    def __init__(self, part: TablePart, around: Around) -> None:
+    def __init__(self, part: TablePart, context: ReaderContext) -> None:
         self.label = f"{part.table.full}, part {part.number + 1} of {part.of} of its first read"
         self.failure: ConnectError | None = None
         self.due_at_s = 0.0
         self.complete_s: float | None = None
         """When it was last seen that nothing is left to read, in epoch seconds."""
         self._part = part
-        self._around = around
+        self._context = context
         self._reader: TableReader | None = None
         self._range = -1
         self._ended: set[int] = set()
@@ -85,7 +85,7 @@ class PartReader:
 
     def read(self) -> Batch | None:
         """Return the next page of a range; None when there is nothing to do now. Errors as `TableReader.read`."""
-        known = self._around.stored(offsets.table_partition(self._part.table))
+        known = self._context.stored(offsets.table_partition(self._part.table))
         first = FirstRead.of(known)
         if first is None:
             self.complete_s = None if known is None else time.time()
@@ -116,7 +116,7 @@ class PartReader:
         """Leave the table for a while."""
         self.abandon()
         self.failure, self._reader, self._last_read = error, None, None
-        self._rest(self._around.look_s)
+        self._rest(self._context.look_s)
 
     def leave(self) -> None:
         """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
@@ -130,21 +130,21 @@ class PartReader:
 
     def _begin(self, first: FirstRead) -> None:
         for number in first.ranges[self._part.number :: self._part.of]:
-            known = self._given.get(number) or self._around.stored(offsets.range_partition(self._part.table, number))
+            known = self._given.get(number) or self._context.stored(offsets.range_partition(self._part.table, number))
             if number in self._ended or offsets.is_range_finished(known, first.mark):
                 continue
             plan = self._plan(first, number, known)
-            self._reader, self._range = TableReader(plan, self._around.connections, self._around.reject), number
+            self._reader, self._range = TableReader(plan, self._context.connections, self._context.reject), number
             return
 
     def _plan(self, first: FirstRead, number: int, known: Offset | None) -> ReadingPlan:
         # Inside, as a plan asks the database, too.
         def plan(database: Database) -> ReadingPlan:
-            table, config = self._part.table, self._around.config
+            table, config = self._part.table, self._context.config
             split = first.split(table, number)
             return split_plan(TableBase.of(assembled(database, table, config), split), config, split, known)
 
-        return self._around.asked(plan)
+        return self._context.asked(plan)
 
     def _rest(self, rest_s: float) -> None:
         self.due_at_s = time.monotonic() + rest_s
@@ -153,16 +153,16 @@ class PartReader:
 class Handover:
     """A table that is read in ranges first where that is asked for and pays, and followed from then on.
 
-    Read by a task as a `Followed` is.
+    Read by a task as a `FollowedTable` is.
     """
 
-    def __init__(self, followed: Followed, part: TablePart, around: Around) -> None:
+    def __init__(self, followed: FollowedTable, part: TablePart, context: ReaderContext) -> None:
         self.label = followed.label
         self._followed = followed
-        self._own = PartReader(part, around)
+        self._own = PartReader(part, context)
         self._table = part.table
-        self._around = around
-        self._beginning: Beginning | None = None
+        self._context = context
+        self._beginning: FirstReadSearch | None = None
         self._begun = False
         self._is_over = False
         self._due_at_s = 0.0
@@ -224,23 +224,23 @@ class Handover:
         self._own.abandon()
 
     def _is_followed(self) -> bool:
-        known = self._known() or self._around.stored(offsets.old_table_partition(self._table))
+        known = self._known() or self._context.stored(offsets.old_table_partition(self._table))
         if known is None:
-            return self._around.config.initial_read_parallelism < 2
+            return self._context.config.initial_read_parallelism < 2
         return FirstRead.of(known) is None
 
     def _known(self) -> Offset | None:
-        return self._around.stored(offsets.table_partition(self._table))
+        return self._context.stored(offsets.table_partition(self._table))
 
     def _is_finished(self, number: int, first: FirstRead) -> bool:
-        return offsets.is_range_finished(self._around.stored(offsets.range_partition(self._table, number)), first.mark)
+        return offsets.is_range_finished(self._context.stored(offsets.range_partition(self._table, number)), first.mark)
 
     def _begin(self) -> Batch | None:
         self._due_at_s = time.monotonic() + _SOON_S
         if self._begun:
             return None  # given to the framework, which has yet to store it
         try:
-            first = self._around.asked(self._look)
+            first = self._context.asked(self._look)
         except NotSplit as why:
             _log.info("%s is not read in ranges first: %s.", self.label, why)
             self._is_over = True
@@ -254,8 +254,8 @@ class Handover:
 
     def _look(self, database: Database) -> FirstRead | None:
         if self._beginning is None:
-            self._beginning = Beginning(database, self._table, self._around.config)
-        return self._beginning.look(database)
+            self._search = FirstReadSearch(database, self._table, self._context.config)
+        return self._search.look(database)
 
     def _end(self, first: FirstRead) -> Batch:
         batch = self._moved(first.mark)
@@ -267,7 +267,7 @@ class Handover:
     def _moved(self, offset: Offset) -> Batch:
         """Return a batch that has no rows, and the table's offset."""
         partition = offsets.table_partition(self._table)
-        config = self._around.config
-        plan = self._around.asked(lambda database: assembled(database, self._table, config).plan(partition, offset))
+        config = self._context.config
+        plan = self._context.asked(lambda database: assembled(database, self._table, config).plan(partition, offset))
         values = Column.from_arrow(plan.format.build(()), plan.format.schema)
         return Batch(plan.topic, values, position=SourcePosition(partition, offset))

@@ -18,13 +18,13 @@ import sqlalchemy as sa
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page
 from connectors.jdbc.database.cursor_comparison import TimestampForm
-from connectors.jdbc.database.query import Edge
+from connectors.jdbc.database.query import BoundValue
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.modes import Mode, literal
 from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.settled import snapshots
 from connectors.jdbc.settled.server_lineage import Lineage, Lineages
-from connectors.jdbc.settled.settled_time import Horizon, Observation
+from connectors.jdbc.settled.settled_time import Observation, SettledTime
 from connectors.jdbc.settled.snapshots import Snapshot
 
 _log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 NOTHING: Final[sa.ColumnElement[bool]] = sa.literal_column("1") == sa.literal_column("0")
 
 
-class Guard(Protocol):
+class LateCommitGuard(Protocol):
     """Asked before every pass which rows may be read in it. Owned by the reading thread."""
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
@@ -120,7 +120,7 @@ class SnapshotPasses:
         self,
         make: Callable[[Offset | None], Mode],
         xmin: sa.ColumnElement[Any],
-        observe: Horizon,
+        observe: SettledTime,
         marks: Marks,
         stored: Offset | None,
         *,
@@ -128,7 +128,7 @@ class SnapshotPasses:
     ) -> None:
         self._make = make
         self._xmin = xmin
-        self._horizon = observe
+        self._settled_time = observe
         self._marks = marks
         self._mark = offsets.mark_of(stored)
         ended, running, at = offsets.safe_pass_of(stored)
@@ -143,13 +143,13 @@ class SnapshotPasses:
         self.order, self.keep = self._mode.order, self._mode.keep
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
-        """First the horizon, then the snapshot in which the rows are read: what is settled can be seen in it.
+        """First the settled time, then the snapshot in which the rows are read: what is settled can be seen in it.
 
         A pass that was broken off goes on with the transactions of its first part. The mark waits for the next pass:
         rows of theirs may have been replaced since then, and what replaced them may be before the place.
         """
         is_known = self._meet(database)
-        seen = self._horizon.observe(database)
+        seen = self._settled_time.observe(database)
         now, is_whole = snapshots.pin(database)
         known = [snapshot for snapshot in (self._ended, self._running) if snapshot is not None]
         if known and not (is_known and all(one.precedes(later) for one, later in pairwise([*known, now]))):
@@ -178,7 +178,7 @@ class SnapshotPasses:
         """Every row is read as soon as it can be seen."""
         return False
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
         """Return the mark, or the place in the broken pass."""
         return self._mode.after(form)
 
@@ -218,18 +218,18 @@ class HeldIds:
     """Leaves ids for later until everything that was open when they were first seen has ended."""
 
     def __init__(
-        self, largest: Callable[[Database], int | None], column: sa.ColumnElement[Any], observe: Horizon
+        self, largest: Callable[[Database], int | None], column: sa.ColumnElement[Any], observe: SettledTime
     ) -> None:
         self._largest = largest
         self._column = column
-        self._horizon = observe
+        self._settled_time = observe
         self._pending: tuple[int, int] | None = None
         self._free: int | None = None
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
         """Up to which id rows may be read now."""
         largest = self._largest(database)
-        seen = self._horizon.observe(database)
+        seen = self._settled_time.observe(database)
         if self._pending is not None:
             # A clock that went back: what was open at that time is open at this one, or has ended.
             self._pending = (min(self._pending[0], seen.now_us), self._pending[1])

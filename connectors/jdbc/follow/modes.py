@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from connect.api.errors import SchemaError
 from connectors.jdbc.connection.pages import Page
 from connectors.jdbc.database.cursor_comparison import TimestampForm
-from connectors.jdbc.database.query import Edge
+from connectors.jdbc.database.query import BoundValue
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.values import temporal
@@ -43,7 +43,7 @@ class Mode(Protocol):
     keep: tuple[int, ...]
     """Columns whose values `delivered` needs of every row."""
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
         """Return the place to go on from."""
 
     def delivered(self, page: Page) -> Offset | None:
@@ -65,9 +65,9 @@ class Bulk:
         self._rows = offsets.bulk_rows_of(stored) if self._last is not None else 0
         self._now_ms = now_ms
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:  # noqa: ARG002 - the protocol's
         """Return the place behind the last delivered key."""
-        return [Edge.at(literal(value)) for value in self._last or ()]
+        return [BoundValue.at(literal(value)) for value in self._last or ()]
 
     def delivered(self, page: Page) -> Offset | None:
         """Return the offset that says how far the pass came, or that it is finished."""
@@ -108,9 +108,9 @@ class Incrementing:
         known = offsets.id_of(stored)
         self._last = initial if known is None else known
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:  # noqa: ARG002 - the protocol's
         """Return the place behind the last id."""
-        return [Edge.at(literal(self._last))]
+        return [BoundValue.at(literal(self._last))]
 
     def delivered(self, page: Page) -> Offset | None:
         """Return the offset with the id of the last row."""
@@ -186,13 +186,13 @@ class Timestamp:
         tie = offsets.tie_of(stored)
         self._tie = tie if tie is not None and len(tie[1]) == len(key.places) and key.places else None
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
         """Return the place behind the last row of the unfinished timestamp, or behind the finished one."""
         assert form is not None
         if self._tie is None:
             return [form.edge(self._finished_us)]
         instant, key = self._tie
-        return [form.edge(instant), *(Edge.at(literal(value)) for value in key)]
+        return [form.edge(instant), *(BoundValue.at(literal(value)) for value in key)]
 
     def delivered(self, page: Page) -> Offset | None:
         """Return the last timestamp that no row to come can share."""
@@ -231,10 +231,10 @@ class TimestampIncrementing:
         self._instant_us = begin.instant_us if instant is None else instant
         self._last = begin.id if last is None else last
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
         """Return the place behind the last row."""
         assert form is not None
-        return [form.edge(self._instant_us), Edge.at(literal(self._last))]
+        return [form.edge(self._instant_us), BoundValue.at(literal(self._last))]
 
     def delivered(self, page: Page) -> Offset | None:
         """Return the offset with the timestamp and id of the last row."""

@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page
 from connectors.jdbc.database.cursor_comparison import DateTimes, TimestampForm
-from connectors.jdbc.database.query import Edge
+from connectors.jdbc.database.query import BoundValue
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.cursors import has_index
 from connectors.jdbc.follow.modes import Mode, Ordering, key_of, literal, whole_id
 from connectors.jdbc.follow.offsets import Offset
-from connectors.jdbc.follow.read_plan import Assembly
+from connectors.jdbc.follow.read_plan import PlanBuilder
 from connectors.jdbc.follow.reading import ReadingPlan
 from connectors.jdbc.follow.splits import TableSplit
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -30,46 +30,46 @@ _LOWEST = "incrementing.initial"
 class TableBase(NamedTuple):
     """What the plans of all splits of a table have in common."""
 
-    assembly: Assembly
+    builder: PlanBuilder
     plan: ReadingPlan
 
     @classmethod
-    def of(cls, assembly: Assembly, split: TableSplit) -> TableBase:
+    def of(cls, builder: PlanBuilder, split: TableSplit) -> TableBase:
         """Asks the catalog. `split`: any one of them."""
-        return cls(assembly, assembly.plan(offsets.table_partition(split.table), split.mark))
+        return cls(builder, builder.plan(offsets.table_partition(split.table), split.mark))
 
 
 def split_plan(base: TableBase, config: JdbcSourceConfig, split: TableSplit, stored: Offset | None) -> ReadingPlan:
     """Return the plan to read a split, from where its stored offset says. Asks the database nothing."""
-    assembly = base.assembly
-    names = (assembly.shape.key or (assembly.shape.row_id or "",))[:1]
+    builder = base.builder
+    names = (builder.shape.key or (builder.shape.row_id or "",))[:1]
     return replace(
         base.plan,
         label=f"{base.plan.label}, {split.label}",
         partition=offsets.range_partition(split.table, split.place),
-        mode=_mode(assembly, config, split.mark, stored),
-        paged=assembly.dialect.cursors.holds_writers and has_index(assembly.shape, names),
+        mode=_mode(builder, config, split.mark, stored),
+        paged=builder.dialect.cursors.holds_writers and has_index(builder.shape, names),
         bound=None,
-        guard=Always([*before_mark(assembly, config, split.mark), *_within(assembly, config, split)]),
+        guard=Always([*before_mark(builder, config, split.mark), *_within(builder, config, split)]),
         blind_spots=(),
         described=None,
     )
 
 
-def integer_key(assembly: Assembly, config: JdbcSourceConfig) -> Ordering | None:
+def integer_key(builder: PlanBuilder, config: JdbcSourceConfig) -> Ordering | None:
     """Return the one integer column of which ranges can be cut; None: there is none.
 
     It names a row, or where nothing does it is the column of ids by which the table is followed.
     """
-    key = assembly.key()
+    key = builder.key()
     if not key.places and "incrementing" in config.mode:
-        key = assembly.ids()
-    columns = [assembly.shape.columns[place] for place in key.places if place < len(assembly.shape.columns)]
+        key = builder.ids()
+    columns = [builder.shape.columns[place] for place in key.places if place < len(builder.shape.columns)]
     is_one = len(key.places) == 1
     return key if is_one and all(c.raw is Raw.INTEGER and c.projection is Projection.AS_IS for c in columns) else None
 
 
-def before_mark(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
+def before_mark(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset) -> list[sa.ColumnElement[bool]]:
     """Return the rows that following leaves to a bulk read: all before the mark, or from where the configuration
     begins.
 
@@ -78,12 +78,12 @@ def before_mark(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> l
     """
     given = config.originals
     if config.mode == "incrementing":
-        column, last = assembly.ids().expressions[0], offsets.id_of(mark)
+        column, last = builder.ids().expressions[0], offsets.id_of(mark)
         assert last is not None
         low = [column > literal(config.incrementing_initial)] if _LOWEST in given else []
         return [*low, column <= literal(last)]
-    column, _ = assembly.timestamp()
-    form = _form(assembly, config)
+    column, _ = builder.timestamp()
+    form = _form(builder, config)
     begin, end = form.edge(config.begin_ms * 1000), offsets.instant_us_of(mark)
     assert end is not None
     if config.mode == "timestamp":
@@ -93,26 +93,26 @@ def before_mark(assembly: Assembly, config: JdbcSourceConfig, mark: Offset) -> l
         conditions.append(column >= begin.low)
         # Following goes on with the rows of the mark's own instant, whose ids are above the initial one.
         if _LOWEST in given:
-            id_ = assembly.ids().expressions[0]
+            id_ = builder.ids().expressions[0]
             conditions.append(sa.or_(column > begin.high, id_ > literal(config.incrementing_initial)))
     return conditions
 
 
-def beyond_reach(assembly: Assembly, config: JdbcSourceConfig) -> tuple[sa.ColumnElement[bool], str]:
+def beyond_reach(builder: PlanBuilder, config: JdbcSourceConfig) -> tuple[sa.ColumnElement[bool], str]:
     """Return the rows that neither a bulk read nor following ever reads, and why: by NULL, or before the beginning."""
     given = config.originals
     conditions: list[sa.ColumnElement[bool]] = []
     why = []
     if "timestamp" in config.mode:
-        column, _ = assembly.timestamp()
+        column, _ = builder.timestamp()
         conditions.append(column.is_(None))
         why.append("their timestamp is NULL")
         if _EARLIEST in given and config.timestamp_initial != -1:
-            begin = _form(assembly, config).edge(config.begin_ms * 1000)
+            begin = _form(builder, config).edge(config.begin_ms * 1000)
             conditions.append(column < begin.low)
             why.append(f"it is before {_EARLIEST}")
     if "incrementing" in config.mode:
-        id_ = assembly.ids().expressions[0]
+        id_ = builder.ids().expressions[0]
         conditions.append(id_.is_(None))
         why.append("their id is NULL")
         if _LOWEST in given and config.mode == "incrementing":
@@ -121,32 +121,34 @@ def beyond_reach(assembly: Assembly, config: JdbcSourceConfig) -> tuple[sa.Colum
     return sa.or_(*conditions), " or ".join(why)
 
 
-def _form(assembly: Assembly, config: JdbcSourceConfig) -> DateTimes:
-    return DateTimes(None if assembly.timestamp_columns()[0].raw is Raw.INSTANT else zone(config.db_timezone))
+def _form(builder: PlanBuilder, config: JdbcSourceConfig) -> DateTimes:
+    return DateTimes(None if builder.timestamp_columns()[0].raw is Raw.INSTANT else zone(config.db_timezone))
 
 
-def _within(assembly: Assembly, config: JdbcSourceConfig, split: TableSplit) -> list[sa.ColumnElement[bool]]:
+def _within(builder: PlanBuilder, config: JdbcSourceConfig, split: TableSplit) -> list[sa.ColumnElement[bool]]:
     if split.begin is None and split.end is None:
         return []
-    key = integer_key(assembly, config) or assembly.key()
+    key = integer_key(builder, config) or builder.key()
     column = key.expressions[0]
     low = [] if split.begin is None else [column >= literal(split.begin)]
     return low if split.end is None else [*low, column < literal(split.end)]
 
 
-def _mode(assembly: Assembly, config: JdbcSourceConfig, mark: Offset, stored: Offset | None) -> Mode:
-    key = assembly.key()
+def _mode(builder: PlanBuilder, config: JdbcSourceConfig, mark: Offset, stored: Offset | None) -> Mode:
+    key = builder.key()
     if key.places:
         return Range(key, mark, stored)
     if "incrementing" in config.mode:
-        ids = assembly.ids()
+        ids = builder.ids()
         place = ids.places[0]
-        by_id = Followed(ids.expressions, (), lambda row: whole_id(row[place]), lambda last: Edge.at(literal(last)))
+        by_id = FollowedValue(
+            ids.expressions, (), lambda row: whole_id(row[place]), lambda last: BoundValue.at(literal(last))
+        )
         return UnnamedRows(by_id, mark, stored)
-    column, times = assembly.timestamp()
+    column, times = builder.timestamp()
     # As text: a number would pass for a key of which ranges can be cut.
-    by_time = Followed(
-        (column,), times.places, lambda row: str(times.one(row)), lambda last: _form(assembly, config).edge(int(last))
+    by_time = FollowedValue(
+        (column,), times.places, lambda row: str(times.one(row)), lambda last: _form(builder, config).edge(int(last))
     )
     return UnnamedRows(by_time, mark, stored)
 
@@ -161,9 +163,9 @@ class Range:
         self._mark = mark
         self._last = offsets.range_progress_of(stored, mark)
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:  # noqa: ARG002 - the protocol's
         """Return the place behind the last delivered key."""
-        return [Edge.at(literal(value)) for value in self._last or ()]
+        return [BoundValue.at(literal(value)) for value in self._last or ()]
 
     def delivered(self, page: Page) -> Offset | None:
         """Return how far the range was read, or that it is finished."""
@@ -178,13 +180,13 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedValue:
     """The value by which a table is followed: what orders by it, its columns' places, it in a row, and its edge."""
 
     order: tuple[sa.ColumnElement[Any], ...]
     places: tuple[int, ...]
     value: Callable[[Sequence[Any]], Any]
-    edge: Callable[[Any], Edge]
+    edge: Callable[[Any], BoundValue]
 
 
 class UnnamedRows:
@@ -194,14 +196,14 @@ class UnnamedRows:
     has no offset.
     """
 
-    def __init__(self, followed: Followed, mark: Offset, stored: Offset | None) -> None:
+    def __init__(self, followed: FollowedValue, mark: Offset, stored: Offset | None) -> None:
         self.order = followed.order
         self.keep = followed.places
         self._followed = followed
         self._mark = mark
         self._last = offsets.range_progress_of(stored, mark)
 
-    def after(self, form: TimestampForm | None) -> Sequence[Edge]:  # noqa: ARG002 - the protocol's
+    def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:  # noqa: ARG002 - the protocol's
         """Return the place behind all rows of the last value."""
         return [] if self._last is None else [self._followed.edge(self._last[0])]
 

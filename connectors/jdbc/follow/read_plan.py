@@ -20,7 +20,7 @@ from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.audit import BlindSpot, blind_spots, wall_clocks
 from connectors.jdbc.follow.cursors import has_index, incrementing_name, timestamp_names
-from connectors.jdbc.follow.late_commits import Guard, HeldIds, IdMarks, SnapshotPasses, TimestampMarks
+from connectors.jdbc.follow.late_commits import HeldIds, IdMarks, LateCommitGuard, SnapshotPasses, TimestampMarks
 from connectors.jdbc.follow.modes import (
     Begin,
     Bulk,
@@ -35,7 +35,7 @@ from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.follow.reading import Described, ReadingPlan, TimestampBound
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
-from connectors.jdbc.settled.settled_time import Horizon
+from connectors.jdbc.settled.settled_time import SettledTime
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.types import ColumnPlan, Raw
 from connectors.jdbc.values.zone import day_begin_us, unrepeated_us, zone
@@ -53,7 +53,7 @@ def table_plan(database: Database, table: TableName, config: JdbcSourceConfig, s
     return assembled(database, table, config).plan(partition, known)
 
 
-def assembled(database: Database, table: TableName, config: JdbcSourceConfig) -> Assembly:
+def assembled(database: Database, table: TableName, config: JdbcSourceConfig) -> PlanBuilder:
     """Return a table's shape and what is read of it."""
     named = (
         table if config.table_names_qualify and database.dialect.catalog.has_schemas else TableName(None, table.name)
@@ -64,7 +64,7 @@ def assembled(database: Database, table: TableName, config: JdbcSourceConfig) ->
     source = table_source(
         named, shape.columns, quote=config.quotes_identifiers, extra=extra, suffix=config.query_suffix
     )
-    return Assembly(database, config, table, shape, source, described=described)
+    return PlanBuilder(database, config, table, shape, source, described=described)
 
 
 def _described(database: Database, table: TableName, statement: sa.Select[Any]) -> Described | None:
@@ -84,10 +84,10 @@ def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffse
     shape = describe_query(database, config)
     source = query_source(config.query_text, shape.columns, suffix=config.query_suffix)
     partition = offsets.QUERY_PARTITION
-    return Assembly(database, config, None, shape, source).plan(partition, stored(partition))
+    return PlanBuilder(database, config, None, shape, source).plan(partition, stored(partition))
 
 
-class Assembly:
+class PlanBuilder:
     """A table or query that is on its way to a plan."""
 
     def __init__(
@@ -112,9 +112,9 @@ class Assembly:
         self._order: tuple[str, ...] = ()
         by_order = config.mode == "bulk" or (self.dialect.cursors.orders_commits and config.mode == "incrementing")
         safe = config.offset_mode == "safe" and not by_order
-        self.horizon: Horizon | None = None
+        self.settled_time: SettledTime | None = None
         if safe:
-            self.horizon = self.dialect.settled.horizon(config.settle_time_ms, config.safe_horizon_max_ms)
+            self.settled_time = self.dialect.settled.settled_time(config.settle_time_ms, config.safe_horizon_max_ms)
         self._by_snapshots = safe and shape.has_xmin and not config.delay_ms and not config.query_suffix
 
     def plan(self, partition: Mapping[str, object], stored: Offset | None) -> ReadingPlan:
@@ -188,20 +188,20 @@ class Assembly:
         value = self._database.scalar(sa.text(asked), "asking for the server's time zone")
         return None if value is None else int(value)
 
-    def _guarded(self, stored: Offset | None, begin_us: int) -> tuple[Mode, Guard | None]:
-        if self.horizon is None:
+    def _guarded(self, stored: Offset | None, begin_us: int) -> tuple[Mode, LateCommitGuard | None]:
+        if self.settled_time is None:
             return self._mode(stored, begin_us), None
         if self._by_snapshots:
             marks = (
                 IdMarks() if self._config.mode == "incrementing" else TimestampMarks(self._mark_at, self._complete_us)
             )
             xmin = self.source.column("xmin")
-            passes = SnapshotPasses(lambda at: self._mode(at, begin_us), xmin, self.horizon, marks, stored)
+            passes = SnapshotPasses(lambda at: self._mode(at, begin_us), xmin, self.settled_time, marks, stored)
             return passes, passes
         mode = self._mode(offsets.mark_of(stored), begin_us)
         if self._config.mode != "incrementing":
             return mode, None
-        return mode, HeldIds(self.largest(mode.order[0]), mode.order[0], self.horizon)
+        return mode, HeldIds(self.largest(mode.order[0]), mode.order[0], self.settled_time)
 
     def largest(self, column: sa.ColumnElement[Any]) -> Callable[[Database], int | None]:
         """Asks for the largest value of a column of whole numbers."""
@@ -331,7 +331,7 @@ class Assembly:
 
             return self.dialect.cursors.form(sample, columns[0].name, self._zone, are_instants=instants)
 
-        delay_us, observe = self._config.delay_ms * 1000, self.horizon
+        delay_us, observe = self._config.delay_ms * 1000, self.settled_time
 
         def held_back(database: Database) -> int:
             assert observe is not None

@@ -16,7 +16,7 @@ from connectors.jdbc.connection.pages import Page, PageRules, Pages
 from connectors.jdbc.database.cursor_comparison import TimestampForm
 from connectors.jdbc.database.query import Source, select
 from connectors.jdbc.follow.audit import BlindSpot
-from connectors.jdbc.follow.late_commits import Guard
+from connectors.jdbc.follow.late_commits import LateCommitGuard
 from connectors.jdbc.follow.modes import Bulk, Mode
 from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.values.columns import RowFormat
@@ -125,7 +125,7 @@ class ReadingPlan:
     paged: bool = False
     row_id: sa.ColumnElement[Any] | None = None
     bound: TimestampBound | None = None
-    guard: Guard | None = None
+    guard: LateCommitGuard | None = None
     key: tuple[str, ...] = ()
     blind_spots: tuple[BlindSpot, ...] = ()
     names_row: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.dialects.known import dialect_of
-from connectors.jdbc.follow.left_aside import left_aside
+from connectors.jdbc.follow.failed_tables import left_aside
 from connectors.jdbc.log.shared.log_reader import LogReader
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcTaskConfig

@@ -1,7 +1,7 @@
 """Up to when a database's work is settled: the instant before which everything that was begun has ended.
 
 A transaction takes its ids and timestamps before it commits, so that rows appear out of order. What was begun before
-the horizon has committed or was rolled back, and can add nothing any more.
+the settled time has committed or was rolled back, and can add nothing any more.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _log = logging.getLogger(__name__)
 DOING = "asking for open transactions"
 _WARN_AFTER_US = 60_000_000
 REPLICA_US = 60_000_000
-"""A replica does not see what is open on its primary, and gets it late: its horizon is that much further back."""
+"""A replica does not see what is open on its primary, and gets it late: its settled time is that much further back."""
 UNKNOWN_SETTLE_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Holds the time on the database's clock and its horizon, both in microseconds since the epoch."""
+    """Holds the time on the database's clock and its settled time, both in microseconds since the epoch."""
 
     now_us: int
     settled_us: int
@@ -40,28 +40,28 @@ class OpenWork:
     started_us: int | None
 
 
-class Horizon(Protocol):
+class SettledTime(Protocol):
     """Observes one database. Owned by the reading thread."""
 
     def observe(self, database: Database) -> Observation:
         """Look now; the transaction this needs is ended before it returns. RetriableError: not now."""
 
 
-class SettleTime:
+class AssumedSettledTime:
     """Where nobody says what is open: whatever began this long ago has ended."""
 
     def __init__(self, settle_us: int) -> None:
         self._settle_us = settle_us
 
     def observe(self, database: Database) -> Observation:
-        """Return the database's clock, and as its horizon that clock less the settle time."""
+        """Return the database's clock, and as its settled time that clock less the settle time."""
         now = moment_us(database.scalar(sa.select(database.dialect.cursors.clock), DOING))
         database.end_transaction()
         return Observation(now, now - self._settle_us)
 
 
-class Limited:
-    """A horizon that a forgotten transaction cannot hold for ever."""
+class BoundedSettledTime:
+    """A settled time that a forgotten transaction cannot hold for ever."""
 
     later: str = "held until it ends"
     """This becomes of rows newer than an open transaction."""

@@ -14,7 +14,7 @@ from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import DeniedError, TargetDatabase
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.statements import quoted
-from connectors.jdbc.sink.targets import Target, Targets, table_name
+from connectors.jdbc.sink.targets import Target, TargetTables, table_name
 from connectors.jdbc.sink.writer import statements_of
 
 
@@ -37,7 +37,7 @@ def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
 
 
 def _problems(config: JdbcSinkConfig, database: TargetDatabase, notes: list[str]) -> Iterator[ConfigProblem]:
-    targets = Targets(config, database, statements_of(config, database))
+    targets = TargetTables(config, database, statements_of(config, database))
     for topic in config.named_topics:
         name = table_name(config, topic, database.writing)
         try:

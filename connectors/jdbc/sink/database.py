@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connectors.jdbc.connection.engine import engine_of, url_of
 from connectors.jdbc.connection.errors import original_of
-from connectors.jdbc.connection.link import Link
+from connectors.jdbc.connection.reopened_connection import ReopenedConnection
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.sink.refusals import RefusedRowsError, is_changed_table, is_denied, refuses_rows
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
@@ -42,9 +42,9 @@ class TargetDatabase:
         url, secured = self.dialect.connecting.take_tls(url)
         engine = engine_of(self.dialect, url, self.dialect.sessions.writing, secured)
         self.writing.prepare_engine(engine)
-        self._link = Link(self.dialect, engine, config, secured, (), waits=False)
-        self._errors: tuple[type[Exception], ...] = (*self._link.driver_errors, sa.exc.SQLAlchemyError)
-        self._border = self._link.border
+        self._link = ReopenedConnection(self.dialect, engine, config, secured, (), waits=False)
+        self._caught: tuple[type[Exception], ...] = (*self._link.driver_errors, sa.exc.SQLAlchemyError)
+        self._errors = self._link.errors
 
     @property
     def sql_dialect(self) -> sa.Dialect:
@@ -73,7 +73,7 @@ class TargetDatabase:
                 self._commit(begun, doing)
         except RetriableError:
             # Whatever is the matter with the connection, a new one has not got it.
-            with suppress(*self._errors):
+            with suppress(*self._caught):
                 connection.invalidate()
             self.close()
             raise
@@ -84,14 +84,14 @@ class TargetDatabase:
         try:
             with connection.begin_nested() as point:
                 yield point
-        except self._errors as error:
+        except self._caught as error:
             original = original_of(error)
             if is_denied(original):
-                failed = self._border.failed("writing rows", original)
+                failed = self._errors.failed("writing rows", original)
                 raise DeniedError(failed, key="connection.user", fix=_GRANT_FIX) from None
             if not refuses_rows(original):
                 raise
-            raise RefusedRowsError(self._border.failed("writing rows", original)) from None
+            raise RefusedRowsError(self._errors.failed("writing rows", original)) from None
 
     def tried(self, connection: sa.Connection, write: Callable[[], None]) -> Exception | None:
         """Return why the database refuses what `write` does, constraints included that are looked at late; it is
@@ -145,22 +145,22 @@ class TargetDatabase:
     def _commit(self, begun: sa.RootTransaction, doing: str) -> None:
         try:
             begun.commit()
-        except self._errors as error:
+        except self._caught as error:
             original = original_of(error)
             if not refuses_rows(original):
                 raise
             begun.rollback()
-            raise RefusedAtCommitError(self._border.failed(doing, original), fix=_TABLE_FIX) from None
+            raise RefusedAtCommitError(self._errors.failed(doing, original), fix=_TABLE_FIX) from None
 
     @contextmanager
     def _translated(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except self._errors as error:
+        except self._caught as error:
             original = original_of(error)
             if is_changed_table(original):
-                raise RetriableError(f"{self._border.failed(doing, original)} The table is looked at again.") from None
+                raise RetriableError(f"{self._errors.failed(doing, original)} The table is looked at again.") from None
             if is_denied(original):
-                raise DeniedError(self._border.failed(doing, original), key="connection.user", fix=_GRANT_FIX) from None
-            with self._border.translated(doing, _TABLE_FIX):
+                raise DeniedError(self._errors.failed(doing, original), key="connection.user", fix=_GRANT_FIX) from None
+            with self._errors.translated(doing, _TABLE_FIX):
                 raise

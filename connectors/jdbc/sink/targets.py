@@ -96,7 +96,7 @@ def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableNam
     return writing.table(named, keeps_case=config.keeps_case)
 
 
-class Targets:
+class TargetTables:
     """The tables that one configuration has, each of which is looked at once. The task thread owns them."""
 
     def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, statements: SinkStatements) -> None:

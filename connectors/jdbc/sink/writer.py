@@ -22,7 +22,7 @@ from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, array_of, shape_of
 from connectors.jdbc.sink.statements import SinkStatements, StatementRows
-from connectors.jdbc.sink.targets import Target, Targets
+from connectors.jdbc.sink.targets import Target, TargetTables
 from connectors.jdbc.sink.texts import Zones
 
 Bad = dict[int, Exception]
@@ -61,7 +61,7 @@ class TableWriter:
         self._config = config
         self._statements = statements_of(config, database)
         self._database = database
-        self._targets = Targets(config, database, self._statements)
+        self._targets = TargetTables(config, database, self._statements)
         self._looks_late = False
         self.may_be_there = False
         """True if rows may be in their table by an earlier try of the connector's own, and are not bad then."""

@@ -14,13 +14,13 @@ from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
-from connectors.jdbc.database.open_sessions import Wait, those_of
+from connectors.jdbc.database.open_sessions import OpenTransactionWait, those_of
 from connectors.jdbc.database.query import select
 from connectors.jdbc.follow import offsets
 from connectors.jdbc.follow.first_read import NotSplit, SafeMark, key_span
 from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.follow.ranges import TableBase, integer_key, split_plan
-from connectors.jdbc.follow.read_plan import Assembly, assembled
+from connectors.jdbc.follow.read_plan import PlanBuilder, assembled
 from connectors.jdbc.follow.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
 from connectors.jdbc.follow.splits import TableSplit, cut, divided, table_size
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -79,22 +79,22 @@ class BulkPlanning:
         )
 
     def _table(self, database: Database, table: TableName, size: SplitSize, deadline: Deadline) -> BulkPlan:
-        assembly = assembled(database, table, self._config)
+        builder = assembled(database, table, self._config)
         try:
-            mark = _waited_for(SafeMark(assembly, self._config), database, table, deadline)
+            mark = _waited_for(SafeMark(builder, self._config), database, table, deadline)
         except NotSplit as why:
             if str(why) != "it is empty":
                 raise ConnectError(f"Table {table.full} cannot be read in bulk: {why}.", key="mode") from None
             return BulkPlan((), (), warnings=[f"Table {table.full} is empty: its connector begins at its first row."])
         # After the mark, so that every row before it is in the span.
-        keys = _span(assembly, self._config, database)
-        size_now = table_size(database, assembly.table, assembly.source.relation)
+        keys = _span(builder, self._config, database)
+        size_now = table_size(database, builder.table, builder.source.relation)
         splits = cut(table, mark, keys, size_now, size)
         return BulkPlan(
             [split.as_split for split in splits],
             [SourcePosition(offsets.table_partition(table), mark)],
-            [_statement(database, assembly, self._config, splits[0])],
-            [*_unordered(database, assembly, self._config), *_unsplit(table, assembly, keys)],
+            [_statement(database, builder, self._config, splits[0])],
+            [*_unordered(database, builder, self._config), *_unsplit(table, builder, keys)],
         )
 
 
@@ -102,7 +102,7 @@ def _missing(database: Database, config: JdbcSourceConfig, chosen: Sequence[Tabl
     """Names of the filter that no table has, as warnings. ConfigError: none has one."""
     notes: list[str] = []
     present = list_tables(database, config)
-    problems = list(unmatched(config, database.border.database, present, chosen, notes))
+    problems = list(unmatched(config, database.errors.database, present, chosen, notes))
     database.end_transaction()
     if problems:
         raise ConfigError(problems)
@@ -113,7 +113,7 @@ def _missing(database: Database, config: JdbcSourceConfig, chosen: Sequence[Tabl
 
 def _waited_for(mark: SafeMark, database: Database, table: TableName, deadline: Deadline) -> Offset:
     what = f"Table {table.full} has no safe mark yet"
-    wait = Wait(what)
+    wait = OpenTransactionWait(what)
     while True:
         found = mark.look(database)
         if found is not None:
@@ -125,23 +125,23 @@ def _waited_for(mark: SafeMark, database: Database, table: TableName, deadline: 
             )
 
 
-def _unordered(database: Database, assembly: Assembly, config: JdbcSourceConfig) -> list[str]:
-    if config.mode != "incrementing" or assembly.table is None:
+def _unordered(database: Database, builder: PlanBuilder, config: JdbcSourceConfig) -> list[str]:
+    if config.mode != "incrementing" or builder.table is None:
         return []
-    column = assembly.shape.columns[assembly.ids().places[0]].name
-    why = assembly.dialect.settled.out_of_order(database, assembly.table, column)
-    return [] if why is None else [f"Table {assembly.table.full}: ids do not come in order, so no mark is safe: {why}"]
+    column = builder.shape.columns[builder.ids().places[0]].name
+    why = builder.dialect.settled.out_of_order(database, builder.table, column)
+    return [] if why is None else [f"Table {builder.table.full}: ids do not come in order, so no mark is safe: {why}"]
 
 
-def _span(assembly: Assembly, config: JdbcSourceConfig, database: Database) -> range | None:
+def _span(builder: PlanBuilder, config: JdbcSourceConfig, database: Database) -> range | None:
     """From the least to the largest key there is; None: it is no integer, or the table is empty."""
-    key = integer_key(assembly, config)
-    return None if key is None else key_span(database, assembly.source.relation, key.expressions[0])
+    key = integer_key(builder, config)
+    return None if key is None else key_span(database, builder.source.relation, key.expressions[0])
 
 
-def _unsplit(table: TableName, assembly: Assembly, keys: range | None) -> list[str]:
+def _unsplit(table: TableName, builder: PlanBuilder, keys: range | None) -> list[str]:
     told = []
-    if not assembly.key().places:
+    if not builder.key().places:
         told.append(
             f"Table {table.full} has no key by which reading could go on: rows of one id or timestamp are read and "
             "written together, and where they are many that takes as much memory."
@@ -151,8 +151,8 @@ def _unsplit(table: TableName, assembly: Assembly, keys: range | None) -> list[s
     return told
 
 
-def _statement(database: Database, assembly: Assembly, config: JdbcSourceConfig, split: TableSplit) -> str:
-    plan = split_plan(TableBase.of(assembly, split), config, split, None)
+def _statement(database: Database, builder: PlanBuilder, config: JdbcSourceConfig, split: TableSplit) -> str:
+    plan = split_plan(TableBase.of(builder, split), config, split, None)
     assert plan.guard is not None
     statement = select(plan.source, plan.mode.order, conditions=plan.guard.begin(database))
     dialect = database.connection.dialect

@@ -29,12 +29,12 @@ def count_all(config: JdbcSourceConfig, splits: Sequence[Split]) -> list[RowCoun
 
 
 def _counted(database: Database, config: JdbcSourceConfig, split: TableSplit, ids: Sequence[str]) -> RowCount:
-    assembly = assembled(database, split.table, config)
+    builder = assembled(database, split.table, config)
     name = f"table {split.table.full}"
-    wanted = sa.and_(*before_mark(assembly, config, split.mark))
-    unread, why = beyond_reach(assembly, config)
+    wanted = sa.and_(*before_mark(builder, config, split.mark))
+    unread, why = beyond_reach(builder, config)
     counts: list[sa.ColumnElement[Any]] = [_how_many(wanted), _how_many(unread)]
-    statement = sa.select(*counts).select_from(assembly.source.relation)
+    statement = sa.select(*counts).select_from(builder.source.relation)
     ((rows, left_out),) = database.rows(statement, f"counting {name}")
     database.end_transaction()
     return RowCount(name, ids, int(rows or 0), int(left_out or 0), why)

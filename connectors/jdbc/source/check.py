@@ -74,7 +74,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
         )
     present = list_tables(database, config)
     chosen = choose_tables(database, config, present)
-    yield from unmatched(config, database.border.database, present, chosen, notes)
+    yield from unmatched(config, database.errors.database, present, chosen, notes)
     yield from topic_problems(chosen, config)
     log = database.dialect.log if config.mode == "log" else None
     if log is not None:

@@ -15,7 +15,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import choose_tables, list_tables
 from connectors.jdbc.dialects.generic.rights import MissingRight
 from connectors.jdbc.follow.cursors import timestamp_names
-from connectors.jdbc.follow.read_plan import Assembly, assembled
+from connectors.jdbc.follow.read_plan import PlanBuilder, assembled
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.types import Raw
@@ -57,25 +57,25 @@ def _lacks(right: MissingRight) -> Finding:
 
 
 def _of_cursor(database: Database, table: TableName, config: JdbcSourceConfig) -> Iterator[Finding]:
-    assembly = assembled(database, table, config)
-    plan = assembly.plan({}, None)
+    builder = assembled(database, table, config)
+    plan = builder.plan({}, None)
     for spot in plan.blind_spots:
         yield Finding(Aspect.CURSOR, spot.text, weight=Weight.WARNS if spot.can_be_mended else Weight.TOLD)
     database.end_transaction()
     if "timestamp" in config.mode:
-        yield from _of_timestamps(database, table, assembly, config)
+        yield from _of_timestamps(database, table, builder, config)
 
 
 def _of_timestamps(
-    database: Database, table: TableName, assembly: Assembly, config: JdbcSourceConfig
+    database: Database, table: TableName, builder: PlanBuilder, config: JdbcSourceConfig
 ) -> Iterator[Finding]:
-    found = (assembly.shape.find(name) for name in timestamp_names(table, config))
+    found = (builder.shape.find(name) for name in timestamp_names(table, config))
     known = [column for column in found if column is not None]
-    columns = [assembly.source.column(column.name) for column in known]
+    columns = [builder.source.column(column.name) for column in known]
     if not columns:
         return
-    relation, names = assembly.source.relation, ", ".join(column.name for column in known)
-    if any(column.name not in assembly.shape.not_null for column in known):
+    relation, names = builder.source.relation, ", ".join(column.name for column in known)
+    if any(column.name not in builder.shape.not_null for column in known):
         missing = sa.and_(*(column.is_(None) for column in columns))
         if count := _count(database, relation, missing):
             text = f"table {table.full}: {count} rows have NULL in {names}, and are never read."

@@ -19,9 +19,9 @@ from connect.api.records import Batch, SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.dialects.known import dialect_of
-from connectors.jdbc.follow.followed_table import Followed, MakePlan, Reads, StoredOffset
-from connectors.jdbc.follow.handover import Around, Handover, PartReader
-from connectors.jdbc.follow.left_aside import left_aside
+from connectors.jdbc.follow.failed_tables import left_aside
+from connectors.jdbc.follow.followed_table import FollowedTable, MakePlan, ScheduledRead, StoredOffset
+from connectors.jdbc.follow.handover import Handover, PartReader, ReaderContext
 from connectors.jdbc.follow.read_plan import QUERY, query_plan, table_plan
 from connectors.jdbc.follow.reading import Connections, ReadingPlan
 from connectors.jdbc.follow.stored_offsets import StoredOffsets
@@ -47,8 +47,8 @@ class JdbcSourceTask:
         self._config = config
         self._connections = Connections(lambda: Database(config, waits=True))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jdbc-read")
-        self._readers: list[Reads] = []
-        self._reading: Reads | None = None
+        self._readers: list[ScheduledRead] = []
+        self._reading: ScheduledRead | None = None
         self._reading_had_failed = False
         self._ctx: SourceContext | None = None
         self._progress = StoredProgress((), 0.0)
@@ -135,7 +135,7 @@ class JdbcSourceTask:
             reader.abandon()
         self._connections.close()
 
-    def _plan(self, ctx: SourceContext) -> list[Reads]:
+    def _plan(self, ctx: SourceContext) -> list[ScheduledRead]:
         config, look_s = self._config, self._config.table_poll_interval_ms / 1000
         stored = StoredOffsets(ctx.stored_offset)
         if config.query_text:
@@ -143,14 +143,16 @@ class JdbcSourceTask:
         else:
             plans = {t.full: partial(_table_plan, table=t, config=config) for t in from_text(config.tables)}
         reject = self._bad.append
-        followed = {n: Followed(n, make, self._connections, stored, look_s, reject=reject) for n, make in plans.items()}
-        readers: list[Reads] = list(followed.values())
+        followed = {
+            n: FollowedTable(n, make, self._connections, stored, look_s, reject=reject) for n, make in plans.items()
+        }
+        readers: list[ScheduledRead] = list(followed.values())
         if config.mode != "bulk" and config.offset_mode == "safe" and not config.query_text:
-            around = Around(config, self._connections, stored, look_s, reject)
+            context = ReaderContext(config, self._connections, stored, look_s, reject)
             parts = parts_from_text(config.first_reads)
             own = {part.table: part for part in parts if part.number == 0}
-            readers = [Handover(followed[t.full], own.get(t, TablePart(t)), around) for t in from_text(config.tables)]
-            readers += [PartReader(part, around) for part in parts if part.number > 0]
+            readers = [Handover(followed[t.full], own.get(t, TablePart(t)), context) for t in from_text(config.tables)]
+            readers += [PartReader(part, context) for part in parts if part.number > 0]
         for reader in readers:
             try:
                 reader.prepare()
@@ -160,7 +162,7 @@ class JdbcSourceTask:
                 self._set_aside(reader, error)
         return readers
 
-    def _set_aside(self, reader: Reads, error: ConnectError) -> None:
+    def _set_aside(self, reader: ScheduledRead, error: ConnectError) -> None:
         _log.error("Table %s is left aside and tried again later; other tables go on. %s", reader.label, error)
         reader.fail(error)
 
@@ -228,7 +230,7 @@ class JdbcSourceTask:
             self._tell_failures()
         return batch
 
-    def _leave_aside(self, reader: Reads, error: ConnectError) -> None:
+    def _leave_aside(self, reader: ScheduledRead, error: ConnectError) -> None:
         self._thread.submit(self._set_aside, reader, error).result()
         self._judge_failures()
 
@@ -239,7 +241,7 @@ class JdbcSourceTask:
             rows = self._bad.pop(0)
             self._ctx.reject(rows.batch, rows.reasons)
 
-    def _count(self, reader: Reads, batch: Batch | None) -> None:
+    def _count(self, reader: ScheduledRead, batch: Batch | None) -> None:
         if batch is not None:
             self._progress.given(reader.label, batch.position)
         # Rows younger than timestamp.delay.interval.ms were left for later passes.

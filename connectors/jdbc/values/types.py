@@ -152,7 +152,11 @@ def _special(kind: t.TypeEngine[Any], rules: TypeRules) -> Classified:
             schema = s.FLOAT64 if "best_fit" in rules.numeric else s.decimal(2, precision=19)
             return Raw.DECIMAL, schema, Projection.NUMBER
         case "YEAR":
-            return Raw.INTEGER, s.INT16 if rules.precision is TimePrecision.CONNECT else TIME_TYPES["Year"], _AS_IS
+            return (
+                Raw.INTEGER,
+                s.INT16 if rules.precision is TimePrecision.CONNECT else TIME_TYPES["Year"],
+                _AS_IS,
+            )
         case "OID":
             return Raw.INTEGER, s.INT64, _AS_IS
         case "INET":

@@ -10,7 +10,7 @@ from jdbc_server import Server
 from jdbc_statements import StatementDraw
 
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.log.ddl.statements import Untold
+from connectors.jdbc.log.ddl.statements import UnknownTable
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import Statement
 from connectors.jdbc.log.mysql.catalog import catalog_table, schema_charsets
@@ -57,7 +57,7 @@ def follow(server: Server, database: Database, seed: int) -> int:
             history.follow(Statement(statement, SCHEMA))
             for name in names.values():
                 then, now = history.tables.get(name), catalog_table(database, name)
-                if isinstance(then, Untold):
+                if isinstance(then, UnknownTable):
                     history.learn({name: now})
                 else:
                     understood += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.metadata import ColumnMetadata
 from connectors.jdbc.log.binlog.packets import Event, TableMap
 from connectors.jdbc.log.binlog.position import Place
 from connectors.jdbc.settings.table_choice import TableName
@@ -16,5 +16,5 @@ class Known:
     def follow(self, event: Event) -> None:
         pass
 
-    def told(self, name: TableName, mapped: TableMap, at: Place) -> Told:
-        return Told(("id",))
+    def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata:
+        return ColumnMetadata(("id",))

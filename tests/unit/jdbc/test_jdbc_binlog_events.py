@@ -15,7 +15,7 @@ from sqlalchemy.dialects import mysql as m
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import Event
-from connectors.jdbc.log.binlog.position import BinlogPosition, Seen, read_binlog_offset
+from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.binlog.values import LoggedColumn
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
@@ -140,7 +140,7 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
 
 
 def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tables_are_not_asked():
-    fenced = BinlogPosition("f", 4, fences={"db.a": Fence((), (Segment(Seen("f", 900, {"0": "0-1-5"})),))})
+    fenced = BinlogPosition("f", 4, fences={"db.a": Fence((), (Segment(SnapshotEnd("f", 900, {"0": "0-1-5"})),))})
     events = BinlogEvents(
         CONFIG, MARIADB, fenced, tables=TABLES, plan=TABLES.__getitem__, history=Known(), chosen=TABLES.__contains__
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zoneinfo import ZoneInfo
 
-from connectors.jdbc.log.binlog.metadata import Told, read_metadata
+from connectors.jdbc.log.binlog.metadata import ColumnMetadata, read_metadata
 from connectors.jdbc.log.binlog.packets import TableMap
 from connectors.jdbc.log.binlog.values import LoggedColumn
 from connectors.jdbc.log.mysql.tables import BinlogTable, binlog_source
@@ -26,12 +26,12 @@ def test_a_year_has_a_sign_bit_of_its_own():
 
 
 def test_a_table_fits_rows_whose_types_were_told_as_its_own_alone():
-    signed = TableMap(7, "d", "t", bytes([_INT]), (b"",), Told(("n",)))
-    unsigned = TableMap(8, "d", "t", bytes([_INT]), (b"",), Told(("n",), frozenset({0})))
+    signed = TableMap(7, "d", "t", bytes([_INT]), (b"",), ColumnMetadata(("n",)))
+    unsigned = TableMap(8, "d", "t", bytes([_INT]), (b"",), ColumnMetadata(("n",), frozenset({0})))
     form = RowFormat("d.t", "t.Value", (), TimeRules(ZoneInfo("UTC"), "connect_logical"))
     events = EventFormat("t", form.schema, (), binlog_source("mariadb"))
     of_now = BinlogTable(TableName("d", "t"), form, events, (LoggedColumn("n", unsigned=True),))
     assert not of_now.fits(unsigned), "the catalog is of now, and the log of then"
     of_then = BinlogTable(of_now.name, form, events, (LoggedColumn("n"),), signed)
-    assert of_then.fits(TableMap(9, "d", "t", bytes([_INT]), (b"",), Told(("n",))))
+    assert of_then.fits(TableMap(9, "d", "t", bytes([_INT]), (b"",), ColumnMetadata(("n",))))
     assert not of_then.fits(unsigned)

@@ -10,7 +10,7 @@ from pymysql.err import InternalError, OperationalError, ProgrammingError
 
 from connect.api.errors import ConfigError
 from connectors.jdbc.connection.engine import engine_of
-from connectors.jdbc.connection.errors import Border, passes
+from connectors.jdbc.connection.errors import ErrorTranslator, passes
 from connectors.jdbc.dialects.known import dialect_named
 
 
@@ -40,13 +40,13 @@ def test_what_a_person_must_mend_does_not_pass(error: type[Exception], number: i
 
 def test_the_lines_of_a_drivers_error_become_sentences():
     refused = OSError("port 5499 failed: Connection refused\n\tIs the server running on that host?\n")
-    said = Border("postgresql database db:5499/shop", ()).failed("connecting", refused)
+    said = ErrorTranslator("postgresql database db:5499/shop", ()).failed("connecting", refused)
     assert said == (
         "postgresql database db:5499/shop: connecting failed: port 5499 failed: Connection refused. "
         "Is the server running on that host?"
     )
     marked = OSError('column "x" does not exist\nLINE 1: SELECT x\n               ^')
-    assert Border("db", ()).failed("reading", marked) == (
+    assert ErrorTranslator("db", ()).failed("reading", marked) == (
         'db: reading failed: column "x" does not exist. LINE 1: SELECT x ^.'
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from connectors.jdbc.follow.left_aside import left_aside
+from connectors.jdbc.follow.failed_tables import left_aside
 
 
 def test_each_table_is_named_with_its_reason_in_one_line():

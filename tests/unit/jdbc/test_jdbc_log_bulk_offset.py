@@ -13,7 +13,7 @@ from connect.api.optional.bulk import ReadSplit, SplitSize
 from connect.api.records import SourcePosition
 from connectors.jdbc.follow.splits import TableSize, split_at
 from connectors.jdbc.log.bulk.log_bulk import SPLITS_AT_MOST, Keyed, LogBulk, LogBulkReader, split_size
-from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import LogPosition, SnapshotPlace, partition_of, read_offset
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -30,7 +30,7 @@ def read(table: TableName, cuts: list[int], by: tuple[str, ...] = ("id",)) -> li
     """Splits of a table, each read in a snapshot of its own."""
     done = []
     for number, split in enumerate(split_at(table, {}, cuts)):
-        fence = Fence(by, (Segment(Seen(f"{number}:{number}:", number)),))
+        fence = Fence(by, (Segment(SnapshotVisibility(f"{number}:{number}:", number)),))
         position = LogPosition(77, snapshot=SnapshotPlace((), table.full, ("1",)), fences={table.full: fence})
         done.append(ReadSplit(split.as_split, json.loads(json.dumps(position.offset()))))
     return done
@@ -49,7 +49,7 @@ def test_the_snapshots_of_all_splits_are_in_the_offset_in_the_order_of_their_key
 
 
 def test_splits_of_one_snapshot_are_one_segment():
-    seen = Seen("7:7:", 7)
+    seen = SnapshotVisibility("7:7:", 7)
     done = [
         ReadSplit(split, {**offset, **LogPosition(77, fences={"public.a": Fence(("id",), (Segment(seen),))}).offset()})
         for split, offset in read(TABLES[0], [-5, 10])

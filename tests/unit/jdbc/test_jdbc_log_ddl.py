@@ -6,7 +6,7 @@ import pytest
 
 from connectors.jdbc.log.binlog.packets import TableMap
 from connectors.jdbc.log.ddl.columns import PastColumn
-from connectors.jdbc.log.ddl.statements import Known, Untold, effects
+from connectors.jdbc.log.ddl.statements import Known, UnknownTable, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Statement
 from connectors.jdbc.settings.table_choice import TableName
@@ -93,7 +93,7 @@ def test_the_key_behind_an_alter_table(part, key):
         ("GRANT SELECT ON t TO u", {}),
         ("CREATE INDEX i ON t (n)", {}),
         ("DROP DATABASE db", {T: None, OTHER: None}),
-        ("ALTER TABLE a.t DROP n", {TableName("a", "t"): Untold("it was not seen before it was altered")}),
+        ("ALTER TABLE a.t DROP n", {TableName("a", "t"): UnknownTable("it was not seen before it was altered")}),
     ],
 )  # fmt: skip
 def test_tables_behind_a_statement(text, wanted):
@@ -111,22 +111,22 @@ def test_tables_behind_a_statement(text, wanted):
 )  # fmt: skip
 def test_a_statement_that_is_not_understood_leaves_its_table_unknown_and_is_named(part):
     (found,) = then(f"ALTER TABLE t {part}").values()
-    assert isinstance(found, Untold)
+    assert isinstance(found, UnknownTable)
     assert part.split()[0] in found.why
 
 
 def test_a_table_of_a_query_and_one_in_an_unknown_character_set_are_unknown():
-    assert isinstance(then("CREATE TABLE new AS SELECT 1")[NEW], Untold)
-    assert isinstance(then("CREATE TABLE new (a INT) SELECT 1")[NEW], Untold)
+    assert isinstance(then("CREATE TABLE new AS SELECT 1")[NEW], UnknownTable)
+    assert isinstance(then("CREATE TABLE new (a INT) SELECT 1")[NEW], UnknownTable)
     elsewhere = effects(Statement("CREATE TABLE t (a TEXT)", "elsewhere"), KNOWN).tables
-    assert isinstance(elsewhere[TableName("elsewhere", "t")], Untold)
+    assert isinstance(elsewhere[TableName("elsewhere", "t")], UnknownTable)
     default = effects(Statement("ALTER DATABASE db CHARACTER SET latin1"), KNOWN).charset
     assert (default.schema, default.charset) == ("db", "latin1")
 
 
 def test_sql_mode_and_the_case_of_names_count():
     assert then('ALTER TABLE "t" DROP "n"', quotes_names=True)[T].columns == (ID, NAME, KIND)
-    assert isinstance(then(r"ALTER TABLE t ADD x ENUM('a\')", escapes=False)[T], Untold)
+    assert isinstance(then(r"ALTER TABLE t ADD x ENUM('a\')", escapes=False)[T], UnknownTable)
     assert then("DROP TABLE DB.T", folds_case=True) == {T: None}
     assert then("ALTER TABLE t ADD x JSON", is_mariadb=False)[T].columns[-1] == PastColumn("x", "json")
 

@@ -18,12 +18,12 @@ from connectors.jdbc.log.mysql import tables as mysql_tables
 from connectors.jdbc.log.postgres import tables as pg_tables
 from connectors.jdbc.log.postgres.text import driver_array, unhexed
 from connectors.jdbc.log.shared import envelope
-from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import (
     Coordinate,
     LogPosition,
     SnapshotPlace,
-    Told,
+    TransactionProgress,
     lsn_of_text,
     read_offset,
     text_of_lsn,
@@ -83,7 +83,7 @@ def test_a_position_comes_back_from_its_offset():
 
 
 def test_what_the_first_read_saw_is_told_by_the_lower_half_of_a_transactions_number():
-    seen = Seen(f"{(3 << 32) - 2}:{(3 << 32) + 5}:{(3 << 32) - 2},{(3 << 32) + 1}", 100)
+    seen = SnapshotVisibility(f"{(3 << 32) - 2}:{(3 << 32) + 5}:{(3 << 32) - 2},{(3 << 32) + 1}", 100)
     xids = np.array([2**32 - 3, 2**32 - 2, 2**32 - 1, 0, 1, 4, 5, 6], np.int64)
     assert seen.hides(xids, np.full(8, 99)).tolist() == [True, False, True, True, False, True, False, False]
     assert not seen.hides(xids, np.full(8, 100)).any()
@@ -206,9 +206,9 @@ def test_an_offset_of_debezium_within_a_transaction_tells_what_was_delivered():
         "messageType": "INSERT",
     }  # fmt: skip
     position = read_offset(stored)
-    assert (position.commit_lsn, position.told) == (100, Told(7, 120, 2))
+    assert (position.commit_lsn, position.told) == (100, TransactionProgress(7, 120, 2))
     assert read_offset(position.offset()) == position
     assert position.moved(130).told is None
     assert read_offset(position.moved(130).offset()).told is None
     older = {name: value for name, value in stored.items() if name != "lsn_events_processed"}
-    assert read_offset(older).told == Told(7, 120, 0)
+    assert read_offset(older).told == TransactionProgress(7, 120, 0)

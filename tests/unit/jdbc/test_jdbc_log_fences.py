@@ -14,12 +14,12 @@ from connectors.jdbc.log.postgres.pgoutput import Changes, LogState, Messages, R
 from connectors.jdbc.log.postgres.segments import shown
 from connectors.jdbc.log.postgres.tables import SOURCE, LogTable
 from connectors.jdbc.log.shared.envelope import EventFormat
-from connectors.jdbc.log.shared.fences import Seen, ahead_of, hidden, is_passed, restored, stored
+from connectors.jdbc.log.shared.fences import SnapshotVisibility, ahead_of, hidden, is_passed, restored, stored
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 
-EARLY, LATE = Seen("5:5:", 10_000), Seen("9:9:", 20_000)
+EARLY, LATE = SnapshotVisibility("5:5:", 10_000), SnapshotVisibility("9:9:", 20_000)
 BY = ("id",)
 
 
@@ -35,11 +35,13 @@ def test_a_read_that_is_broken_off_goes_on_in_a_segment_of_its_own():
 
 def test_a_snapshot_hides_what_had_committed_when_it_was_taken():
     # Below 7 all had ended, 8 ran; the log has the lower half of a number.
-    seen = Seen(f"7:{2**32 + 10}:8", 10_000)
+    seen = SnapshotVisibility(f"7:{2**32 + 10}:8", 10_000)
     xids, before = np.array([6, 8, 9, 10, 11]), 9_999
     assert seen.hides(xids, np.full(5, before)).tolist() == [True, False, True, False, False]
     assert seen.hides(xids, np.full(5, 10_000)).tolist() == [False] * 5, "it committed behind the snapshot"
-    assert Seen("5:5:", 10_000).hides(np.array([2**32 - 1]), np.array([50])).tolist() == [True], "before the wrap"
+    assert SnapshotVisibility("5:5:", 10_000).hides(np.array([2**32 - 1]), np.array([50])).tolist() == [True], (
+        "before the wrap"
+    )
 
 
 def test_a_fence_is_passed_behind_the_last_of_its_snapshots_alone():
@@ -123,5 +125,7 @@ def test_the_server_is_not_asked_where_all_snapshots_agree():
     nobody = Answers()
     both = Fence(BY, (Segment(EARLY, ("5",)), Segment(LATE)))
     assert not len(shown(item, table, both, nobody).origin)  # type: ignore[arg-type]
-    neither = Fence(BY, (Segment(Seen("3:3:", 10_000), ("5",)), Segment(Seen("4:4:", 10_000))))
+    neither = Fence(
+        BY, (Segment(SnapshotVisibility("3:3:", 10_000), ("5",)), Segment(SnapshotVisibility("4:4:", 10_000)))
+    )
     assert len(shown(item, table, neither, nobody).origin) == 1  # type: ignore[arg-type]

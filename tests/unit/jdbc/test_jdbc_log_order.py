@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from connectors.jdbc.log.postgres.reader import PostgresLog
-from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import LogPosition, SnapshotPlace
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 from connectors.jdbc.settings.table_choice import TableName
@@ -26,7 +26,7 @@ class Snapshot:
         self.after = []
 
     def begin(self, exported):
-        return Seen("9:9:", 20_000), 0
+        return SnapshotVisibility("9:9:", 20_000), 0
 
     def hold(self, name):
         pass
@@ -38,7 +38,7 @@ class Snapshot:
 
 
 def test_a_key_of_the_order_before_is_never_taken_for_one_of_the_new_order():
-    database = SimpleNamespace(driver_arguments={}, border=None)
+    database = SimpleNamespace(driver_arguments={}, errors=None)
     session = SimpleNamespace(
         config=SimpleNamespace(max_batch_size=10, topic_prefix="p"), database=database, stopping=None, tables=[TABLE],
         page_rows=10, begin_table=lambda caution: None,

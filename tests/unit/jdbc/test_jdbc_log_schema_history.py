@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from connectors.jdbc.log.ddl.columns import PastColumn
-from connectors.jdbc.log.ddl.statements import Untold
+from connectors.jdbc.log.ddl.statements import UnknownTable
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import Statement
 from connectors.jdbc.log.mysql.schema_history import SchemaHistory
@@ -82,6 +82,6 @@ def test_tables_that_are_not_chosen_are_remembered_and_not_stored():
 def test_a_table_that_gets_the_name_of_another_that_was_never_seen_is_unknown():
     known = history()
     follow(known, "RENAME TABLE t TO old, unseen TO t")
-    assert isinstance(known.tables[T], Untold)
+    assert isinstance(known.tables[T], UnknownTable)
     follow(known, "DROP TABLE t")
     assert known.tables[T] is None

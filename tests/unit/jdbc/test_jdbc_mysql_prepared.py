@@ -171,9 +171,17 @@ def field(code, flags=0, scale=0):
 @pytest.mark.parametrize(
     ("fields", "raws", "wires"),
     [
-        ([field(8), field(1, 0x20), field(5, scale=31)], [Raw.INTEGER, Raw.INTEGER, Raw.FLOAT], "lCg"),
+        (
+            [field(8), field(1, 0x20), field(5, scale=31)],
+            [Raw.INTEGER, Raw.INTEGER, Raw.FLOAT],
+            "lCg",
+        ),
         ([field(253), field(246), field(252)], [Raw.TEXT, Raw.DECIMAL, Raw.BYTES], "vvv"),
-        ([field(12), field(7), field(10), field(11)], [Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE, Raw.TIME], "tttm"),
+        (
+            [field(12), field(7), field(10), field(11)],
+            [Raw.WALL_CLOCK, Raw.INSTANT, Raw.DATE, Raw.TIME],
+            "tttm",
+        ),
         ([field(13, 0x60)], [Raw.INTEGER], "S"),
         ([field(8), field(253)], [Raw.INTEGER], "lv"),
         ([field(5, scale=2)], [Raw.FLOAT], None),

@@ -16,7 +16,7 @@ from sqlalchemy.dialects import mysql as m
 from connectors.jdbc.connection.pages import Page
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog.packets import Event
-from connectors.jdbc.log.binlog.position import BinlogPosition, Seen
+from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd
 from connectors.jdbc.log.binlog.values import LoggedColumn
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.flavour import MARIADB
@@ -37,9 +37,12 @@ CONFIG = JdbcSourceConfig.parse(
     {"connection.url": "jdbc:mariadb://h/db", "mode": "log", "topic.prefix": "p", "table.whitelist": "a"}
 )
 NAME = TableName("db", "a")
-ID, TEXT = OrderColumn("id", "int", Raw.INTEGER), OrderColumn("t", "varchar", Raw.TEXT, "utf8mb4", "utf8mb4_bin")
+ID, TEXT = (
+    OrderColumn("id", "int", Raw.INTEGER),
+    OrderColumn("t", "varchar", Raw.TEXT, "utf8mb4", "utf8mb4_bin"),
+)
 FLOAT = OrderColumn("f", "double", Raw.FLOAT)
-EARLY, LATE = Seen("f", 200, {"0": "0-1-2"}), Seen("f", 400, {"0": "0-1-4"})
+EARLY, LATE = SnapshotEnd("f", 200, {"0": "0-1-2"}), SnapshotEnd("f", 400, {"0": "0-1-4"})
 
 
 def _table(order: RowOrder, key: tuple[str, ...] = ("id",)) -> BinlogTable:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mssql, mysql, oracle, postgresql, sqlite
 
 from connect.api import schema as s
-from connectors.jdbc.database.query import Edge, Source, first_value, probe, query_source, select, table_source
+from connectors.jdbc.database.query import BoundValue, Source, first_value, probe, query_source, select, table_source
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.follow.late_commits import NOTHING
 from connectors.jdbc.settings.table_choice import TableName
@@ -21,8 +21,8 @@ def sql(statement: sa.Select, dialect: object = None) -> str:
     return " ".join(str(statement.compile(dialect=dialect or sqlite.dialect())).split())
 
 
-def at(*values: int) -> list[Edge]:
-    return [Edge.at(sa.literal(v)) for v in values]
+def at(*values: int) -> list[BoundValue]:
+    return [BoundValue.at(sa.literal(v)) for v in values]
 
 
 def test_bulk_reads_every_column_without_order():
@@ -119,7 +119,7 @@ def test_databases_on_the_generic_path_get_sql_of_their_own(name, dialect, table
     source = table_source(TableName("dbo", "or ders"), T.columns, quote=True)
     ts, id_ = (source.column(c.name) for c in (T.columns[1], T.columns[0]))
     moment = sa.literal(datetime.fromisoformat("2024-02-29"), sa.DateTime())
-    place = [Edge.at(moment), Edge.at(sa.literal(7, sa.BigInteger))]
+    place = [BoundValue.at(moment), BoundValue.at(sa.literal(7, sa.BigInteger))]
     followed = sql(select(source, (ts, id_), after=place, until=moment, conditions=[NOTHING]), dialect)
     assert f"FROM {table} WHERE " in followed
     assert "1 = 0" in followed

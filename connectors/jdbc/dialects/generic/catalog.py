@@ -94,7 +94,7 @@ class Catalog:
 
     def types_of(self, database: Database, table: TableName, doing: str) -> Mapping[str, str]:
         """Return the types of a table's columns as the database names them."""
-        with database.border.translated(doing):
+        with database.errors.translated(doing):
             found = database.inspector().get_columns(table.name, schema=table.schema)
         return {str(column["name"]): str(column["type"]) for column in found}
 

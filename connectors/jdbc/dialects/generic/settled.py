@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.settled.settled_time import UNKNOWN_SETTLE_MS, Horizon, SettleTime
+from connectors.jdbc.settled.settled_time import UNKNOWN_SETTLE_MS, AssumedSettledTime, SettledTime
 
 if TYPE_CHECKING:
     from connectors.jdbc.connection.connection import Database
@@ -17,14 +17,14 @@ class Settled:
     settle_ms: int = UNKNOWN_SETTLE_MS
     """Rows are left for a later read until they are so old, where the configuration does not say it."""
 
-    def horizon(self, wanted_ms: int | None, longest_ms: int) -> Horizon:
+    def settled_time(self, wanted_ms: int | None, longest_ms: int) -> SettledTime:
         """Return what observes the database. `wanted_ms`: the settle time; None: the database's own."""
         return self.observer((self.settle_ms if wanted_ms is None else wanted_ms) * 1000, longest_ms * 1000)
 
-    def observer(self, settle_us: int, longest_us: int) -> Horizon:
+    def observer(self, settle_us: int, longest_us: int) -> SettledTime:
         """Return what observes the database. `longest_us`: so long a forgotten transaction holds rows back."""
         del longest_us
-        return SettleTime(settle_us)
+        return AssumedSettledTime(settle_us)
 
     def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
         """Return why a row can get a smaller id than one that was committed before, and the remedy.

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.dialects.mysql.prepared import Prepared, as_text_rows, prepared
 from connectors.jdbc.native import columns_of, module
@@ -59,11 +59,11 @@ class MySqlArrow:
         """Return True if rows of a statement are still to come: the connection can do nothing else."""
         return self._packets is not None and not self._packets.done
 
-    def pages(self, driver: Any, sql: str, rules: PageRules, border: Border, doing: str) -> Pages:
+    def pages(self, driver: Any, sql: str, rules: PageRules, errors: ErrorTranslator, doing: str) -> Pages:
         """Read a statement without parameters."""
         from pymysql.connections import MySQLResult
 
-        with border.translated(doing):
+        with errors.translated(doing):
             self._forget_statement(driver)
             self._begin(driver, sql, rules)
             result = MySQLResult(driver)
@@ -71,7 +71,7 @@ class MySqlArrow:
             result.unbuffered_active = False
             self._packets = _Packets(driver)
         bad: BadCells | None = {} if rules.sets_bad_aside else None
-        chunks = self._chunks(self._packets, int(result.field_count), rules, partial(border.translated, doing), bad)
+        chunks = self._chunks(self._packets, int(result.field_count), rules, partial(errors.translated, doing), bad)
         return ArrowPages(chunks, rules, lambda: None, bad)
 
     def _begin(self, driver: Any, sql: str, rules: PageRules) -> None:

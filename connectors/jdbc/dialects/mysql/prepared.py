@@ -25,7 +25,11 @@ _TEXT_ONLY: Final = frozenset({_UNKNOWN_COMMAND, _NOT_PREPARED, _TOO_MANY})
 _INTEGERS: Final = {1: "c", 2: "s", 3: "i", 8: "l", 9: "i", 13: "s"}
 _YEAR, _DOUBLE, _TIME = 13, 5, 11
 _STRINGS: Final = frozenset({0, 6, 15, 16, *range(245, 256)})
-_MOMENTS: Final = {7: {Raw.WALL_CLOCK, Raw.INSTANT}, 10: {Raw.DATE}, 12: {Raw.WALL_CLOCK, Raw.INSTANT}}
+_MOMENTS: Final = {
+    7: {Raw.WALL_CLOCK, Raw.INSTANT},
+    10: {Raw.DATE},
+    12: {Raw.WALL_CLOCK, Raw.INSTANT},
+}
 _UNSIGNED, _ZEROFILL = 0x20, 0x40
 _ANY_DIGITS = 31
 """The scale of a DOUBLE that is shown as it is. DOUBLE(10, 2) is shown rounded."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from connectors.jdbc.connection.link import Link
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.connection.readers import BEYOND_PYTHON, CursorReader
+from connectors.jdbc.connection.reopened_connection import ReopenedConnection
 from connectors.jdbc.dialects.mysql import tls
 from connectors.jdbc.dialects.mysql.arrow import MySqlArrow
 from connectors.jdbc.settings.url import OTHER_SERVERS
@@ -29,7 +29,7 @@ class MySqlReader(CursorReader):
         """Return the kinds of columns that statements turn into text."""
         return BEYOND_PYTHON if self._arrow is None else frozenset()
 
-    def pages(self, link: Link, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+    def pages(self, link: ReopenedConnection, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
         """Read a statement."""
         if self._arrow is None:
             return super().pages(link, statement, rules, doing)
@@ -38,13 +38,13 @@ class MySqlReader(CursorReader):
         # The driver quotes the parameters; what fetches Arrow takes none.
         compiled = statement.compile(dialect=link.connection.dialect)
         sql = str(link.driver.cursor().mogrify(str(compiled), compiled.construct_params()))
-        return self._arrow.pages(link.driver, sql, rules, link.border, doing)
+        return self._arrow.pages(link.driver, sql, rules, link.errors, doing)
 
-    def interrupt(self, link: Link, connection: sa.Connection) -> None:
+    def interrupt(self, link: ReopenedConnection, connection: sa.Connection) -> None:
         """Break off a running statement; for any thread."""
         _kill_query(link, connection)
 
-    def close(self, link: Link) -> None:
+    def close(self, link: ReopenedConnection) -> None:
         """Give back what it reads; a streamed result is left by reading it to its end, unless the server ends it."""
         connection = link.current
         is_reading = self._stream is not None or (self._arrow is not None and self._arrow.is_reading)
@@ -57,7 +57,7 @@ class MySqlReader(CursorReader):
         super().close(link)
 
 
-def _kill_query(link: Link, connection: sa.Connection) -> None:
+def _kill_query(link: ReopenedConnection, connection: sa.Connection) -> None:
     driver: Any = connection.connection.driver_connection
     with suppress(sa.exc.SQLAlchemyError, *link.driver_errors):
         if OTHER_SERVERS in link.engine.url.query:

@@ -49,7 +49,7 @@ def _behind(database: Database) -> float | None:
         version = connection.dialect.server_version_info or (0,)
         is_old = database.is_mariadb or version < (8, 0, 22)
         name = "Seconds_Behind_Master" if is_old else "Seconds_Behind_Source"
-        with database.border.translated(_DOING):
+        with database.errors.translated(_DOING):
             row = connection.exec_driver_sql(f"SHOW {'SLAVE' if is_old else 'REPLICA'} STATUS").mappings().first()
         return None if row is None or row[name] is None else float(row[name])
 

@@ -18,10 +18,10 @@ from connectors.jdbc.settled.settled_time import (
     DOING,
     REPLICA_US,
     UNKNOWN_SETTLE_MS,
-    Horizon,
-    Limited,
+    AssumedSettledTime,
+    BoundedSettledTime,
     Observation,
-    SettleTime,
+    SettledTime,
 )
 from connectors.jdbc.values.zone import moment_us
 
@@ -43,9 +43,9 @@ class MySqlSettled(Settled):
 
     settle_ms = 1000
 
-    def observer(self, settle_us: int, longest_us: int) -> Horizon:
+    def observer(self, settle_us: int, longest_us: int) -> SettledTime:
         """Return what observes the database."""
-        return MariaDbHorizon(settle_us, longest_us)
+        return MariaDbSettledTime(settle_us, longest_us)
 
     def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
         """Return why a row can get a smaller id than one that was committed before, and the remedy."""
@@ -53,14 +53,14 @@ class MySqlSettled(Settled):
         return database.told(lambda: _disorder(database, table, column))
 
 
-class MariaDbHorizon(Limited):
+class MariaDbSettledTime(BoundedSettledTime):
     """MariaDB and MySQL: InnoDB's transactions and the statements that run; needs the right PROCESS."""
 
     def __init__(self, settle_us: int, longest_us: int) -> None:
         super().__init__(settle_us, longest_us)
         self._waiting: Mapping[str, int] = {}
         self._replication = Replication(longest_us)
-        self._fallback: SettleTime | None = None
+        self._fallback: AssumedSettledTime | None = None
 
     def observe(self, database: Database) -> Observation:
         """Look at other connections; without the right to, fall back on a settle time and say so."""
@@ -81,7 +81,7 @@ class MariaDbHorizon(Limited):
                 settle_us // 1000,
                 error.message,
             )
-            self._fallback = SettleTime(settle_us)
+            self._fallback = AssumedSettledTime(settle_us)
             return self._fallback.observe(database)
         database.end_transaction()
         self.watch_clock(now)

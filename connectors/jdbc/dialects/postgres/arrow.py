@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.types import Raw
@@ -62,14 +62,16 @@ class PostgresArrow:
         self._connection: Any = None
         self._cursor: Any = None
 
-    def pages(self, sql: str, rules: PageRules, border: Border, doing: str, snapshot: str | None = None) -> Pages:
+    def pages(
+        self, sql: str, rules: PageRules, errors: ErrorTranslator, doing: str, snapshot: str | None = None
+    ) -> Pages:
         """Read a statement without parameters; in an exported snapshot, if one is named.
 
         SchemaError when a column comes in a type not known here.
         """
         from connectors.jdbc.connection.unchecked_text import checked
 
-        with border.translated(doing):
+        with errors.translated(doing):
             if self._connection is None:
                 self._connection = self._connect()
             with self._connection.cursor() as begun:
@@ -85,7 +87,7 @@ class PostgresArrow:
                     f"The column comes as {field.type}, not as {plan.raw}.", field=plan.name, fix="Set reader=generic."
                 )
         bad: BadCells | None = {} if rules.sets_bad_aside else None
-        chunks = checked(_chunks(reader, rules.format, border, doing), rules.format, bad)
+        chunks = checked(_chunks(reader, rules.format, errors, doing), rules.format, bad)
         return ArrowPages(chunks, rules, self._close_cursor, bad)
 
     def describe(self, *_: object) -> None:
@@ -142,7 +144,7 @@ class PostgresArrow:
             cursor.close()
 
 
-def _chunks(reader: pa.RecordBatchReader, form: RowFormat, border: Border, doing: str) -> Iterator[Columns]:
+def _chunks(reader: pa.RecordBatchReader, form: RowFormat, errors: ErrorTranslator, doing: str) -> Iterator[Columns]:
     # An oid comes as a signed integer of the same size.
     unsigned = [(field.metadata or {}).get(b"POSTGRESQL:type") == b"oid" for field in reader.schema]
     text = [place for place, plan in enumerate(form.columns) if plan.raw is Raw.TEXT]
@@ -153,7 +155,7 @@ def _chunks(reader: pa.RecordBatchReader, form: RowFormat, border: Border, doing
             return
         except (pa.ArrowException, OSError) as error:
             # The stream's errors carry no state of their own.
-            said = border.failed(doing, error)
+            said = errors.failed(doing, error)
             if "ERROR:" in said and not _PASSING.search(said):
                 raise ConnectError(said, fix="Check the table, its columns and the rights of the user.") from None
             raise RetriableError(said) from None

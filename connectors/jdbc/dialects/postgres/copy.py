@@ -16,7 +16,7 @@ from psycopg.errors import error_from_result
 
 from connect.api.errors import ConnectError
 from connectors.jdbc.connection.arrow_pages import ArrowPages, Columns
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.connection.unchecked_text import AS_STORED, checked, is_unchecked
 from connectors.jdbc.dialects.postgres.arrow import PostgresArrow, columns_told, taking_up
@@ -49,33 +49,35 @@ class PostgresCopy:
         self._connection: psycopg.Connection[Any] | None = None
         self._reading = False
 
-    def pages(self, sql: str, rules: PageRules, border: Border, doing: str, snapshot: str | None = None) -> Pages:
+    def pages(
+        self, sql: str, rules: PageRules, errors: ErrorTranslator, doing: str, snapshot: str | None = None
+    ) -> Pages:
         """Read a statement without parameters; in an exported snapshot, if one is named."""
-        connection = self._begun(border, doing, snapshot)
-        with border.translated(doing):
+        connection = self._begun(errors, doing, snapshot)
+        with errors.translated(doing):
             kinds = _kinds(_described(connection, sql), rules, takes_any_text=is_unchecked(connection))
             if kinds is None:
-                return self._plain.pages(sql, rules, border, doing, snapshot)
+                return self._plain.pages(sql, rules, errors, doing, snapshot)
             _ran(connection, f"COPY ({sql}) TO STDOUT (FORMAT binary)", pq.ExecStatus.COPY_OUT)
         self._reading = True
         bad: BadCells | None = {} if rules.sets_bad_aside else None
-        chunks = checked(self._chunks(connection, kinds, rules, border, doing), rules.format, bad)
+        chunks = checked(self._chunks(connection, kinds, rules, errors, doing), rules.format, bad)
         return ArrowPages(chunks, rules, self._leave, bad)
 
     def describe(
-        self, sql: str, border: Border, doing: str, snapshot: str | None = None
+        self, sql: str, errors: ErrorTranslator, doing: str, snapshot: str | None = None
     ) -> Sequence[tuple[str, int, int]]:
         """Return the columns of a statement, which stay as they are until the transaction ends, in which `pages`
         reads.
         """
-        connection = self._begun(border, doing, snapshot)
-        with border.translated(doing):
+        connection = self._begun(errors, doing, snapshot)
+        with errors.translated(doing):
             return columns_told(_described(connection, sql))
 
-    def _begun(self, border: Border, doing: str, snapshot: str | None) -> psycopg.Connection[Any]:
-        with border.translated("connecting", _CONNECT_FIX):
+    def _begun(self, errors: ErrorTranslator, doing: str, snapshot: str | None) -> psycopg.Connection[Any]:
+        with errors.translated("connecting", _CONNECT_FIX):
             connection = self._connection = self._connection or self._connect()
-        with border.translated(doing):
+        with errors.translated(doing):
             if connection.pgconn.transaction_status == pq.TransactionStatus.IDLE:
                 _ran(connection, "BEGIN")
                 for statement in taking_up(snapshot):
@@ -119,13 +121,13 @@ class PostgresCopy:
         return connection
 
     def _chunks(
-        self, connection: psycopg.Connection[Any], kinds: str, rules: PageRules, border: Border, doing: str
+        self, connection: psycopg.Connection[Any], kinds: str, rules: PageRules, errors: ErrorTranslator, doing: str
     ) -> Iterator[Columns]:
         native = libpq_module()
         assert native is not None
         first, server = True, _server(connection)
         while self._reading:
-            with border.translated(doing):
+            with errors.translated(doing):
                 status, place, made = native.read_copy(server.pgconn_ptr, kinds, first, rules.rows, _CHUNK_BYTES)
                 if status == _FAILED:
                     raise psycopg.OperationalError(server.get_error_message())
@@ -134,19 +136,19 @@ class PostgresCopy:
                     self._reading = False
             first = False
             if status in {_MALFORMED, _NOT_UTF8}:
-                raise _unreadable(status, place, rules, border, doing)
+                raise _unreadable(status, place, rules, errors, doing)
             columns = columns_of(made)
             if columns and len(columns[0]):
                 yield columns
 
 
-def _unreadable(status: int, place: int, rules: PageRules, border: Border, doing: str) -> ConnectError:
+def _unreadable(status: int, place: int, rules: PageRules, errors: ErrorTranslator, doing: str) -> ConnectError:
     if status == _NOT_UTF8:
         name = rules.format.columns[place].name
         why = ValueError(f"column {name} holds text that is not valid in the database's encoding")
-        return ConnectError(border.failed(doing, why), key="query", fix="Mend the row, or cast the column to bytea.")
+        return ConnectError(errors.failed(doing, why), key="query", fix="Mend the row, or cast the column to bytea.")
     return ConnectError(
-        border.failed(doing, ValueError("the server's rows have another form than it announced")),
+        errors.failed(doing, ValueError("the server's rows have another form than it announced")),
         fix="Set reader=generic.",
     )
 

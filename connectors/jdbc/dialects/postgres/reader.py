@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.connection.link import Link
 from connectors.jdbc.connection.pages import PageRules, Pages
 from connectors.jdbc.connection.readers import BEYOND_PYTHON, CursorReader
+from connectors.jdbc.connection.reopened_connection import ReopenedConnection
 from connectors.jdbc.dialects.postgres.arrow import PostgresArrow, is_installed
 from connectors.jdbc.native import libpq_module
 from connectors.jdbc.values.types import Raw
@@ -42,30 +42,32 @@ class PostgresReader(CursorReader):
         """Return the kinds of columns that statements turn into text."""
         return BEYOND_PYTHON if self._arrow is None else frozenset({Raw.DECIMAL})
 
-    def describe(self, link: Link, statement: sa.Select[Any], doing: str) -> Sequence[Sequence[Any]] | None:
+    def describe(
+        self, link: ReopenedConnection, statement: sa.Select[Any], doing: str
+    ) -> Sequence[Sequence[Any]] | None:
         """Return a statement's columns as the session tells them in which it reads; None: it is the connection's."""
         if self._arrow is None:
             return None
         self._let_go(link)
-        return self._arrow.describe(_literal(link, statement), link.border, doing, self._exported)
+        return self._arrow.describe(_literal(link, statement), link.errors, doing, self._exported)
 
-    def pages(self, link: Link, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+    def pages(self, link: ReopenedConnection, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
         """Read a statement."""
         if self._arrow is None:
             return super().pages(link, statement, rules, doing)
         self._let_go(link)
-        pages = self._arrow.pages(_literal(link, statement), rules, link.border, doing, self._exported)
+        pages = self._arrow.pages(_literal(link, statement), rules, link.errors, doing, self._exported)
         if self._exported is not None:
             self._exported = None
             link.end_transaction()
         return pages
 
-    def join_snapshot(self, link: Link, doing: str) -> bool:
+    def join_snapshot(self, link: ReopenedConnection, doing: str) -> bool:
         """Let rows on the other connection come in the snapshot; where none is exported that one is used no more."""
         if self._arrow is None:
             return True
         try:
-            with link.border.translated(doing):
+            with link.errors.translated(doing):
                 self._exported = str(link.connection.execute(_EXPORT).scalar())
         except RetriableError:
             raise
@@ -77,29 +79,29 @@ class PostgresReader(CursorReader):
             return False
         return True
 
-    def end_transaction(self, link: Link) -> None:
+    def end_transaction(self, link: ReopenedConnection) -> None:
         """Let go of the snapshot and every lock."""
         if self._arrow is not None:
-            with link.border.translated("ending the read transaction"):
+            with link.errors.translated("ending the read transaction"):
                 self._arrow.end_transaction()
         self._exported = None
         super().end_transaction(link)
 
-    def interrupt(self, link: Link, connection: sa.Connection) -> None:
+    def interrupt(self, link: ReopenedConnection, connection: sa.Connection) -> None:
         """Break off a running statement; for any thread."""
         arrow = self._arrow
         if arrow is not None:
             arrow.interrupt()
         super().interrupt(link, connection)
 
-    def close(self, link: Link) -> None:
+    def close(self, link: ReopenedConnection) -> None:
         """Give back what it reads, and the connection of its own."""
         self._exported = None
         if self._arrow is not None:
             self._arrow.close()
         super().close(link)
 
-    def _let_go(self, link: Link) -> None:
+    def _let_go(self, link: ReopenedConnection) -> None:
         """End a transaction that holds no snapshot for another session; it may hold locks."""
         if self._exported is None:
             link.end_transaction()
@@ -115,7 +117,7 @@ def _quick(engine: sa.Engine, session: tuple[str, ...]) -> PostgresArrow | Postg
     return PostgresCopy(arguments, session)
 
 
-def _literal(link: Link, statement: sa.Select[Any]) -> str:
+def _literal(link: ReopenedConnection, statement: sa.Select[Any]) -> str:
     # The driver quotes the parameters; what fetches Arrow takes none.
     from psycopg import ClientCursor
 

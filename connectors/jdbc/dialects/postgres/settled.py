@@ -9,7 +9,14 @@ import sqlalchemy as sa
 
 from connectors.jdbc.dialects.generic.settled import Settled
 from connectors.jdbc.settings.table_choice import TableName
-from connectors.jdbc.settled.settled_time import DOING, REPLICA_US, Horizon, Limited, Observation, OpenWork
+from connectors.jdbc.settled.settled_time import (
+    DOING,
+    REPLICA_US,
+    BoundedSettledTime,
+    Observation,
+    OpenWork,
+    SettledTime,
+)
 from connectors.jdbc.values.zone import moment_us
 
 if TYPE_CHECKING:
@@ -43,9 +50,9 @@ class PostgresSettled(Settled):
 
     settle_ms = 1000
 
-    def observer(self, settle_us: int, longest_us: int) -> Horizon:
+    def observer(self, settle_us: int, longest_us: int) -> SettledTime:
         """Return what observes the database."""
-        return PostgresHorizon(settle_us, longest_us)
+        return PostgresSettledTime(settle_us, longest_us)
 
     def out_of_order(self, database: Database, table: TableName, column: str) -> str | None:
         """Return why a row can get a smaller id than one that was committed before, and the remedy."""
@@ -53,7 +60,7 @@ class PostgresSettled(Settled):
         return database.told(lambda: _disorder(database, table, column))
 
 
-class PostgresHorizon(Limited):
+class PostgresSettledTime(BoundedSettledTime):
     """PostgreSQL: the virtual transactions in pg_locks, which every user may see.
 
     Their start is in pg_stat_activity for members of pg_read_all_stats. For others it is after the last observation

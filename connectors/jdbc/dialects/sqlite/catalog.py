@@ -70,7 +70,7 @@ class SqliteCatalog(Catalog):
         """
         connection = database.connection
         text = query.strip().rstrip(";")
-        with database.border.translated(doing, "Mend the query; it must be one SELECT."):
+        with database.errors.translated(doing, "Mend the query; it must be one SELECT."):
             connection.exec_driver_sql("PRAGMA query_only=OFF")
             try:
                 connection.exec_driver_sql(f"CREATE TEMP VIEW {_TEMP_VIEW} AS {text}")

@@ -9,9 +9,9 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
-from connectors.jdbc.connection.link import Link
 from connectors.jdbc.connection.pages import CursorPages, PageRules, Pages
 from connectors.jdbc.connection.readers import CursorReader
+from connectors.jdbc.connection.reopened_connection import ReopenedConnection
 from connectors.jdbc.dialects.generic.connecting import Connecting
 
 
@@ -49,9 +49,9 @@ class SqliteConnecting(Connecting):
 class SqliteReader(CursorReader):
     """Reads by SQLite's own cursor, which streams by itself and gives tuples that cost less than SQLAlchemy's rows."""
 
-    def pages(self, link: Link, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
+    def pages(self, link: ReopenedConnection, statement: sa.Select[Any], rules: PageRules, doing: str) -> Pages:
         """Read a statement."""
-        with link.border.translated(doing):
+        with link.errors.translated(doing):
             result = self._stream = link.connection.execute(statement)
         fetch = result.fetchmany if result.cursor is None else result.cursor.fetchmany
-        return CursorPages(result, fetch, rules, link.border, doing)
+        return CursorPages(result, fetch, rules, link.errors, doing)

@@ -12,7 +12,14 @@ import sqlalchemy as sa
 
 from connectors.jdbc.dialects.generic.settled import Settled
 from connectors.jdbc.dialects.sqlite import writers
-from connectors.jdbc.settled.settled_time import DOING, UNKNOWN_SETTLE_MS, Horizon, Limited, Observation, SettleTime
+from connectors.jdbc.settled.settled_time import (
+    DOING,
+    UNKNOWN_SETTLE_MS,
+    AssumedSettledTime,
+    BoundedSettledTime,
+    Observation,
+    SettledTime,
+)
 from connectors.jdbc.values.zone import moment_us
 
 if TYPE_CHECKING:
@@ -26,9 +33,9 @@ class SqliteSettled(Settled):
 
     settle_ms = 0
 
-    def observer(self, settle_us: int, longest_us: int) -> Horizon:
+    def observer(self, settle_us: int, longest_us: int) -> SettledTime:
         """Return what observes the database."""
-        return SqliteHorizon(settle_us, longest_us)
+        return SqliteSettledTime(settle_us, longest_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +46,14 @@ class _Look:
     now_us: int
 
 
-class SqliteHorizon(Limited):
+class SqliteSettledTime(BoundedSettledTime):
     """SQLite: its one writer, who is seen by its lock and whose beginning is after the last commit before it."""
 
     def __init__(self, settle_us: int, longest_us: int) -> None:
         super().__init__(settle_us, longest_us)
         self._looks: WeakKeyDictionary[sa.Connection, _Look] = WeakKeyDictionary()
         self._begun_us = 0
-        self._fallback: SettleTime | None = None
+        self._fallback: AssumedSettledTime | None = None
 
     def observe(self, database: Database) -> Observation:
         """Look for a writer, after the clock was read; where none can be seen fall back on a settle time and say so."""
@@ -79,5 +86,5 @@ class SqliteHorizon(Limited):
             error.strerror,
             settle_us // 1000,
         )
-        self._fallback = SettleTime(settle_us)
+        self._fallback = AssumedSettledTime(settle_us)
         return self._fallback.observe(database)

@@ -26,7 +26,7 @@ _BINARY = frozenset({63, "binary"})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ColumnMetadata:
     """Holds what the log tells of a table's columns, by their number.
 
     `collations`: by their numbers, or the names of their character sets; `members`: of ENUM and SET, as text or as
@@ -47,7 +47,7 @@ class Metadata:
 
     nullable: tuple[bool, ...] = ()
     unsigned: frozenset[int] | None = None
-    told: Told | None = None
+    told: ColumnMetadata | None = None
 
 
 def read_metadata(content: bytes, kinds: Sequence[int], metas: Sequence[bytes]) -> Metadata:
@@ -68,7 +68,7 @@ def _unsigned(fields: Mapping[int, bytes], kinds: Sequence[int]) -> frozenset[in
     )
 
 
-def _told(fields: Mapping[int, bytes], kinds: Sequence[int], metas: Sequence[bytes]) -> Told:
+def _told(fields: Mapping[int, bytes], kinds: Sequence[int], metas: Sequence[bytes]) -> ColumnMetadata:
     stored = [
         meta[0] if kind == STRING and meta[0] in {ENUM, SET} else kind for kind, meta in zip(kinds, metas, strict=True)
     ]
@@ -78,7 +78,7 @@ def _told(fields: Mapping[int, bytes], kinds: Sequence[int], metas: Sequence[byt
     for kind, number in ((SET, _SETS), (ENUM, _ENUMS)):
         lists = _lists(fields.get(number, b""))
         members |= dict(zip((i for i, of in enumerate(stored) if of == kind), lists, strict=False))
-    return Told(
+    return ColumnMetadata(
         tuple(name.decode() for name in _strings(fields[_NAMES])),
         _unsigned(fields, kinds),
         {
@@ -90,7 +90,7 @@ def _told(fields: Mapping[int, bytes], kinds: Sequence[int], metas: Sequence[byt
     )
 
 
-def column_type(kind: int, meta: bytes, number: int, told: Told) -> TypeEngine[Any]:
+def column_type(kind: int, meta: bytes, number: int, told: ColumnMetadata) -> TypeEngine[Any]:
     """Return the type of a column that the catalog may have no longer. SchemaError: one that is not known here."""
     if kind in _INTEGERS:
         return _INTEGERS[kind](unsigned=number in told.unsigned)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.binlog.metadata import Told, number_at, read_metadata
+from connectors.jdbc.log.binlog.metadata import ColumnMetadata, number_at, read_metadata
 from connectors.jdbc.log.binlog.values import meta_size
 
 HEAD = 19
@@ -120,7 +120,7 @@ class TableMap:
     table: str
     kinds: bytes
     metas: tuple[bytes, ...]
-    told: Told | None = None
+    told: ColumnMetadata | None = None
     nullable: tuple[bool, ...] = ()
     unsigned: frozenset[int] | None = None
 

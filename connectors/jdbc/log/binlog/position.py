@@ -31,7 +31,7 @@ _START = Row()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SnapshotEnd:
     """What a snapshot holds: the log up to a place, at which it was taken."""
 
     file: str
@@ -93,7 +93,7 @@ class BinlogPosition:
     snapshot_done: tuple[str, ...] | None = None
     snapshot_table: str = ""
     snapshot_key: Key = ()
-    fences: Mapping[str, Fence[Seen]] = field(default_factory=dict)
+    fences: Mapping[str, Fence[SnapshotEnd]] = field(default_factory=dict)
     history: int = 0
 
     def offset(self) -> dict[str, object]:
@@ -148,26 +148,26 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
     )
 
 
-def ahead_of(fences: Mapping[str, Fence[Seen]], file: str, pos: int) -> Mapping[str, Fence[Seen]]:
+def ahead_of(fences: Mapping[str, Fence[SnapshotEnd]], file: str, pos: int) -> Mapping[str, Fence[SnapshotEnd]]:
     """Return the fences that can still hide changes of the log from here on."""
     return {
         table: fence for table, fence in fences.items() if not all(seen.is_passed(file, pos) for seen in fence.seen)
     }
 
 
-def _fences(state: Mapping[str, Any]) -> Mapping[str, Fence[Seen]]:
+def _fences(state: Mapping[str, Any]) -> Mapping[str, Fence[SnapshotEnd]]:
     if not state or "snapshots" in state:
         return segments.of_json(state, _seen) if state else {}
     # An older version stored one snapshot for each table.
     return {str(table): Fence((), (Segment(_seen(at)),)) for table, at in state.items()}
 
 
-def _members(seen: Seen) -> list[object]:
+def _members(seen: SnapshotEnd) -> list[object]:
     return [seen.file, seen.pos, ",".join(seen.gtids.values())]
 
 
-def _seen(members: Sequence[object]) -> Seen:
-    return Seen(str(members[0]), int(str(members[1])), gtids_of(str(members[2])))
+def _seen(members: Sequence[object]) -> SnapshotEnd:
+    return SnapshotEnd(str(members[0]), int(str(members[1])), gtids_of(str(members[2])))
 
 
 def gtids_of(text: str) -> dict[str, str]:

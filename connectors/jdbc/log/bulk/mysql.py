@@ -12,7 +12,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Seen, read_binlog_offset
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.flavour import Flavour, flavour_of
@@ -97,9 +97,9 @@ class MySqlBulk:
         before = None if after is None else read_binlog_offset(after)
         planned = self._planned(table)
         here = begin_snapshot(self.database)
-        seen = Seen(here.file, here.pos, here.gtids)
+        seen = SnapshotEnd(here.file, here.pos, here.gtids)
         last = () if before is None else before.snapshot_key
-        fence: Fence[Seen] = Fence() if before is None else before.fences[table.full]
+        fence: Fence[SnapshotEnd] = Fence() if before is None else before.fences[table.full]
         fences = {table.full: fence.goes_on_within(planned.order.by, last, seen, table.full)}
         self.counted = counted(self.database, self._config, planned, last, keys)
         here = replace(here, snapshot_done=(), snapshot_table=table.full, snapshot_key=last, fences=fences)

@@ -43,7 +43,7 @@ class PostgresBulk:
         self.database = Database(config, waits=True)
         self._arguments = {**self.database.driver_arguments, **SESSION}
         self._tables = LogTables(self.database, config)
-        self._snapshot = TableSnapshot(self._arguments, self.database.border)
+        self._snapshot = TableSnapshot(self._arguments, self.database.errors)
         self._name = ""
         self.counted: int | None = None
 
@@ -167,7 +167,7 @@ class PostgresBulk:
         late = threading.Event()
         timer = threading.Timer(deadline.remaining_s, late.set)
         timer.start()
-        stream = ReplicationStream(self._arguments, self.database.border, late)
+        stream = ReplicationStream(self._arguments, self.database.errors, late)
         what = f"Slot {name} is not made yet"
         try:
             with told_wait(what, lambda: Database(self._config, waits=True)):

@@ -25,13 +25,13 @@ _OPENED: Final = Token(Kind.MARK, "(")
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class UnknownTable:
     """A table whose columns are not known, and why."""
 
     why: str
 
 
-Then: TypeAlias = PastTable | Untold | None
+Then: TypeAlias = PastTable | UnknownTable | None
 """This is what is known of a table at a place of the log; None means that the table is not there."""
 
 
@@ -124,20 +124,20 @@ class _Reading:
     def _altered(self, table: TableName, rest: Sequence[Token]) -> Then:
         before = self._known.tables.get(table)
         if before is None:
-            return Untold("it was not seen before it was altered")
+            return UnknownTable("it was not seen before it was altered")
         try:
             found = list(actions(rest, is_mariadb=self._statement.is_mariadb))
-            if isinstance(before, Untold):
+            if isinstance(before, UnknownTable):
                 # What does nothing to columns tells nothing of them either.
                 return before
             return before.altered(found)
         except NotUnderstoodError as error:
             return self.untold(error)
 
-    def untold(self, error: NotUnderstoodError) -> Untold:
+    def untold(self, error: NotUnderstoodError) -> UnknownTable:
         """Return what becomes of its tables when it is not understood."""
         text = " ".join(self._statement.text.split())
-        return Untold(f"this statement is not understood here ({error}): {text[:300]}")
+        return UnknownTable(f"this statement is not understood here ({error}): {text[:300]}")
 
     def _create(self, reader: Reader) -> Effects:
         reader.next()
@@ -161,7 +161,7 @@ class _Reading:
         if like.skip("like"):
             model = self._table(like)
             found = self._known.tables.get(model)
-            return found or Untold(f"it was made like {model.full}, which was not seen before")
+            return found or UnknownTable(f"it was made like {model.full}, which was not seen before")
         columns = reader.enclosed()
         charset = table_charset(reader.rest) or self._known.charsets.get(table.schema or "")
         if _has(reader.rest, "select"):
@@ -203,7 +203,7 @@ class _Reading:
             new = self._table(pair)
             before = made[old] if old in made else self._known.tables.get(old)
             made[old] = None
-            made[new] = before or Untold(f"it was {old.full} before, which was not seen")
+            made[new] = before or UnknownTable(f"it was {old.full} before, which was not seen")
         return Effects(made)
 
     def _schema(self, reader: Reader) -> Effects:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.metadata import ColumnMetadata
 from connectors.jdbc.log.binlog.packets import TableMap
 from connectors.jdbc.log.binlog.values import BLOB, ENUM, JSON, SET, STRING
 from connectors.jdbc.log.ddl.columns import INTEGERS, OF_TABLE, Definition, PastColumn
@@ -93,7 +93,7 @@ class PastTable:
     key: tuple[str, ...] = ()
     charset: str | None = None
 
-    def told(self, mapped: TableMap) -> Told:
+    def told(self, mapped: TableMap) -> ColumnMetadata:
         """Return what a log that tells names would have told. Raise NotUnderstoodError when the log has other
         columns."""
         if len(mapped.kinds) != len(self.columns):
@@ -101,7 +101,7 @@ class PastTable:
         for i, column in enumerate(self.columns):
             _compare(column, mapped, i)
         names = [column.name for column in self.columns]
-        return Told(
+        return ColumnMetadata(
             tuple(names),
             frozenset(i for i, column in enumerate(self.columns) if column.unsigned),
             {i: column.charset for i, column in enumerate(self.columns) if column.charset is not None},

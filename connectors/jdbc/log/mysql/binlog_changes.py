@@ -18,7 +18,7 @@ Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class EventTold(NamedTuple):
+class EventFacts(NamedTuple):
     """The facts that all rows of one event have in common. `number`: the event's among those collected."""
 
     number: int
@@ -34,7 +34,7 @@ class Collected:
 
     rows: LoggedRows
     contents: list[bytes] = field(default_factory=list)
-    told: list[EventTold] = field(default_factory=list)
+    told: list[EventFacts] = field(default_factory=list)
     gtids: list[str | None] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     hidden: list[Sequence[bool]] = field(default_factory=list)

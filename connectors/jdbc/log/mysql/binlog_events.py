@@ -18,9 +18,9 @@ from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.database.catalog import NoTableError
 from connectors.jdbc.log.binlog import packets as binlog
 from connectors.jdbc.log.binlog.packets import Event, Operation
-from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, Seen, ahead_of
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, SnapshotEnd, ahead_of
 from connectors.jdbc.log.binlog.statements import tell
-from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventTold, Mask, numbered
+from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventFacts, Mask, numbered
 from connectors.jdbc.log.mysql.flavour import Flavour
 from connectors.jdbc.log.mysql.schema_history import History, NoHistory
 from connectors.jdbc.log.mysql.tables import BinlogTable, LoggedRows
@@ -42,7 +42,7 @@ _ROW_BYTES = 128
 """What a row is taken to be until the first ones were seen."""
 _MAPS = 1000
 """How many tables' descriptions are kept: each event of rows has its own not far before it."""
-Shown = Callable[[Changes, Fence[Seen], Mask], Changes]
+Shown = Callable[[Changes, Fence[SnapshotEnd], Mask], Changes]
 _STARTS = {binlog.GTID, binlog.MYSQL_GTID, binlog.ANONYMOUS, binlog.TAGGED}
 
 
@@ -207,7 +207,7 @@ class BinlogEvents:
         place.contents.append(found.content)
         number = len(self._transactions)
         self._transactions.append(self._commits + 1)
-        place.told.append(EventTold(number, found.operation, event.second, event.server_id, event.end))
+        place.told.append(EventFacts(number, found.operation, event.second, event.server_id, event.end))
         place.gtids.append(None if self._gtid is None else self._gtid.text)
         place.files.append(self._file)
         place.hidden.append(hidden)
@@ -279,7 +279,7 @@ class BinlogEvents:
         fresh: npt.NDArray[np.bool_] = (changes.transaction > done.transaction) | (same & (changes.row > done.row))
         return fresh
 
-    def _unseen(self, changes: Changes, collected: Collected, fences: Mapping[str, Fence[Seen]]) -> Changes:
+    def _unseen(self, changes: Changes, collected: Collected, fences: Mapping[str, Fence[SnapshotEnd]]) -> Changes:
         fence = fences.get(changes.rows.table.name.full)
         if fence is None or not len(changes):
             return changes

@@ -12,7 +12,7 @@ from connectors.jdbc.log.binlog.packets import Gtid
 Gtids = Mapping[str, str]
 
 
-class Executed(Protocol):
+class ExecutedTransactions(Protocol):
     """Follows which transactions a place in the log has behind it. Owned by the reading thread."""
 
     def told(self, body: bytes) -> None:
@@ -25,7 +25,7 @@ class Executed(Protocol):
         """Return what a place is stored with. `gtids`: as `committed` returned them."""
 
 
-class LastOfDomains:
+class MariaDbExecuted:
     """Follows MariaDB's transactions: the last one of each domain."""
 
     def __init__(self, gtids: Gtids) -> None:
@@ -43,7 +43,7 @@ class LastOfDomains:
         return gtids
 
 
-class AllOfServers:
+class MySqlExecuted:
     """Follows MySQL's transactions: the set of all by server; none while it is not known to be whole."""
 
     def __init__(self, gtids: Gtids) -> None:
@@ -73,11 +73,11 @@ class Flavour(NamedTuple):
 
     connector: str
     """Debezium's connector has this name in the source of its events."""
-    executed: Callable[[Gtids], Executed]
+    executed: Callable[[Gtids], ExecutedTransactions]
 
 
-MARIADB = Flavour("mariadb", LastOfDomains)
-MYSQL = Flavour("mysql", AllOfServers)
+MARIADB = Flavour("mariadb", MariaDbExecuted)
+MYSQL = Flavour("mysql", MySqlExecuted)
 
 
 def flavour_of(database: Database) -> Flavour:

@@ -19,17 +19,17 @@ from connect.api.errors import RetriableError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.binlog import packets as binlog
 from connectors.jdbc.log.binlog.charset import charset_of, decoding
-from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.metadata import ColumnMetadata
 from connectors.jdbc.log.binlog.packets import Event, TableMap
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place
-from connectors.jdbc.log.ddl.statements import Known, Untold, effects
+from connectors.jdbc.log.ddl.statements import Known, UnknownTable, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import NotUnderstoodError, Statement
 from connectors.jdbc.log.mysql.catalog import catalog_table, schema_charsets
 from connectors.jdbc.log.mysql.members import with_stored_members
 from connectors.jdbc.log.mysql.schema_history import SchemaHistory
 from connectors.jdbc.log.mysql.snapshot import log_end
-from connectors.jdbc.log.mysql.stream import BinlogStream, PlaceLostError
+from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError
 from connectors.jdbc.settings.table_choice import TableName
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _FIX: Final = (
 )
 
 
-class ColumnsLostError(PlaceLostError):
+class ColumnsLostError(PositionLostError):
     """It is not known which columns a table had at a place of the log."""
 
 
@@ -127,7 +127,7 @@ class MySqlHistory:
             self._unproved |= changed.keys()
             self._used -= changed.keys()
 
-    def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
+    def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
         """Return what a log that tells names would have told at a place; None: the table is gone.
 
         ColumnsLostError: that is not known.
@@ -135,7 +135,7 @@ class MySqlHistory:
         if name in self._unproved:
             self._prove(name, at)
         then = self._history.tables.get(name)
-        why = then.why if isinstance(then, Untold) else "the connector did not follow it before"
+        why = then.why if isinstance(then, UnknownTable) else "the connector did not follow it before"
         if isinstance(then, PastTable):
             try:
                 told = then.told(mapped)
@@ -146,7 +146,7 @@ class MySqlHistory:
                 return told
         return self._told_by_catalog(name, mapped, at, why)
 
-    def _told_by_catalog(self, name: TableName, mapped: TableMap, at: Place, why: str) -> Told | None:
+    def _told_by_catalog(self, name: TableName, mapped: TableMap, at: Place, why: str) -> ColumnMetadata | None:
         ahead = self._looked_ahead(name, at)
         if ahead.names(name, at):
             raise _lost(name, at, f"{why}; and it was altered since")
@@ -165,7 +165,7 @@ class MySqlHistory:
         """Return what the log has from a place up to its end of now. It may have to be read twice as a whole."""
         known = self._ahead
         if known is None or name not in known.tables or not known.begin.order <= at.order <= known.end.order:
-            wanted = {name, *(table for table, then in self._history.tables.items() if isinstance(then, Untold))}
+            wanted = {name, *(table for table, then in self._history.tables.items() if isinstance(then, UnknownTable))}
             tables = {table: catalog_table(self._database, table) for table in wanted}
             end = self._end()
             known = self._ahead = _Ahead(at, end, list(self._statements(at, end)), tables)
@@ -209,7 +209,7 @@ class MySqlHistory:
         if begin.order >= end.order:
             return
         database = self._database
-        stream = BinlogStream(database.driver_arguments, database.border, self._stopping)
+        stream = BinlogStream(database.driver_arguments, database.errors, self._stopping)
         try:
             stream.start(BinlogPosition(*begin), mariadb=database.is_mariadb)
             at = begin

@@ -9,13 +9,13 @@ import sqlalchemy as sa
 
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.ddl.columns import BINARY, PastColumn
-from connectors.jdbc.log.ddl.statements import Untold
+from connectors.jdbc.log.ddl.statements import UnknownTable
 from connectors.jdbc.log.ddl.tables import PastTable
 
 _LAST_OF_UTF8MB3: Final = "\uffff"
 
 
-def with_stored_members(database: Database, table: PastTable) -> PastTable | Untold:
+def with_stored_members(database: Database, table: PastTable) -> PastTable | UnknownTable:
     """Return a table that a statement made with the members that the server has kept.
 
     A letter that the column's character set lacks is a question mark there, whatever sql_mode says.
@@ -23,7 +23,9 @@ def with_stored_members(database: Database, table: PastTable) -> PastTable | Unt
     lettered = [column for column in table.columns if not "".join(column.members).isascii()]
     unsure = [column.name for column in lettered if max(map(max, filter(None, column.members))) > _LAST_OF_UTF8MB3]
     if unsure:
-        return Untold(f"utf8mb3 lacks letters of the members of {', '.join(unsure)}, and may be their character set")
+        return UnknownTable(
+            f"utf8mb3 lacks letters of the members of {', '.join(unsure)}, and may be their character set"
+        )
     if not lettered:
         return table
     return replace(table, columns=tuple(_stored(database, c) if c in lettered else c for c in table.columns))

@@ -16,7 +16,7 @@ from connect.api.errors import ConfigProblem
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow.audit import CutOffs
-from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Seen, ahead_of, read_binlog_offset
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, ahead_of, read_binlog_offset
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.flavour import Flavour, flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
@@ -24,7 +24,7 @@ from connectors.jdbc.log.mysql.repeats import of_order
 from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.segments import SegmentFilter
 from connectors.jdbc.log.mysql.snapshot import begin_snapshot, fence_of, log_end, planned_pages
-from connectors.jdbc.log.mysql.stream import BinlogStream, PlaceLostError
+from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError
 from connectors.jdbc.log.mysql.tables import BinlogTable, plan_table, plan_told
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import partition_of
@@ -68,7 +68,7 @@ class MySqlLog:
         self._session = session
         self._config = session.config
         self._database = session.database
-        self._stream = BinlogStream(self._database.driver_arguments, self._database.border, session.stopping)
+        self._stream = BinlogStream(self._database.driver_arguments, self._database.errors, session.stopping)
         self._cuts = CutOffs(session.config)
         prefix = session.config.topic_prefix
         self.position = resumed(stored(partition_of(prefix)), read_binlog_offset)
@@ -86,7 +86,7 @@ class MySqlLog:
         while True:
             try:
                 yield from self._batches()
-            except PlaceLostError as error:
+            except PositionLostError as error:
                 if self._config.snapshot_mode != "when_needed":
                     raise
                 _log.warning("Reading all tables anew: %s", error.message)
@@ -156,7 +156,7 @@ class MySqlLog:
         in between comes from the log where its row was read before it.
         """
         # Behind the first snapshot the log begins: no change of it is in there.
-        seen = None if self.position is None else Seen(here.file, here.pos, here.gtids)
+        seen = None if self.position is None else SnapshotEnd(here.file, here.pos, here.gtids)
         if self.position is None:
             first: tuple[str, ...] | None = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
             self.position = replace(here, snapshot_done=first)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from connectors.jdbc.database.query import Edge, Source, select
+from connectors.jdbc.database.query import BoundValue, Source, select
 from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, Key, KeyRange
 from connectors.jdbc.values.types import Raw
 from connectors.jdbc.values.zone_columns import DAY_US
@@ -103,10 +103,10 @@ class RowOrder:
             return select(source)
         if self.is_digest:
             digest = _digest(source, self.columns)
-            last = [Edge.at(sa.literal(text)) for text in after]
+            last = [BoundValue.at(sa.literal(text)) for text in after]
             return select(source, (digest,), after=last, extra=(digest.label(_DIGEST),))
         order = [source.column(column.name) for column in self.columns]
-        last = [Edge.at(_literal(column, text)) for column, text in zip(self.columns, after, strict=False)]
+        last = [BoundValue.at(_literal(column, text)) for column, text in zip(self.columns, after, strict=False)]
         limits = [] if keys.begin is None else [order[0] >= sa.literal(keys.begin)]
         limits += [] if keys.end is None else [order[0] < sa.literal(keys.end)]
         return select(source, order, after=last, conditions=limits)

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from connectors.jdbc.log.binlog.metadata import Told
+from connectors.jdbc.log.binlog.metadata import ColumnMetadata
 from connectors.jdbc.log.binlog.packets import Event, TableMap
 from connectors.jdbc.log.binlog.position import Place
 from connectors.jdbc.log.ddl.columns import PastColumn
-from connectors.jdbc.log.ddl.statements import Effects, Known, Then, Untold, effects
+from connectors.jdbc.log.ddl.statements import Effects, Known, Then, UnknownTable, effects
 from connectors.jdbc.log.ddl.tables import PastTable
 from connectors.jdbc.log.ddl.tokens import Statement
 from connectors.jdbc.settings.table_choice import TableName
@@ -51,7 +51,7 @@ class History(Protocol):
     def follow(self, event: Event) -> None:
         """Take what a statement does."""
 
-    def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
+    def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
         """Return what a log that tells names would have told at a place; None: the table is gone."""
 
 
@@ -63,7 +63,7 @@ class NoHistory:
     def follow(self, event: Event) -> None:
         """Do nothing."""
 
-    def told(self, name: TableName, mapped: TableMap, at: Place) -> Told | None:
+    def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
         """Raise AssertionError: no rows come from the log."""
         del mapped, at
         raise AssertionError(name)
@@ -182,7 +182,7 @@ def _as_json(change: _Change) -> list[object]:
 def _table_as_json(then: Then) -> object:
     if then is None:
         return None
-    if isinstance(then, Untold):
+    if isinstance(then, UnknownTable):
         return then.why
     return [[list(column) for column in then.columns], list(then.key), then.charset]
 
@@ -201,7 +201,7 @@ def _read_table(then: Any) -> Then:
     if then is None:
         return None
     if isinstance(then, str):
-        return Untold(then)
+        return UnknownTable(then)
     columns, key, charset = then
     made = (PastColumn(name, kind, of, unsigned, tuple(members)) for name, kind, of, unsigned, members in columns)
     return PastTable(tuple(made), tuple(key), charset)

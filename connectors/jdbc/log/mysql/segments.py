@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.binlog.packets import Operation
-from connectors.jdbc.log.binlog.position import Seen
+from connectors.jdbc.log.binlog.position import SnapshotEnd
 from connectors.jdbc.log.mysql.binlog_changes import NONE, Changes, Indices, Mask
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
@@ -32,7 +32,7 @@ class SegmentFilter:
 
     database: Database
 
-    def shown(self, changes: Changes, fence: Fence[Seen], hidden: Mask) -> Changes:
+    def shown(self, changes: Changes, fence: Fence[SnapshotEnd], hidden: Mask) -> Changes:
         """Return the changes that the first read has not seen. `hidden`: by change and segment, whether its snapshot
         has it.
 
@@ -60,7 +60,7 @@ class SegmentFilter:
         )
         return changed.take(old | new)
 
-    def _segments(self, changes: Changes, places: Indices, fence: Fence[Seen]) -> Indices:
+    def _segments(self, changes: Changes, places: Indices, fence: Fence[SnapshotEnd]) -> Indices:
         """Return the number of each row's segment. Rows that have another order by now count as the last one's."""
         rows = changes.rows
         order = rows.table.order

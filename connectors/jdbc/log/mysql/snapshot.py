@@ -18,7 +18,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page, PageRules, Pages
 from connectors.jdbc.database.catalog import NoTableError, describe
 from connectors.jdbc.database.query import table_source
-from connectors.jdbc.log.binlog.position import BinlogPosition, Seen, gtids_of
+from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, gtids_of
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, Fence, Key, KeyRange
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -45,7 +45,7 @@ def begin_snapshot(database: Database) -> BinlogPosition:
     fix = "Grant the user RELOAD, REPLICATION CLIENT (BINLOG MONITOR) and SELECT."
     mariadb, connection = database.is_mariadb, database.connection
     database.end_transaction()
-    with database.border.translated("beginning the snapshot", fix):
+    with database.errors.translated("beginning the snapshot", fix):
         connection.exec_driver_sql("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         if not mariadb:
             connection.exec_driver_sql("FLUSH TABLES WITH READ LOCK")
@@ -74,7 +74,7 @@ def status_statement(connection: sa.Connection) -> str:
 
 def log_end(database: Database) -> tuple[str, int]:
     """Return the end of the binary log: its file, and the place in it."""
-    with database.border.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
+    with database.errors.translated("asking for the end of the log", "Grant the user REPLICATION CLIENT."):
         connection = database.connection
         if database.is_mariadb:
             # Outside of a snapshot these are of the newest commit, and need no right.
@@ -89,7 +89,7 @@ def log_end(database: Database) -> tuple[str, int]:
     return file, pos
 
 
-def fence_of(position: BinlogPosition, table: BinlogTable, seen: Seen | None) -> Fence[Seen]:
+def fence_of(position: BinlogPosition, table: BinlogTable, seen: SnapshotEnd | None) -> Fence[SnapshotEnd]:
     """Return the table's segments when it is read, or read on, in a snapshot of now."""
     fence = position.fences.get(table.name.full, Fence())
     is_begun = position.snapshot_table == table.name.full

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.dialects.mysql.tls import connect
 from connectors.jdbc.log.binlog.gtid_set import GtidSet
 from connectors.jdbc.log.binlog.packets import TRANSACTION, Event, unpacked
@@ -34,17 +34,17 @@ _LOST_FIX = (
 )
 
 
-class PlaceLostError(ConnectError):
+class PositionLostError(ConnectError):
     """The server has no longer the log from the connector's place on."""
 
 
 class BinlogStream:
     """The events that a log has from a place on."""
 
-    def __init__(self, arguments: Mapping[str, Any], border: Border, stopping: threading.Event) -> None:
+    def __init__(self, arguments: Mapping[str, Any], errors: ErrorTranslator, stopping: threading.Event) -> None:
         """Connect later, with PyMySQL's `arguments`; `stopping` ends every wait."""
         self._arguments = arguments
-        self._border = border
+        self._errors = errors
         self._stopping = stopping
         self._connection: Any = None
         self._buffer = bytearray()
@@ -56,7 +56,7 @@ class BinlogStream:
     def start(self, position: BinlogPosition, *, mariadb: bool) -> None:
         """Ask for the log from here on: by GTID where there is one, so that it may be another server's."""
         by_gtid = bool(position.gtids)
-        with self._border.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
+        with self._errors.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
             self._connection = connect(**self._arguments, autocommit=True)
             with self._connection.cursor() as cursor:
                 cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
@@ -105,7 +105,7 @@ class BinlogStream:
             return next(self._transaction)
         if packet[0] == 0xFF:
             self._fail(bytes(packet))
-        raise RetriableError(self._border.failed("reading the binary log", ConnectionError("the server ended it")))
+        raise RetriableError(self._errors.failed("reading the binary log", ConnectionError("the server ended it")))
 
     def _event(self, packet: bytes) -> Event:
         if packet[_KIND_AT] == _FORMAT:
@@ -144,9 +144,9 @@ class BinlogStream:
         try:
             data = socket.recv(_READ_BYTES)
         except OSError as error:
-            raise RetriableError(self._border.failed("reading the binary log", error)) from None
+            raise RetriableError(self._errors.failed("reading the binary log", error)) from None
         if not data:
-            raise RetriableError(self._border.failed("reading the binary log", ConnectionError("connection lost")))
+            raise RetriableError(self._errors.failed("reading the binary log", ConnectionError("connection lost")))
         self._buffer += data
         return True
 
@@ -156,8 +156,8 @@ class BinlogStream:
         (code,) = struct.unpack_from("<H", packet, 1)
         if code == _LOST_PLACE:
             text = packet[9:].decode("utf-8", "replace")
-            raise PlaceLostError(f"The binary log cannot be read: {text}.", fix=_LOST_FIX)
-        with self._border.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
+            raise PositionLostError(f"The binary log cannot be read: {text}.", fix=_LOST_FIX)
+        with self._errors.translated("reading the binary log", "Grant the user REPLICATION SLAVE."):
             raise_mysql_exception(packet)
 
     def close(self) -> None:

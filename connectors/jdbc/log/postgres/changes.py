@@ -31,7 +31,13 @@ from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.cells import NULL, UNCHANGED, Buffer, Cells, Mask
 from connectors.jdbc.log.shared.fences import ahead_of, hidden
-from connectors.jdbc.log.shared.position import Coordinate, LogPosition, Told, partition_of, told_ahead_of
+from connectors.jdbc.log.shared.position import (
+    Coordinate,
+    LogPosition,
+    TransactionProgress,
+    partition_of,
+    told_ahead_of,
+)
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
@@ -153,7 +159,7 @@ class ChangeEvents:
             if made is not None or bad is not None:
                 yield TableEvents(table.name.full, made, last, bad)
 
-    def _untold(self, origin: Origin, told: Told | None) -> Mask:
+    def _untold(self, origin: Origin, told: TransactionProgress | None) -> Mask:
         """Tell the changes that Debezium did not deliver before the connector came here."""
         if told is None:
             return np.ones(len(origin), bool)

@@ -23,7 +23,7 @@ from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.postgres.text import SESSION
 from connectors.jdbc.log.postgres.unlogged import without_log
 from connectors.jdbc.log.shared.envelope import Headers
-from connectors.jdbc.log.shared.fences import Seen, ahead_of
+from connectors.jdbc.log.shared.fences import SnapshotVisibility, ahead_of
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import (
     LogPosition,
@@ -67,8 +67,8 @@ class PostgresLog:
         self._config = session.config
         self._database = session.database
         arguments = {**self._database.driver_arguments, **SESSION}
-        self._stream = ReplicationStream(arguments, self._database.border, session.stopping)
-        self._snapshot = TableSnapshot(arguments, self._database.border)
+        self._stream = ReplicationStream(arguments, self._database.errors, session.stopping)
+        self._snapshot = TableSnapshot(arguments, self._database.errors)
         self._watch_at_s = 0.0
         self._warned = False
         self.position = resumed(stored(partition_of(session.config.topic_prefix)), read_offset)
@@ -170,7 +170,9 @@ class PostgresLog:
         self.position = replace(self.position, snapshot=None)
         yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
 
-    def _pages(self, tables: LogTables, begun: SnapshotPlace, seen: Seen | None) -> Iterator[Page | TableEnd]:
+    def _pages(
+        self, tables: LogTables, begun: SnapshotPlace, seen: SnapshotVisibility | None
+    ) -> Iterator[Page | TableEnd]:
         """Yield the rows that are not delivered yet. `seen`: by the snapshot of now; None: the log begins behind it."""
         assert self.position is not None
         for name in self._session.tables:

@@ -16,7 +16,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.postgres.pgoutput import DELETE, INSERT, UPDATE, Changes
 from connectors.jdbc.log.postgres.tables import LogTable
 from connectors.jdbc.log.shared.cells import Buffer, Cells, Mask
-from connectors.jdbc.log.shared.fences import Seen, hidden
+from connectors.jdbc.log.shared.fences import SnapshotVisibility, hidden
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Key
 from connectors.jdbc.settings.table_choice import TableName
 
@@ -34,7 +34,7 @@ def order_of(table: LogTable) -> tuple[str, ...]:
     return table.events.key or tuple(column.name for column in table.relation.columns)
 
 
-def shown(item: Changes, table: LogTable, fence: Fence[Seen], database: Database) -> Changes:
+def shown(item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], database: Database) -> Changes:
     """Return the changes that the first read has not seen.
 
     An update that moves a row from one segment to another is a delete or an insert where the one or the other has it.
@@ -72,7 +72,7 @@ def only(item: Changes, kept: Mask) -> Changes:
 
 
 def _by_row(
-    item: Changes, table: LogTable, fence: Fence[Seen], hidden_by: Sequence[Mask], database: Database
+    item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], hidden_by: Sequence[Mask], database: Database
 ) -> tuple[Mask, Mask]:
     """For each change whether the first read has the row before it, and the row behind it."""
     count = len(item.kind)

@@ -84,7 +84,7 @@ def require_own(slot: Slot, name: str, database: Database) -> None:
 
 def drop_slot(database: Database, name: str) -> None:
     """Drop a slot that nobody reads."""
-    with database.border.translated(f"dropping slot {name}"):
+    with database.errors.translated(f"dropping slot {name}"):
         statement = sa.text(
             "SELECT pg_drop_replication_slot(slot_name) FROM pg_catalog.pg_replication_slots "
             "WHERE slot_name = :name AND NOT active"
@@ -168,7 +168,7 @@ def ensure_publication(database: Database, config: JdbcSourceConfig, tables: Seq
             config.publication_name,
             missing,
         )
-    with database.border.translated(f"making publication {config.publication_name}", fix):
+    with database.errors.translated(f"making publication {config.publication_name}", fix):
         database.connection.exec_driver_sql(command.replace("%", "%%"))
         database.connection.commit()
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 from psycopg import sql
 
 from connect.api.errors import RetriableError
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.unchecked_text import as_stored
 from connectors.jdbc.dialects.postgres.result_types import BPCHAR, INET
 from connectors.jdbc.log.postgres.tables import LogTable
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST, Buffer, Cells, Mask
-from connectors.jdbc.log.shared.fences import Seen
+from connectors.jdbc.log.shared.fences import SnapshotVisibility
 from connectors.jdbc.log.shared.position import lsn_of_text
 from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, KeyRange
 from connectors.jdbc.settings.table_choice import TableName
@@ -73,27 +73,27 @@ class WrittenAnewError(RetriableError):
 class TableSnapshot:
     """A transaction that reads tables as they were at one moment."""
 
-    def __init__(self, arguments: Mapping[str, Any], border: Border) -> None:
+    def __init__(self, arguments: Mapping[str, Any], errors: ErrorTranslator) -> None:
         self._arguments = arguments
-        self._border = border
+        self._errors = errors
         self._connection: psycopg.Connection[Any] | None = None
 
-    def begin(self, exported: str | None) -> tuple[Seen, int]:
+    def begin(self, exported: str | None) -> tuple[SnapshotVisibility, int]:
         """Take up an exported snapshot, or one of now; gives what it sees, and the server's clock in microseconds."""
-        with self._border.translated("beginning the snapshot"):
+        with self._errors.translated("beginning the snapshot"):
             self._connection = psycopg.connect(**self._arguments, autocommit=True)
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             if exported is not None:
-                with self._border.translated(f"taking up snapshot {exported}, whose session may have ended,", LATER):
+                with self._errors.translated(f"taking up snapshot {exported}, whose session may have ended,", LATER):
                     self._connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(exported)))
             row = self._connection.execute(_NOW).fetchone()
         assert row is not None
-        return Seen(str(row[0]), lsn_of_text(row[2])), int(row[1])
+        return SnapshotVisibility(str(row[0]), lsn_of_text(row[2])), int(row[1])
 
     def export(self) -> str:
         """Let other sessions begin in this snapshot by a name, until the transaction ends."""
         assert self._connection is not None
-        with self._border.translated("exporting the snapshot"):
+        with self._errors.translated("exporting the snapshot"):
             self._connection.execute(_UNLIMITED)
             row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
@@ -105,7 +105,7 @@ class TableSnapshot:
         """
         assert self._connection is not None
         table = sql.Identifier(*(part for part in name if part is not None))
-        with self._border.translated(f"reading table {name.full}"):
+        with self._errors.translated(f"reading table {name.full}"):
             try:
                 self._connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(table))
             except psycopg.errors.UndefinedTable:
@@ -129,7 +129,7 @@ class TableSnapshot:
         statement = _statement(table, after, keys).as_bytes(connection)
         page = _Page(table, tuple(after), limit)
         with (
-            self._border.translated(doing),
+            self._errors.translated(doing),
             as_stored(connection),
             connection.cursor() as cursor,
             cursor.copy(statement) as copy,
@@ -149,7 +149,7 @@ class TableSnapshot:
         """Return how many rows `rows` gives, as the server counts them."""
         assert self._connection is not None
         query = sql.SQL("SELECT count(*) FROM {}").format(_some_of(table, after, keys))
-        with self._border.translated(f"counting table {table.name.full}"), as_stored(self._connection):
+        with self._errors.translated(f"counting table {table.name.full}"), as_stored(self._connection):
             row = self._connection.execute(query).fetchone()
         assert row is not None
         return int(row[0])

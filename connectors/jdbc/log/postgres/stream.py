@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.connection.errors import Border
+from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.connection.unchecked_text import AS_STORED, is_unchecked
 from connectors.jdbc.log.postgres.copy import CopyStream, NotPlainError, copy_stream, run_command
 from connectors.jdbc.log.postgres.pgoutput import Messages
@@ -35,10 +35,10 @@ class Exported:
 class ReplicationStream:
     """Speaks the streaming replication protocol."""
 
-    def __init__(self, arguments: Mapping[str, Any], border: Border, stopping: threading.Event) -> None:
+    def __init__(self, arguments: Mapping[str, Any], errors: ErrorTranslator, stopping: threading.Event) -> None:
         """Connect later, with libpq's `arguments`; `stopping` ends every wait, with RetriableError."""
         self._arguments = arguments
-        self._border = border
+        self._errors = errors
         self._stopping = stopping
         self._connection: psycopg.Connection[Any] | None = None
         self._copy: CopyStream | None = None
@@ -52,7 +52,7 @@ class ReplicationStream:
     @property
     def _pgconn(self) -> Any:
         if self._connection is None:
-            with self._border.translated("connecting for replication", _CONNECT_FIX):
+            with self._errors.translated("connecting for replication", _CONNECT_FIX):
                 self._connection = psycopg.Connection.connect(
                     **{**self._arguments, "replication": "database"}, autocommit=True
                 )
@@ -135,7 +135,7 @@ class ReplicationStream:
 
     @contextmanager
     def _translated(self, doing: str, fix: str = "See the server's log.") -> Iterator[None]:
-        with self._border.translated(doing, fix):
+        with self._errors.translated(doing, fix):
             try:
                 yield
             except psycopg.errors.ObjectNotInPrerequisiteState as error:

@@ -127,7 +127,7 @@ class ChangedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class OtherKey:
     """Holds the other key of a row whose key was changed, beside the one of its event."""
 
     is_old: bool
@@ -135,8 +135,8 @@ class Moved:
     schema: s.Schema
 
 
-Headers = Callable[[int, Mapping[int, Moved]], Sequence[Sequence[Header]]]
-"""The headers of so many events, some of which are `Moved`."""
+Headers = Callable[[int, Mapping[int, OtherKey]], Sequence[Sequence[Header]]]
+"""The headers of so many events, some of which are `OtherKey`."""
 
 
 @dataclass(frozen=True)
@@ -175,14 +175,14 @@ def batch(form: EventFormat, rows: ChangedRows, rules: EventRules) -> Batch | No
     return Batch(form.topic, values, keys=_keys(form, rows, events), headers=headers)
 
 
-def _moves(form: EventFormat, rows: ChangedRows, events: _Events) -> dict[int, Moved]:
+def _moves(form: EventFormat, rows: ChangedRows, events: _Events) -> dict[int, OtherKey]:
     found = {}
     for event in np.flatnonzero(events.other != _NONE).tolist():
         is_old = events.op[event] == CREATE
         struct = rows.before if is_old else rows.after
         assert struct is not None
         row = struct[int(events.other[event])]
-        found[event] = Moved(is_old, {name: row[name].as_py() for name in form.key}, form.key_schema)
+        found[event] = OtherKey(is_old, {name: row[name].as_py() for name in form.key}, form.key_schema)
     return found
 
 

@@ -13,7 +13,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Fence
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SnapshotVisibility:
     """What a snapshot of PostgreSQL holds: itself in the server's form (`xmin:xmax:xip,…`), and an LSN behind the
     commits of all that is visible in it.
     """
@@ -31,17 +31,17 @@ class Seen:
         return hidden
 
 
-Fences = Mapping[str, Fence[Seen]]
+Fences = Mapping[str, Fence[SnapshotVisibility]]
 """By the table's full name; "" is for every table that is not named."""
 
 
-def hidden(fence: Fence[Seen], xid: Places, final_lsn: Places) -> list[Mask]:
+def hidden(fence: Fence[SnapshotVisibility], xid: Places, final_lsn: Places) -> list[Mask]:
     """For each segment, the changes that its snapshot holds."""
     none = np.zeros(len(xid), np.bool_)
     return [none if s.seen is None else s.seen.hides(xid, final_lsn) for s in fence.segments]
 
 
-def is_passed(fence: Fence[Seen], lsn: int) -> bool:
+def is_passed(fence: Fence[SnapshotVisibility], lsn: int) -> bool:
     """Return True if the log from here on is behind all of its snapshots."""
     return all(seen.lsn <= lsn for seen in fence.seen)
 
@@ -58,4 +58,4 @@ def stored(fences: Fences) -> dict[str, object]:
 
 def restored(state: Mapping[str, object]) -> Fences:
     """Return the fences that `stored` made. TypeError, ValueError, IndexError: it did not."""
-    return segments.of_json(state, lambda members: Seen(str(members[0]), int(str(members[1]))))
+    return segments.of_json(state, lambda members: SnapshotVisibility(str(members[0]), int(str(members[1]))))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from connectors.jdbc.log.shared import fences
-from connectors.jdbc.log.shared.fences import Fences, Seen
+from connectors.jdbc.log.shared.fences import Fences, SnapshotVisibility
 from connectors.jdbc.log.shared.snapshot_segments import Fence, Segment
 
 Offset = Mapping[str, Any]
@@ -41,7 +41,7 @@ class SnapshotPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TransactionProgress:
     """Holds how far Debezium was in a transaction: at an LSN, behind so many of the events that are there."""
 
     xid: int
@@ -65,7 +65,7 @@ class LogPosition:
     commit_us: int = 0
     snapshot: SnapshotPlace | None = None
     fences: Fences = field(default_factory=dict)
-    told: Told | None = None
+    told: TransactionProgress | None = None
 
     def offset(self) -> dict[str, object]:
         """Return the position as it is stored."""
@@ -87,7 +87,7 @@ class LogPosition:
             made["fences"] = json.dumps(fences.stored(self.fences))
         return made
 
-    def fence_of(self, table: str) -> Fence[Seen]:
+    def fence_of(self, table: str) -> Fence[SnapshotVisibility]:
         """Return what the first read has seen of a table's changes."""
         return self.fences.get(table) or self.fences.get("") or Fence()
 
@@ -97,7 +97,7 @@ class LogPosition:
         return replace(self, commit_lsn=commit_lsn, fences=behind, told=told_ahead_of(self.told, commit_lsn))
 
 
-def told_ahead_of(told: Told | None, commit_lsn: int) -> Told | None:
+def told_ahead_of(told: TransactionProgress | None, commit_lsn: int) -> TransactionProgress | None:
     """Return what was told of a transaction; None where the log from here on is behind it."""
     return told if told is not None and told.lsn >= commit_lsn else None
 
@@ -131,14 +131,14 @@ def read_offset(offset: Offset) -> LogPosition:
     )
 
 
-def _told(offset: Offset, xid: int) -> Told | None:
+def _told(offset: Offset, xid: int) -> TransactionProgress | None:
     """Return what Debezium's own offset says of an open transaction: ours has no kind of message.
 
     Where an older version does not count the events at the place, those come again rather than get lost.
     """
     if not offset.get("lsn_proc") or _MESSAGE not in offset:
         return None
-    return Told(xid, _lsn(offset, "lsn_proc"), _lsn(offset, _EVENTS))
+    return TransactionProgress(xid, _lsn(offset, "lsn_proc"), _lsn(offset, _EVENTS))
 
 
 def _fences(offset: Offset) -> Fences:
@@ -146,7 +146,7 @@ def _fences(offset: Offset) -> Fences:
         return fences.restored(json.loads(offset["fences"]))
     if offset.get("seen_snapshot"):
         # An older version stored one snapshot for all tables.
-        return {"": Fence((), (Segment(Seen(str(offset["seen_snapshot"]), _lsn(offset, "seen_lsn"))),))}
+        return {"": Fence((), (Segment(SnapshotVisibility(str(offset["seen_snapshot"]), _lsn(offset, "seen_lsn"))),))}
     return {}
 
 

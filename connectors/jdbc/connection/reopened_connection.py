@@ -8,12 +8,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.jdbc.connection.engine import border_of, driver_error_of
+from connectors.jdbc.connection.engine import driver_error_of, error_translator
 from connectors.jdbc.dialects.dialect import Dialect
 from connectors.jdbc.settings.connection_keys import ConnectionKeys
 
 
-class Link:
+class ReopenedConnection:
     """Opens and closes the connection. Owned by one thread."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Link:
         """Connect to nothing. `secured`: the driver's arguments of TLS. `waits`: a refused user is let in later."""
         self.engine = engine
         self.driver_errors = (driver_error_of(engine), *readers_errors)
-        self.border = border_of(dialect, engine.url, config, self.driver_errors)
+        self.errors = error_translator(dialect, engine.url, config, self.driver_errors)
         self.current: sa.Connection | None = None
         """The connection, as long as there is one; it may be broken."""
         self._secured = secured
@@ -60,7 +60,7 @@ class Link:
     def open(self) -> None:
         """Connect. RetriableError: not now."""
         try:
-            with self.border.translated("connecting", "Check connection.url, connection.user and connection.password."):
+            with self.errors.translated("connecting", "Check connection.url, connection.user and connection.password."):
                 self.current = self.engine.connect()
         except RetriableError:
             raise
@@ -72,7 +72,7 @@ class Link:
     def end_transaction(self) -> None:
         """Let go of the snapshot and every lock."""
         if self.current is not None and self.current.in_transaction():
-            with self.border.translated("ending the read transaction"):
+            with self.errors.translated("ending the read transaction"):
                 self.current.rollback()
 
     def close(self) -> None:

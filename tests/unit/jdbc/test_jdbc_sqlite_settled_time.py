@@ -1,4 +1,4 @@
-"""SQLite's horizon: behind the beginning of whoever is writing, and no further back than that."""
+"""SQLite's settled time: behind the beginning of whoever is writing, and no further back than that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from connect.api.allowed_paths import EVERYWHERE
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.dialects.sqlite import writers as sqlite_writers
-from connectors.jdbc.dialects.sqlite.settled import SqliteHorizon
+from connectors.jdbc.dialects.sqlite.settled import SqliteSettledTime
 from connectors.jdbc.dialects.sqlite.writers import is_writing
 from connectors.jdbc.settings.config import JdbcSourceConfig
 
@@ -68,40 +68,40 @@ def test_files_that_are_made_anew_are_looked_at(file):
             assert not is_writing(file)
 
 
-def test_the_horizon_stays_before_an_open_writer_and_follows_writers_that_end(writer, database):
-    horizon = SqliteHorizon(0, HOUR_US)
-    free = horizon.observe(database)
+def test_the_settled_time_stays_before_an_open_writer_and_follows_writers_that_end(writer, database):
+    settled_time = SqliteSettledTime(0, HOUR_US)
+    free = settled_time.observe(database)
     assert free.settled_us == free.now_us
     writer.execute("BEGIN IMMEDIATE")
     writer.execute("INSERT INTO t VALUES (1)")
-    first = horizon.observe(database)
-    second = horizon.observe(database)
+    first = settled_time.observe(database)
+    second = settled_time.observe(database)
     assert first.settled_us == second.settled_us == free.settled_us
     writer.execute("COMMIT")
     writer.execute("BEGIN IMMEDIATE")
-    third = horizon.observe(database)
+    third = settled_time.observe(database)
     assert third.settled_us == second.now_us, "another one is writing, who began behind the last look"
     writer.execute("ROLLBACK")
-    last = horizon.observe(database)
+    last = settled_time.observe(database)
     assert last.settled_us == last.now_us
 
 
 def test_who_was_writing_before_the_first_look_may_have_begun_long_ago(writer, database):
     writer.execute("BEGIN IMMEDIATE")
-    seen = SqliteHorizon(0, HOUR_US).observe(database)
+    seen = SqliteSettledTime(0, HOUR_US).observe(database)
     assert seen.settled_us == seen.now_us - HOUR_US
     writer.execute("ROLLBACK")
 
 
 def test_the_settle_time_is_left_out_of_what_is_settled(database):
-    seen = SqliteHorizon(7, HOUR_US).observe(database)
+    seen = SqliteSettledTime(7, HOUR_US).observe(database)
     assert seen.now_us - seen.settled_us == 7
 
 
 def test_a_system_that_tells_of_no_locks_gets_a_settle_time_and_a_warning(database, monkeypatch, caplog):
     monkeypatch.setattr(sqlite_writers, "_ASK", None)
-    horizon = SqliteHorizon(0, HOUR_US)
+    settled_time = SqliteSettledTime(0, HOUR_US)
     for _ in range(2):
-        seen = horizon.observe(database)
+        seen = settled_time.observe(database)
         assert seen.now_us - seen.settled_us == 10_000_000
     assert caplog.text.count("cannot be seen") == 1
