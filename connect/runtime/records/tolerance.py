@@ -6,13 +6,16 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConfigError, ConnectError
 from connect.runtime.records.error_limits import ErrorLimits
 from connect.runtime.settings.connector_config import CommonConnectorConfig
 from connect.runtime.task.task_metrics import TaskFigures
 
 log = logging.getLogger(__name__)
+_KEY: Final = "errors.tolerance"
+_FIX: Final = "Mend the record, or set errors.tolerance=all with errors.deadletterqueue.topic.name to set it aside."
 
 
 class Stage(StrEnum):
@@ -50,14 +53,18 @@ class BadRow:
 
 
 class ToleranceExceededError(ConnectError):
-    """A bad row where `errors.tolerance=none`: the task fails at it. A restart meets the same row again."""
+    """A bad row where `errors.tolerance=none`: the task fails at it. A restart meets the same row again.
+
+    A row that is bad as the configuration is wrong is not to be set aside: the key and the fix are those of its error.
+    """
 
     def __init__(self, row: BadRow) -> None:
+        of_config = row.error if isinstance(row.error, ConfigError) else None
         super().__init__(
             f"Tolerance exceeded in error handler: {row.stage} by {row.component} failed for {row.place}: "
             f"{type(row.error).__name__}: {row.error}",
-            key="errors.tolerance",
-            fix="Mend the record, or set errors.tolerance=all with errors.deadletterqueue.topic.name to set it aside.",
+            key=_KEY if of_config is None else of_config.key,
+            fix=_FIX if of_config is None else None,
         )
         self.row = row
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,8 @@ from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.records.pipeline import Converters, SinkPipeline
 from connect.runtime.records.tolerance import BadRow
+
+log = logging.getLogger(__name__)
 
 POLL_RECORDS: Final = 10_000
 CLOSE_S: Final = 5.0
@@ -126,12 +129,14 @@ class KafkaTopics:
         batches = self._pipeline.decode(raw)
         assert raw.partition is not None  # as of all records that a consumer reads
         place = TopicPartition(raw.topic, raw.partition)
+        differing = None
         if place in self._unread and self._bad and len(self._bad) == len(raw):
-            raise _of_another_converter(place, self._bad)
+            differing = _of_another_converter(place, self._bad)
+            log.warning("%s", differing)
         self._unread.discard(place)
         if self._bad:
             offsets = raw.offsets.to_pylist() if raw.offsets is not None else []
-            errors = {offsets.index(row.offset): row.error for row in self._bad}
+            errors = {offsets.index(row.offset): differing or row.error for row in self._bad}
             given = Batch(raw.topic, Column.from_arrow(raw.values, s.BYTES.as_optional()))
             self._refuse(replace(given, partition=raw.partition), errors)
         return batches

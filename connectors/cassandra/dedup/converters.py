@@ -10,23 +10,23 @@ from connect.api.errors import ConfigError
 _ENVELOPE: Final = {"schema", "payload"}
 
 
-def check_converters(topic: str, keys: Sequence[Any], values: Sequence[Any]) -> None:
-    """Check the keys and values of some records, as they were read.
-
-    ConfigError names the converter's key, on both sides, where all of them are as another converter would write them.
+def of_other_converters(topic: str, keys: Sequence[Any], values: Sequence[Any]) -> ConfigError | None:
+    """Return what is wrong where all of these keys or values, as they were read, are as another converter would write
+    them; it names the converter's key, on both sides.
     """
     events = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
     for side, found in (("value", [value for _, value in events]), ("key", [key for key, _ in events])):
         forms = {_form(one) for one in found}
         form = forms.pop() if len(forms) == 1 else None
         if form is not None:
-            raise ConfigError(
+            return ConfigError(
                 f"The records of topic {topic} were written by another {side}.converter than they are read by: as they "
                 f"are read, each {side} is {form}.",
                 key=f"{side}.converter",
                 fix=f"Give this connector the {side}.converter, with all {side}.converter.* keys, that the agents have "
                 "by the file of `connect agent cassandra` or of its --worker.",
             )
+    return None
 
 
 def _form(read: object) -> str | None:

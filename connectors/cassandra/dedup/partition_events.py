@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -9,13 +10,14 @@ from itertools import groupby
 from typing import Final
 
 from connect.api import schema as s
-from connect.api.errors import SchemaError
+from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Batch, Column, Header, SourcePosition, TopicPartition
-from connectors.cassandra.dedup.converters import check_converters
+from connectors.cassandra.dedup.converters import of_other_converters
 from connectors.cassandra.dedup.copies import Copies, EventRow
 from connectors.cassandra.dedup.memory import EventMemory
 from connectors.cassandra.dedup.reading import EventMark, marks_of
 
+_log = logging.getLogger(__name__)
 PROTOCOL: Final = "1"
 UNCONFIRMED: Final = Header("cassandra.unconfirmed", True, s.BOOLEAN)
 
@@ -55,19 +57,18 @@ class PartitionEvents:
     def take(self, batch: Batch, now_s: float) -> tuple[list[Batch], dict[int, Exception]]:
         """Return the batches to send on, the last one with the position, and the rows of the batch that are no events.
 
-        ConfigError: the first batch was written by other converters than it was read by.
+        ConfigError: the first rows are events whose keys were written by another converter than they were read by.
         """
         assert batch.consumed is not None
-        if not self._is_checked:
-            keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
-            check_converters(self.place.topic, keys, batch.values.rows())
-            self._is_checked = True
         offsets = batch.consumed.offsets.to_pylist()
         chosen: dict[bytes, EventRow] = {}
         bad: dict[int, Exception] = {}
-        for row, mark in enumerate(marks_of(batch)):
+        marks, differing = marks_of(batch), self._of_other_converters(batch)
+        if differing is not None and not any(isinstance(mark, SchemaError) for mark in marks):
+            raise differing  # no row is bad, so nothing would keep their keys from being written as they are
+        for row, mark in enumerate(marks):
             if isinstance(mark, SchemaError):
-                bad[row] = mark
+                bad[row] = differing or mark
             elif mark is None:
                 continue
             elif mark.id in self._seen or mark.id in chosen:
@@ -78,6 +79,17 @@ class PartitionEvents:
                     chosen[mark.id] = event
         self.next_offset = batch.consumed.next_offset
         return self._made(list(chosen.values())), bad
+
+    def _of_other_converters(self, batch: Batch) -> ConfigError | None:
+        """Return what is wrong where the first rows were written by other converters than they were read by."""
+        if self._is_checked or not len(batch):
+            return None
+        self._is_checked = True
+        keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+        differing = of_other_converters(self.place.topic, keys, batch.values.rows())
+        if differing is not None:
+            _log.warning("%s", differing)
+        return differing
 
     def overdue(self, now_s: float) -> list[Batch]:
         """Return the events that waited too long for copies, marked as unconfirmed."""

@@ -1,4 +1,7 @@
-"""Converters of the deduplicating connector that are not the agents' are told at once, by both keys."""
+"""Converters of the deduplicating connector that are not the agents' are told at once, by both keys.
+
+Values that are no events are given up with the cause, and the framework's `errors.tolerance` decides about them.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +18,47 @@ def enveloped(value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("side", "change", "told"),
+    ("change", "told"),
     [
-        ("value", lambda key, value: (key, enveloped(value)), "schemas.enable=true wrote it"),
-        ("key", lambda key, value: (enveloped(key), value), "schemas.enable=true wrote it"),
-        ("value", lambda key, value: (key, str(value)), "of type str and no struct"),
-        ("value", lambda key, value: (key, b"\0\1"), "of type bytes and no struct"),
-        ("key", lambda key, value: (str(key), value), "of type str and no struct"),
-        ("key", lambda key, value: (b"\0\1", value), "of type bytes and no struct"),
+        (enveloped, "schemas.enable=true wrote it"),
+        (str, "of type str and no struct"),
+        (lambda key: b"\0\1", "of type bytes and no struct"),
     ],
 )
-def test_records_of_other_converters_end_the_task_and_name_the_key_on_both_sides(
-    side: str, change: Any, told: str
-) -> None:
-    life = Life([change(*event(str(number))) for number in range(3)])
+def test_events_whose_keys_are_of_another_converter_end_the_task(change: Any, told: str) -> None:
+    life = Life([(change(key), value) for key, value in (event(str(number)) for number in range(3))])
     with pytest.raises(ConfigError, match=told) as caught:
         life.run()
-    assert [problem.key for problem in caught.value.problems] == [f"{side}.converter"]
+    assert [problem.key for problem in caught.value.problems] == ["key.converter"]
     assert "connect agent cassandra" in str(caught.value)
     assert not life.context.rejected, "none is a bad row"
+    assert life.written == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (enveloped, "schemas.enable=true wrote it"),
+        (str, "of type str and no struct"),
+        (lambda value: b"\0\1", "of type bytes and no struct"),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_values_of_another_converter_are_bad_rows_that_name_the_key(
+    change: Any, told: str, count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    foreign = [(key, change(value)) for key, value in (event(str(number)) for number in range(count))]
+    life = Life([*foreign, *[({"k": 1}, None)] * (7 - count), event("a")])
+    life.run()
+    errors = [error for _, error in life.context.rejected]
+    assert len(errors) == count
+    for error in errors:
+        assert isinstance(error, ConfigError)
+        assert error.key == "value.converter"
+        assert told in str(error)
+        assert "connect agent cassandra" in str(error)
+    assert told in caplog.text
+    assert texts(life) == ["a"], "what comes behind them goes on"
 
 
 def test_one_foreign_record_among_events_is_a_bad_row_as_ever() -> None:

@@ -20,7 +20,7 @@ from connect.plugins.catalog import Catalog
 from connect.runtime.parts.task_parts import build_converters
 from connect.runtime.records.pipeline import Encoded
 from connect.runtime.records.retry import RetryBudget
-from connect.runtime.records.tolerance import Tolerance
+from connect.runtime.records.tolerance import BadRow, Stage, Tolerance, ToleranceExceededError
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 from connect.runtime.settings.loop_limits import LoopLimits
 from connect.runtime.source.exactly_once import Boundary
@@ -122,28 +122,40 @@ def test_a_record_that_cannot_be_read_is_given_up_with_its_bytes() -> None:
 @pytest.mark.parametrize(
     ("keys", "values", "key"), [("{", '{"a":1}', "key"), ('{"schema":null,"payload":1}', "\0\0", "value")]
 )
-def test_where_no_record_from_the_first_on_can_be_read_the_converter_is_told_and_none_is_given_up(
-    keys: str, values: str, key: str
+@pytest.mark.parametrize("count", [1, 3])
+def test_where_no_record_from_the_first_on_can_be_read_the_converter_is_told(
+    keys: str, values: str, key: str, count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     place, refused = TopicPartition("t", 2), []
     records = RawBatch(
-        "t", pa.array([values.encode()] * 3, pa.binary()), pa.array([keys.encode()] * 3, pa.binary()), partition=2,
-        offsets=pa.array([0, 1, 2], pa.int64()), next_offset=3,
+        "t", pa.array([values.encode()] * count, pa.binary()), pa.array([keys.encode()] * count, pa.binary()),
+        partition=2, offsets=pa.array(range(count), pa.int64()), next_offset=count,
     )  # fmt: skip
     found = topics(refused)
     with closing(found):
         found.read({place: None})
         found._raw.append(records)
-        with pytest.raises(ConfigError, match=rf"first 3 records of t-2 can be read by {key}\.converter") as caught:
-            found.poll(Deadline.after(0.0))
-        assert [problem.key for problem in caught.value.problems] == [f"{key}.converter"]
-        assert f"Give this connector the {key}.converter" in str(caught.value)
-        assert refused == []
-        # Behind what was read before they are bad rows, which tolerance may set aside.
+        batch = found.poll(Deadline.after(0.0))
+        assert batch is not None
+        assert (len(batch), batch.consumed.next_offset) == (0, count), "they are read, and set aside by the tolerance"
+        told = f"first {count} records of t-2 can be read by {key}.converter"
+        ((_, errors),) = refused
+        assert list(errors) == list(range(count))
+        assert all(told in str(error) and error.key == f"{key}.converter" for error in errors.values())
+        assert told in caplog.text
+        # Behind what was read before they are bad rows like any others.
         found.read({place: 0})
         found._raw.append(records)
         found.poll(Deadline.after(0.0))
-        assert [list(rows) for _, rows in refused] == [[0, 1, 2]]
+        _, errors = refused[1]
+        assert [told in str(error) for error in errors.values()] == [False] * count
+
+
+def test_a_row_that_is_bad_by_the_configuration_ends_the_task_with_its_fix() -> None:
+    error = ConfigError("Another wrote it.", key="value.converter", fix="Give the value.converter of the writer.")
+    ended = ToleranceExceededError(BadRow(Stage.TASK_POLL, "Source", error, "t"))
+    assert ended.key == "value.converter"
+    assert str(ended).endswith("Another wrote it. Give the value.converter of the writer.")
 
 
 def test_state_without_transactions_is_refused() -> None:
