@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -82,25 +83,70 @@ def why(client: ConnectClient, name: str, as_json: bool) -> None:
 @cluster_command(
     connectors, _FILES, click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
     click.option("--prune", is_flag=True, help="Delete the connectors that no file wants."),
+    click.option("--watch", is_flag=True, help="Go on: apply again whenever files or connectors have changed."),
+    click.option("--every", "every_s", type=click.FloatRange(0.1), default=15.0, show_default=True, metavar="SECONDS",
+                 help="How often --watch looks."),
+    click.option("--conditions", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+                 help="Where --watch writes, as JSON, if each connector is as its file wants it."),
 )  # fmt: skip
-def apply(client: ConnectClient, files: Sequence[Path], dry_run: bool, prune: bool) -> None:
+def apply(
+    client: ConnectClient,
+    files: Sequence[Path],
+    *,
+    dry_run: bool,
+    prune: bool,
+    watch: bool,
+    every_s: float,
+    conditions: Path | None,
+) -> None:
     """Make the cluster's connectors what the files say: create, update, leave, with --prune delete."""
     from connect.api.errors import ConnectError
+    from connect.client.carry_out import carry_out
     from connect.client.changes import changes
     from connect.client.manifests import read_manifests
 
+    if watch and dry_run:
+        raise click.UsageError("--watch changes connectors, and --dry-run does not: give one of them.")
+    if conditions is not None and not watch:
+        raise click.UsageError("--conditions needs --watch.")
+    if watch:
+        _watch(client, files, prune, every_s, conditions)
+        return
     failed = 0
     for change in changes(read_manifests(files), client.connectors(), prune=prune):
         _show(change)
         if dry_run:
             continue
         try:
-            _carry_out(client, change)
+            carry_out(client, change)
         except ConnectError as error:
             failed += 1
             click.echo(f"  refused: {error}", err=True)
     if failed:
         raise click.ClickException(f"{failed} of the changes were refused; the others were made.")
+
+
+def _watch(client: ConnectClient, files: Sequence[Path], prune: bool, every_s: float, file: Path | None) -> None:
+    """Apply files until SIGTERM or SIGINT, and print each condition that changes."""
+    from connect.cli.shared.stop_signals import StopSignals
+    from connect.client.folder_sync import FolderSync, write_conditions
+
+    stopping = threading.Event()
+    StopSignals(stopping.set).listen()
+    sync = FolderSync(client, files, prune=prune)
+    is_written = False
+    while not stopping.is_set():
+        news = sync.run_once()
+        for condition in news:
+            click.echo(f"{condition.since} {condition.about}: {condition.reason}: {condition.message}")
+        if file is not None and (news or not is_written):
+            try:
+                write_conditions(file, sync.conditions)
+                is_written = True
+            except OSError as error:
+                is_written = False
+                click.echo(f"The conditions were not written to {file}: {error}.", err=True)
+        stopping.wait(every_s)
 
 
 @cluster_command(connectors, _FILES, name="diff")
@@ -216,18 +262,6 @@ def _show(change: Change) -> None:
         click.echo(f"  {key.key}: {_value(key.before)} -> {_value(key.after)}")
     for name in change.hidden:
         click.echo(f"  {name}: sent again, as the cluster does not show it")
-
-
-def _carry_out(client: ConnectClient, change: Change) -> None:
-    if change.verb == "delete":
-        client.delete(change.name)
-    elif change.manifest is not None and change.verb == "create":
-        client.create(change.name, change.manifest.config, change.state)
-    elif change.manifest is not None and change.verb == "update":
-        if change.keys or change.hidden:
-            client.save(change.name, change.manifest.config)
-        if change.state:
-            client.change_state(change.name, {"RUNNING": "resume", "PAUSED": "pause", "STOPPED": "stop"}[change.state])
 
 
 def _value(value: str | None) -> str:

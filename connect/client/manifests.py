@@ -31,6 +31,17 @@ def read_manifests(paths: Iterable[Path]) -> list[Manifest]:
 
     ConfigError tells all files that cannot be used and every name that is there twice.
     """
+    found, problems = read_usable(paths)
+    if problems:
+        raise ConfigError([ConfigProblem(p.key, f"{p.key}: {p.message}") for p in problems])
+    return found
+
+
+def read_usable(paths: Iterable[Path]) -> tuple[list[Manifest], list[ConfigProblem]]:
+    """Return the connectors that can be used, sorted by name, and what is the matter with each other file.
+
+    A name that is there twice counts for the first file. ConfigError for a path that is not there.
+    """
     found: list[Manifest] = []
     problems: list[ConfigProblem] = []
     for file in [file for path in paths for file in _files(path)]:
@@ -44,16 +55,16 @@ def read_manifests(paths: Iterable[Path]) -> list[Manifest]:
         if other is not manifest:
             said = f"connector {manifest.name!r} is in {other.source} already"
             problems.append(ConfigProblem(manifest.source, said))
-    if problems:
-        raise ConfigError([ConfigProblem(p.key, f"{p.key}: {p.message}") for p in problems])
-    return [by_name[name] for name in sorted(by_name)]
+    return [by_name[name] for name in sorted(by_name)], problems
 
 
 def _files(path: Path) -> Iterator[Path]:
     if not path.exists():
         raise ConfigError(f"There is no {path}.", fix="Name a file, or a folder with files of connectors.")
     if path.is_dir():
-        yield from sorted(file for file in path.rglob("*") if file.is_file() and file.suffix in SUFFIXES)
+        # A mounted ConfigMap has its files once more in folders that begin with a dot, and a checkout its history.
+        shown = (file for file in path.rglob("*") if not any(p.startswith(".") for p in file.relative_to(path).parts))
+        yield from sorted(file for file in shown if file.is_file() and file.suffix in SUFFIXES)
     else:
         yield path
 

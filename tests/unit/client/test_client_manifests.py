@@ -7,7 +7,7 @@ import json
 import pytest
 
 from connect.api.errors import ConfigError
-from connect.client.manifests import Manifest, read_manifests
+from connect.client.manifests import Manifest, read_manifests, read_usable
 
 STRIMZI = """
 apiVersion: kafka.strimzi.io/v1beta2
@@ -76,3 +76,21 @@ def test_all_files_that_cannot_be_used_are_told_at_once(tmp_path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"There is no .*nowhere"):
         read_manifests([tmp_path / "nowhere"])
+
+
+def test_a_mounted_configmap_is_read_once(tmp_path):
+    """Kubernetes mounts a ConfigMap as links to a folder whose name begins with two dots, and changes one link."""
+    (tmp_path / "..2026").mkdir()
+    (tmp_path / "..2026" / "orders.json").write_text('{"a": "1"}')
+    (tmp_path / "..data").symlink_to("..2026")
+    (tmp_path / "orders.json").symlink_to("..data/orders.json")
+    (manifest,) = read_manifests([tmp_path])
+    assert (manifest.name, dict(manifest.config)) == ("orders", {"a": "1"})
+
+
+def test_what_can_be_used_is_told_beside_what_cannot(tmp_path):
+    (tmp_path / "good.json").write_text('{"a": "1"}')
+    (tmp_path / "bad.json").write_text('{"a": ')
+    found, problems = read_usable([tmp_path])
+    assert [manifest.name for manifest in found] == ["good"]
+    assert [problem.key for problem in problems] == [str(tmp_path / "bad.json")]

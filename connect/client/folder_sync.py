@@ -1,0 +1,149 @@
+"""Keeps a cluster's connectors as a folder of files wants them, pass by pass, and says of each how it is.
+
+The conditions are those of Kubernetes: one of type Ready for every connector that a file wants and for every file that
+cannot be used, with a status, a word as its reason, a message, and the time at which the status changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connect.client.carry_out import carry_out
+from connect.client.changes import Change, changes
+from connect.client.manifests import Manifest, read_usable
+from connect.client.rest import ConnectClient, RefusedError
+
+Status = Literal["True", "False", "Unknown"]
+_DONE: Final = {"create": "Created", "update": "Updated", "delete": "Deleted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Says if a connector, or a file, is as it is wanted. `since`: the time of the status, as RFC 3339 in UTC."""
+
+    about: str
+    status: Status
+    reason: str
+    message: str
+    since: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the members of a KafkaConnector's `status.conditions`, with the name of what they are about."""
+        told = {"type": "Ready", "status": self.status, "reason": self.reason, "message": self.message}
+        return {"name": self.about, "conditions": [{**told, "lastTransitionTime": self.since}]}
+
+
+class FolderSync:
+    """Makes a cluster's connectors what files say, as often as it is asked. Owned by one thread."""
+
+    def __init__(
+        self,
+        client: ConnectClient,
+        paths: Sequence[Path],
+        *,
+        prune: bool = False,
+        clock_s: Callable[[], float] = time.time,
+    ) -> None:
+        """`prune`: connectors that no file wants are deleted, but not while a file cannot be used."""
+        self._client = client
+        self._paths = paths
+        self._prune = prune
+        self._clock_s = clock_s
+        self._conditions: dict[str, Condition] = {}
+        self._sent: dict[str, Manifest] = {}
+        """What was sent last: the cluster does not show a secret, so that it cannot tell whether it has the new one."""
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """Return the conditions of the last pass, by what they are about."""
+        return [self._conditions[about] for about in sorted(self._conditions)]
+
+    def run_once(self) -> Sequence[Condition]:
+        """Look at files and cluster, change what differs, and return the conditions that are not as before."""
+        found = {condition.about: self._dated(condition) for condition in self._pass()}
+        news = [condition for about, condition in sorted(found.items()) if condition != self._conditions.get(about)]
+        self._conditions = found
+        return news
+
+    def _pass(self) -> Iterator[Condition]:
+        try:
+            wanted, problems = read_usable(self._paths)
+        except ConfigError as error:  # the folder is not there, for instance while a checkout is replaced
+            wanted, problems = [], [ConfigProblem(str(self._paths[0]), str(error))]
+        for problem in problems:
+            yield Condition(str(problem.key), "False", "FileNotUsable", problem.message)
+        try:
+            present = self._client.connectors()
+        except ConnectError as error:
+            for manifest in wanted:
+                yield Condition(manifest.name, "Unknown", "ClusterDoesNotAnswer", str(error))
+            return
+        for change in changes(wanted, present, prune=self._prune and not problems):
+            yield from self._made(change, present)
+
+    def _made(self, change: Change, present: Mapping[str, Any]) -> Iterator[Condition]:
+        if not self._is_due(change):
+            yield _state(change.name, present[change.name].get("status", {}))
+            return
+        try:
+            carry_out(self._client, change)
+        except RefusedError as error:
+            yield Condition(change.name, "False", "Refused", str(error))
+            return
+        except ConnectError as error:
+            yield Condition(change.name, "Unknown", "ClusterDoesNotAnswer", str(error))
+            return
+        if change.manifest is None:
+            self._sent.pop(change.name, None)
+            yield Condition(change.name, "False", "Deleted", "No file wants it, so it was deleted.")
+        else:
+            self._sent[change.name] = change.manifest
+            yield Condition(change.name, "Unknown", _DONE[change.verb], f"{change.manifest.source} was sent.")
+
+    def _is_due(self, change: Change) -> bool:
+        if change.verb == "leave":
+            return False
+        is_hidden_alone = change.verb == "update" and not (change.keys or change.state)
+        return not (is_hidden_alone and self._sent.get(change.name) == change.manifest)
+
+    def _dated(self, condition: Condition) -> Condition:
+        known = self._conditions.get(condition.about)
+        if known is not None and known.status == condition.status:
+            return replace(condition, since=known.since)
+        return replace(condition, since=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock_s())))
+
+
+def write_conditions(file: Path, conditions: Collection[Condition]) -> None:
+    """Write conditions as JSON. Readers find the old file or the new one, whole. OSError."""
+    text = json.dumps({"items": [condition.as_json() for condition in conditions]}, indent=2, ensure_ascii=False)
+    descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            out.write(text + "\n")
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _state(name: str, status: Mapping[str, Any]) -> Condition:
+    """Return the condition of a connector that is as its file wants it, by what the cluster says of it."""
+    state = str(status.get("connector", {}).get("state", "UNASSIGNED"))
+    tasks = status.get("tasks", [])
+    failed = [str(task["id"]) for task in tasks if task["state"] == "FAILED"]
+    if state == "FAILED" or failed:
+        what = "The connector" if state == "FAILED" else f"Task {', '.join(failed)}"
+        return Condition(name, "False", "Failed", f"{what} has failed: see connect connectors why {name}.")
+    if state in {"PAUSED", "STOPPED"}:
+        return Condition(name, "True", state.capitalize(), f"The connector is {state.lower()}, as it was told.")
+    if state == "RUNNING" and tasks and all(task["state"] == "RUNNING" for task in tasks):
+        return Condition(name, "True", "Running", f"{len(tasks)} tasks run.")
+    return Condition(name, "Unknown", "Starting", "Not all of its tasks run yet.")
