@@ -1,4 +1,4 @@
-"""Whoever attacks takes no row from connectors beside him, and REST goes on answering others within a second."""
+"""Attacks take no row from connectors beside them, though a worker is killed, and REST answers others in a second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from drawn_attacks import ATTACKS
+from drawn_attacks import ATTACKS, ATTACKS_ON_A_PART
 from e2e_worker import WorkerProcess
 from histories import History, run_histories
 from victims import NAMES, Victims, values
@@ -49,14 +49,21 @@ def test_attacks_take_no_row_from_others(kafka: KafkaEndpoint, tmp_path: Path) -
 
 
 def one_history(history: History, bootstrap_servers: str, folder: Path) -> None:
-    """Attack a worker in drawn ways while its connectors are fed, and count what arrived."""
+    """Attack a worker in drawn ways while its connectors are fed, kill the other amid it, and count what arrived."""
     own = folder / str(history.seed)
     name = f"victims-{os.getpid()}-{history.seed}"
-    with worker(own, bootstrap_servers, name) as attacked:
+    with (
+        worker(own, "attacked", bootstrap_servers, name) as attacked,
+        worker(own, "beside", bootstrap_servers, name) as beside,
+    ):
         victims = Victims(attacked, bootstrap_servers, own, name)
         victims.create()
+        attacks = history.draw.sample(ATTACKS, len(ATTACKS))
+        kill_before = history.draw.choice(attacks)
         with answering(history, attacked.url), victims.fed_meanwhile():
-            for attack in history.draw.sample(ATTACKS, len(ATTACKS)):
+            for attack in attacks:
+                if attack is kill_before:
+                    attack_while_killed(history, victims, beside)
                 history.note(attack.__name__)
                 attack(victims, history.draw)
                 require_untouched(victims)
@@ -64,10 +71,23 @@ def one_history(history: History, bootstrap_servers: str, folder: Path) -> None:
         history.note("arrived", rows=victims.fed)
 
 
+def attack_while_killed(history: History, victims: Victims, beside: WorkerProcess) -> None:
+    """Kill all that runs the victims, attack what is left of the cluster, and wait until they are back."""
+    attack = history.draw.choice(ATTACKS_ON_A_PART)
+    history.note("kill", amid=attack.__name__)
+    victims.kill_their_tasks(beside)
+    attack(victims, history.draw)
+    victims.wait_until_they_go_on()
+    beside.start()
+    victims.wait_until_they_run()  # the one that came took some of them
+
+
 @contextmanager
-def worker(folder: Path, bootstrap_servers: str, name: str) -> Iterator[WorkerProcess]:
-    """Run a worker whose configurations may name files of this folder alone."""
-    made = WorkerProcess(folder, bootstrap_servers, name, **{"allowed.paths": str(folder), "task.hosts": "1"})
+def worker(folder: Path, role: str, bootstrap_servers: str, name: str) -> Iterator[WorkerProcess]:
+    """Run a worker of the cluster of this name, whose configurations may name files of this folder alone."""
+    soon = {"auto.restart.backoff.initial.ms": "500", "auto.restart.backoff.max.ms": "1000"}
+    keys = {"allowed.paths": str(folder), "task.hosts": "1", **soon}
+    made = WorkerProcess(folder / role, bootstrap_servers, name, **keys)
     made.start()
     try:
         yield made

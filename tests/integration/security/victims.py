@@ -1,19 +1,21 @@
-"""Three connectors that run beside attacks: rows are fed to them all the time, and each has to arrive once."""
+"""Three connectors that run beside attacks and kills: rows are fed to them all the time, and each arrives once."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from e2e_worker import JSON, WorkerProcess, wait_for
 
 PLAIN = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
+ONCE = {"exactly.once.support": "required"}
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
 NAMES = ("victim-jdbc", "victim-file", "victim-s3")
 ROWS_PER_FEED, FEED_S, ARRIVE_S = 20, 0.1, 120.0
@@ -42,19 +44,37 @@ class Victims:
         self._feed()
         source = {"connector.class": "JdbcSourceConnector", "connection.url": f"jdbc:sqlite:{self._database}",
                   "mode": "incrementing", "incrementing.column.name": "n", "table.whitelist": "rows",
-                  "topic.prefix": f"{self._name}-jdbc-", "poll.interval.ms": "100", **PLAIN}  # fmt: skip
+                  "topic.prefix": f"{self._name}-jdbc-", "poll.interval.ms": "100", **ONCE, **PLAIN}  # fmt: skip
         lines = {"connector.class": "FileStreamSource", "file": str(self._lines),
-                 "topic": self._topics["victim-file"], "value.converter": TEXT}  # fmt: skip
+                 "topic": self._topics["victim-file"], "value.converter": TEXT, **ONCE}  # fmt: skip
         sink = {"connector.class": "S3SinkConnector", "storage.class": "connect.s3.LocalStorage",
-                "s3.bucket.name": str(self._bucket), "topics": self.s3_topic, "flush.size": "100",
+                "s3.bucket.name": str(self._bucket), "topics": self.s3_topic,
+                "flush.size": str(ROWS_PER_FEED),
                 "format.class": "io.confluent.connect.s3.format.json.JsonFormat", "errors.tolerance": "all",
                 "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
-                "partition.field.name": "p", "rotate.schedule.interval.ms": "500", **PLAIN}  # fmt: skip
+                "partition.field.name": "p", **PLAIN}  # fmt: skip
         for name, config in zip(NAMES, (source, lines, sink), strict=True):
             made = self.worker.create(name, config)
             assert made.status_code == 201, made.text
-        for name in NAMES:
-            self.worker.wait_for_tasks(name, "RUNNING")
+        self.wait_until_they_run()
+
+    def kill_their_tasks(self, beside: WorkerProcess) -> None:
+        """Kill the other worker of the cluster and the task hosts of this one, so that no victim's task lives on."""
+        ran_on = {task["worker_id"] for name in NAMES for task in self.worker.status(name)["tasks"]}
+        assert len(ran_on) == 2, f"the victims run on {ran_on} alone"
+        beside.kill()
+        hosts = [host for server in psutil.Process(self.worker.pid).children() for host in server.children()]
+        assert hosts, "no task host runs"
+        for host in hosts:
+            host.kill()
+        psutil.wait_procs(hosts, 60)
+
+    def wait_until_they_go_on(self) -> None:
+        """Wait until rows that are fed from now on have arrived, and all tasks run."""
+        already = self.fed
+        for name, found in self._arrivals():
+            wait_for(lambda name=name, found=found: max(found(name)) >= already, ARRIVE_S, f"new rows of {name}")
+        self.wait_until_they_run()
 
     @contextmanager
     def fed_meanwhile(self) -> Iterator[None]:
@@ -80,11 +100,19 @@ class Victims:
 
     def require_each_row_once(self) -> None:
         """Fail unless each row that was fed has arrived once, and the connectors run."""
-        for name, found in (*((one, self._of_topic) for one in self._topics), ("victim-s3", self._of_bucket)):
+        for name, found in self._arrivals():
             wait_for(lambda name=name, found=found: len(set(found(name))) >= self.fed, ARRIVE_S, f"rows of {name}")
             assert sorted(found(name)) == list(range(self.fed)), f"rows of {name} came twice, or others with them"
             states = [task["state"] for task in self.worker.status(name)["tasks"]]
             assert states == ["RUNNING"], f"{name}: {states}"
+
+    def wait_until_they_run(self) -> None:
+        """Wait until all their tasks run."""
+        for name in NAMES:
+            self.worker.wait_for_tasks(name, "RUNNING")
+
+    def _arrivals(self) -> list[tuple[str, Callable[[str], list[int]]]]:
+        return [*((name, self._of_topic) for name in self._topics), ("victim-s3", self._of_bucket)]
 
     def _feed(self) -> None:
         numbers = range(self.fed, self.fed + ROWS_PER_FEED)
