@@ -115,6 +115,6 @@ async def _forward_client(app: web.Application) -> AsyncIterator[None]:
     worker = app[CONTEXT].worker
     https = any(address.lower().startswith("https:") for address in worker.listeners)
     tls = client_context(worker.originals) if https else True
-    async with ClientSession(connector=TCPConnector(ssl=tls)) as client:
+    async with ClientSession(connector=TCPConnector(ssl=tls, limit=0)) as client:
         app[CLIENT] = client
         yield

@@ -19,6 +19,7 @@ from connect.rest.server.routing import Answer
 
 TLS_S: Final = 10.0
 """How long the handshake of TLS may take."""
+GONE: Final = "The client did not wait for its turn."
 _log = logging.getLogger(__name__)
 
 
@@ -154,9 +155,30 @@ class _Connection(asyncio.Protocol):
         self._head_clock = asyncio.get_running_loop().call_later(self._all.patience.head_s, self.end)
 
 
+class Place:
+    """A request's place among those of its client that the server is at work on. Owned by the event loop."""
+
+    def __init__(self, places: asyncio.Semaphore) -> None:
+        """Take a place of these when it is the request's turn."""
+        self._places = places
+        self._is_taken = False
+
+    async def take(self) -> None:
+        """Wait for the request's turn."""
+        await self._places.acquire()
+        self._is_taken = True
+
+    def leave(self) -> None:
+        """Let the client's next request take the place; again is fine."""
+        if self._is_taken:
+            self._is_taken = False
+            self._places.release()
+
+
 CONNECTIONS: Final = web.AppKey("connections", list[Connections])
 """Holds the connections of every listener of an application."""
 CONNECTION: Final = web.RequestKey("connection", _Connection)
+PLACE: Final = web.RequestKey("place", Place)
 
 
 @web.middleware

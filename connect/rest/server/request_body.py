@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from connect.rest.errors.http_error import HttpError
-from connect.rest.server.connections import awaiting
+from connect.rest.server.connections import GONE, PLACE, awaiting
 
 LIMIT_BYTES: Final = 1 << 20
 """No body may be longer than this, decompressed."""
@@ -24,12 +24,23 @@ async def body_of(request: web.Request) -> bytes:
     if encoding not in {"identity", "", *_WINDOWS}:
         raise HttpError(415, f"Content-Encoding {encoding[:40]} is not known: send identity, gzip or deflate.")
     try:
-        with awaiting(request):
-            async with asyncio.timeout(ARRIVE_S):
-                data = await request.read()
+        data = await request.read() if request.content.is_eof() else await _arriving(request)
     except TimeoutError:
         raise HttpError(408, f"The body did not arrive within {ARRIVE_S:.0f} s.") from None
     return _decompressed(data, _WINDOWS[encoding]) if encoding in _WINDOWS else data
+
+
+async def _arriving(request: web.Request) -> bytes:
+    """Return a body that is yet to come: its client's other requests go on, and then it waits for its turn again."""
+    place = request[PLACE]
+    with awaiting(request):
+        place.leave()
+        async with asyncio.timeout(ARRIVE_S):
+            data = await request.read()
+        await place.take()
+    if request.transport is None:
+        raise HttpError(408, GONE)
+    return data
 
 
 def _decompressed(data: bytes, window: int) -> bytes:

@@ -1,7 +1,8 @@
 """Bounds the requests of one client that the worker is at work on; the others wait, and may be ended meanwhile.
 
 A request can take as long as the database that its configuration names. So whoever sends hundreds of them holds an
-eighth of a listener's connections for what changes something, an eighth for what reads, and keeps nobody else out.
+eighth of a listener's connections for what changes something, an eighth for what reads, and keeps nobody else out. A
+request has no place while its body comes, nor while it is a stream of events to a page.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Final
 
 from aiohttp import web
 
-from connect.rest.server.connections import awaiting
+from connect.rest.server.author import origin_of
+from connect.rest.server.connections import GONE, PLACE, Place, awaiting
 from connect.rest.server.context import context_of
 from connect.rest.server.errors import error_answer
 from connect.rest.server.routing import Answer
@@ -22,7 +24,7 @@ from connect.rest.server.routing import Answer
 SHARES: Final = 8
 """An address may have this part of a listener's connections at work, twice: for reads, and for all else."""
 _READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_Key = tuple[str | None, bool]
+_Key = tuple[str, bool]
 
 
 class TooManyRequestsError(Exception):
@@ -45,20 +47,19 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, request: web.Request) -> AsyncIterator[None]:
-        """Wait until the worker may work on a request. TooManyRequestsError: too many wait before it."""
-        key = (request.remote, request.method in _READS)
+        """Wait until the worker may work on a request, and give it a PLACE. TooManyRequestsError: too many wait."""
+        key = (origin_of(request), request.method in _READS)
         line = self._lines.setdefault(key, _Line(asyncio.Semaphore(self._at_once)))
         if line.requests >= self._most:
             raise TooManyRequestsError
         line.requests += 1
+        place = request[PLACE] = Place(line.places)
         try:
             with awaiting(request):
-                await line.places.acquire()
-            try:
-                yield
-            finally:
-                line.places.release()
+                await place.take()
+            yield
         finally:
+            place.leave()
             line.requests -= 1
             if not line.requests:
                 self._lines.pop(key, None)
@@ -73,7 +74,7 @@ async def in_turn(request: web.Request, handler: Answer) -> web.StreamResponse:
     try:
         async with request.app[TURNS].turn(request):
             if request.transport is None:
-                return error_answer(408, "The client did not wait for its turn.")
+                return error_answer(408, GONE)
             return await handler(request)
     except TooManyRequestsError:
         most = context_of(request).worker.rest_connections_max // SHARES

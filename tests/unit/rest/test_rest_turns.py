@@ -19,8 +19,10 @@ from sample_plugins import catalog, worker_config
 from connect.cluster.model.connector_values import Checked
 from connect.rest.app import rest_app
 from connect.rest.rest_server import HttpThread
+from connect.rest.server.author import ORIGIN, SIGNATURE, signature
 from connect.rest.server.context import RestContext
 from connect.rest.server.listeners import bind
+from connect.rest.server.request_body import ARRIVE_S
 
 CONNECTIONS = 16
 AT_WORK = CONNECTIONS // 8
@@ -33,12 +35,14 @@ class SlowChecks(MemoryOperations):
     def __init__(self) -> None:
         super().__init__()
         self.held: list[Future[Checked]] = []
+        self.names: list[str] = []
         self.at_work = threading.Semaphore(0)
         self.trials.check = self._check  # type: ignore[method-assign]
 
     def _check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
         future: Future[Checked] = Future()
         self.held.append(future)
+        self.names.append(config["name"])
         self.at_work.release()
         return future
 
@@ -56,11 +60,17 @@ def slow() -> Iterator[tuple[SlowChecks, int]]:
     server.stop()
 
 
-def asks(stack: ExitStack, port: int, name: str, source: str = "127.0.0.1") -> socket.socket:
-    """Send the configuration of a connector, and wait for no answer."""
+def asks(
+    stack: ExitStack, port: int, name: str, source: str = "127.0.0.1", sent_on_from: str | None = None
+) -> socket.socket:
+    """Send the configuration of a connector, as a client or as a worker that sends it on, and wait for no answer."""
     body = json.dumps({"connector.class": FILE_SOURCE, "topic": "t"}).encode()
     client = stack.enter_context(socket.create_connection(("127.0.0.1", port), WAIT_S, (source, 0)))
-    head = f"PUT /connectors/{name}/config HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    path, query = f"/connectors/{name}/config", "" if sent_on_from is None else "?forward=true"
+    head = f"PUT {path}{query} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    if sent_on_from is not None:
+        signed = signature(MemoryOperations().session_key, "PUT", path, sent_on_from)
+        head += f"{ORIGIN}: {sent_on_from}\r\n{SIGNATURE}: {signed}\r\n"
     client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     return client
 
@@ -90,6 +100,20 @@ def test_hundreds_of_slow_requests_of_one_client_keep_nobody_out(slow: tuple[Slo
         operations.let_go(AT_WORK)
         assert other.recv(100).startswith(b"HTTP/1.1 201")
         assert names(port) == ["other"]
+
+
+def test_a_client_of_another_worker_has_places_of_its_own(
+    slow: tuple[SlowChecks, int],
+) -> None:
+    operations, port = slow
+    with ExitStack() as stack:
+        for number in range(2 * AT_WORK):
+            asks(stack, port, f"a{number}", sent_on_from="10.0.0.1")
+        for _ in range(AT_WORK):
+            assert operations.at_work.acquire(timeout=WAIT_S)
+        asks(stack, port, "other", sent_on_from="10.0.0.2")
+        assert operations.at_work.acquire(timeout=WAIT_S)
+        assert operations.names[-1] == "other", "it had to wait for one of those before it"
 
 
 def test_each_gets_its_turn(slow: tuple[SlowChecks, int]) -> None:
@@ -139,3 +163,28 @@ def _said(client: socket.socket) -> bytes:
         return client.recv(100)
     except (BlockingIOError, ConnectionResetError):
         return b""
+
+
+def test_pages_that_are_live_keep_no_request_of_their_client_waiting(slow: tuple[SlowChecks, int]) -> None:
+    _, port = slow
+    with ExitStack() as stack:
+        for _ in range(2 * AT_WORK):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), WAIT_S))
+            client.sendall(b"GET /ui/live/overview HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200")
+        assert names(port) == []
+
+
+def test_bodies_that_do_not_come_keep_no_request_of_their_client_waiting(slow: tuple[SlowChecks, int]) -> None:
+    operations, port = slow
+    with ExitStack() as stack:
+        for _ in range(2 * AT_WORK):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), WAIT_S))
+            client.sendall(b"PUT /connectors/a/config HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                           b"Content-Length: 9\r\n\r\n")  # fmt: skip
+        begun_s = time.monotonic()
+        client = asks(stack, port, "a")
+        assert operations.at_work.acquire(timeout=WAIT_S)
+        operations.let_go(0)
+        assert client.recv(100).startswith(b"HTTP/1.1 201")
+        assert time.monotonic() - begun_s < ARRIVE_S, "a slow body had to end first"

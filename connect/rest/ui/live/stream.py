@@ -12,6 +12,7 @@ from aiohttp import hdrs, web
 from connect.cluster.model.request_errors import RequestError
 from connect.rest.errors.client_errors import CLIENT_ERRORS
 from connect.rest.errors.http_error import HttpError
+from connect.rest.server.connections import PLACE
 from connect.rest.ui.live.sampler import SAMPLER
 from connect.rest.ui.views.look import Look
 
@@ -38,6 +39,7 @@ async def stream(request: web.Request, draw: Draw) -> web.StreamResponse:
     if request.method == hdrs.METH_HEAD:
         return response
     streams.add(response)
+    request[PLACE].leave()  # streams have a bound of their own: the client's other requests do not wait for its pages
     try:
         await _send(request, response, draw)
     except CLIENT_ERRORS:
