@@ -16,6 +16,7 @@ from urllib.parse import quote
 import pytest
 import requests
 import warm_process
+import warm_server
 from warm_process import WarmProcess
 
 from connect.lib.deadline import Deadline
@@ -68,11 +69,15 @@ def wait_for(
 class WorkerProcess:
     """One worker on a free port with internal topics of its own."""
 
-    def __init__(self, folder: Path, bootstrap_servers: str, name: str, **settings: str) -> None:
+    def __init__(
+        self, folder: Path, bootstrap_servers: str, name: str, *, cold_hosts: bool = False, **settings: str
+    ) -> None:
+        """`cold_hosts`: its task hosts share no memory but that of their fork server."""
         folder.mkdir(parents=True, exist_ok=True)
         self.url = f"http://127.0.0.1:{free_ports(1)[0]}"
         self.log_path = folder / "worker.log"
         self._folder = folder
+        self._environ = {warm_server.COLD_HOSTS: "1"} if cold_hosts else {}
         self.properties = properties = {
             "bootstrap.servers": bootstrap_servers, "group.id": name, "listeners": self.url,
             "config.storage.topic": f"{name}-configs", "offset.storage.topic": f"{name}-offsets",
@@ -90,7 +95,7 @@ class WorkerProcess:
             self._process = warm_process.start(
                 ["worker", str(self._file)],
                 folder=self._folder,
-                environ=os.environ,
+                environ={**os.environ, **self._environ},
                 stdout=log.fileno(),
                 stderr=log.fileno(),
             )

@@ -1,7 +1,7 @@
-"""`connect` commands as processes of their own that need not load their modules: half of what a worker's start costs.
+"""`connect` commands as processes of their own that need not load their modules: most of what a worker's start costs.
 
-A run starts a hundred workers. Each is forked from `warm_server`, one for each process of the run, and from there on it
-is what a person's command is: its own arguments, environment, folder, outputs and process id.
+A run starts hundreds of workers. Each is forked from `warm_server`, one for each process of the run, and from there on
+it is what a person's command is: its own arguments, environment, folder, outputs and process id.
 """
 
 from __future__ import annotations

@@ -20,10 +20,14 @@ from types import FrameType
 from typing import Any, Final
 
 MESSAGE_BYTES: Final = 120_000
+COLD_HOSTS: Final = "CONNECT_TESTS_COLD_HOSTS"
+"""In the environment of a worker whose fork server has to be started as everywhere, and to load what hosts need."""
 
 
 def load() -> None:
-    """Load what a worker loads before it has a second thread."""
+    """Load what a worker and its task hosts load before they have a second thread."""
+    import warm_hosts
+
     import connect.cli.worker
     import connect.cluster.worker_file
     import connect.rest.rest_server
@@ -31,6 +35,7 @@ def load() -> None:
     from connect.plugins.catalog import Catalog
 
     Catalog.installed()
+    warm_hosts.load()
     threads = list(Path("/proc/self/task").iterdir())
     assert len(threads) == 1, f"{len(threads)} threads: a fork would lose all but one of them."
     gc.collect()
@@ -107,7 +112,11 @@ if __name__ == "__main__":
     parser.add_argument("--fd", type=int, required=True)
     load()
     arguments = serve(socket.socket(fileno=parser.parse_args().fd))
+    import warm_hosts
+
     from connect.cli import main
 
+    if arguments[0] == "worker" and COLD_HOSTS not in os.environ:
+        warm_hosts.keep_spare()
     sys.argv = ["connect", *arguments]
     main(arguments)

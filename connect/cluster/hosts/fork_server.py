@@ -44,6 +44,17 @@ SHARED: Final = (
 )
 """Loaded before the first host is made: in nearly every host, and starting no thread when imported."""
 
+WITHOUT_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""The settings with which these libraries start no thread when they are loaded: it would not survive the fork."""
+
+
+def load_shared() -> None:
+    """Load what hosts have in common."""
+    for module in SHARED:
+        importlib.import_module(module)
+    # pyarrow loads pandas, where that is installed, for its first array: once for all hosts.
+    importlib.import_module("pyarrow").array([None])
+
 
 class ForkServer:
     """Forks task hosts when the worker says so. Owned by the one thread of its process."""
@@ -96,10 +107,7 @@ class ForkServer:
         if self._catalog is None:
             from connect.plugins.catalog import Catalog
 
-            for module in SHARED:
-                importlib.import_module(module)
-            # pyarrow loads pandas, where that is installed, for its first array: once for all hosts.
-            importlib.import_module("pyarrow").array([None])
+            load_shared()
             self._catalog = Catalog.installed()
             # What is there now lives as long as any host: collecting it would only copy its pages into each of them.
             gc.collect()
@@ -144,9 +152,8 @@ def main() -> int:
     control, lease = (int(descriptor) for descriptor in sys.argv[1:])
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Threads that these libraries start when they are loaded would not survive the fork.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
+    for name, value in WITHOUT_THREADS.items():
+        os.environ.setdefault(name, value)
     try:
         ForkServer(socket.socket(fileno=control), lease).serve()
     except (BrokenPipeError, ConnectionResetError):

@@ -36,7 +36,7 @@ def backlog(kafka):
 
 @pytest.fixture
 def worker(kafka, tmp_path):
-    running = WorkerProcess(tmp_path, kafka.bootstrap_servers, f"backlog-{secrets.token_hex(3)}")
+    running = WorkerProcess(tmp_path, kafka.bootstrap_servers, f"backlog-{secrets.token_hex(3)}", cold_hosts=True)
     running.start()
     yield running
     running.stop()

@@ -46,8 +46,9 @@ def gigabyte(kafka):
 @pytest.fixture
 def small_worker(kafka, tmp_path):
     worker = WorkerProcess(
-        tmp_path, kafka.bootstrap_servers, f"small-{secrets.token_hex(3)}", **{"task.host.memory.limit": str(LIMIT_MIB)}
-    )
+        tmp_path, kafka.bootstrap_servers, f"small-{secrets.token_hex(3)}", cold_hosts=True,
+        **{"task.host.memory.limit": str(LIMIT_MIB)},
+    )  # fmt: skip
     worker.start()
     yield worker
     worker.stop()

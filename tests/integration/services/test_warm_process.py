@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 import warm_process
+from e2e_worker import WorkerProcess
 
+from connect.tools.services import KafkaEndpoint
 from connect.tools.services.process.polling import poll_until
 
 UNREACHABLE = (
@@ -70,3 +72,23 @@ def test_commands_end_with_the_process_that_started_them(tmp_path: Path) -> None
     owner.wait()
     owner.stdout.close()
     poll_until(lambda: not psutil.pid_exists(pid), deadline_s=20, waiting_for="the worker to end", fix="")
+
+
+def test_a_workers_first_fork_server_is_warm_and_the_next_one_is_a_program(
+    kafka: KafkaEndpoint, tmp_path: Path, unique: str
+) -> None:
+    worker = WorkerProcess(tmp_path, kafka.bootstrap_servers, unique)
+    worker.start()
+    try:
+        (first,) = psutil.Process(worker.pid).children()
+        assert "warm_server" in " ".join(first.cmdline())
+        assert any("libarrow" in mapped.path for mapped in first.memory_maps())
+        first.kill()
+        (tmp_path / "lines").write_text("one\n")
+        source = {"connector.class": "FileStreamSource", "file": str(tmp_path / "lines"), "topic": unique}
+        assert worker.create("source", source).status_code == 201
+        worker.wait_for_tasks("source", "RUNNING")
+        second = next(child for child in psutil.Process(worker.pid).children() if child.children())
+        assert "connect.cluster.hosts.fork_server" in second.cmdline()
+    finally:
+        worker.stop()

@@ -1,0 +1,81 @@
+"""The fork server of a worker's task hosts, from a process that has loaded what hosts need.
+
+Loading that is four times what the start of the worker itself costs, and tests start hundreds. A worker that
+`warm_server` forks first forks a spare process, while it has one thread. Where the worker would then start its fork
+server, it tells the spare to become it: the same child, with the same descriptors. After the end of that one it starts
+the next as every worker does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from connect.cluster.hosts import fork_server
+from connect.lib import python_child
+from connect.runtime.host.parent_death import die_with_parent
+
+_DESCRIPTORS: Final = 2
+_SERVER: Final = fork_server.__name__
+
+
+def load() -> None:
+    """Load what hosts need."""
+    os.environ.update(fork_server.WITHOUT_THREADS)
+    fork_server.load_shared()
+
+
+def keep_spare() -> None:
+    """Fork the spare, and have the next start of a fork server take it."""
+    start, spares = python_child.start, [_Spare()]
+
+    def start_warm(argv: Sequence[str], **options: Any) -> subprocess.Popen[Any] | _Spare:
+        if _SERVER in argv and spares:
+            return spares.pop().begin(options["pass_fds"])
+        return start(argv, **options)
+
+    python_child.start = start_warm
+
+
+class _Spare:
+    """The process that becomes the fork server, with the part of `subprocess.Popen` that a worker uses."""
+
+    def __init__(self) -> None:
+        self._line, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        worker = os.getpid()
+        with its:
+            self.pid = os.fork()
+            if self.pid == 0:
+                self._line.close()
+                _wait_for_work(its, worker)
+
+    def begin(self, descriptors: Sequence[int]) -> _Spare:
+        """Have it begin, with these descriptors as its arguments."""
+        with self._line:
+            socket.send_fds(self._line, [b"begin"], descriptors)
+        return self
+
+    def wait(self) -> int:
+        """Return its exit code once it has ended."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def _wait_for_work(line: socket.socket, worker: int) -> NoReturn:
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        die_with_parent(worker)
+        with line:
+            said, descriptors, _, _ = socket.recv_fds(line, 16, _DESCRIPTORS)
+        if said:
+            os.environ.update(python_child.safe_variables(os.environ))
+            sys.argv = [_SERVER, *map(str, descriptors)]
+            code = fork_server.main()
+    finally:
+        os._exit(code)
