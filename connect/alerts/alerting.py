@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from connect.alerts.changes import Event, Standing, changes
+from connect.alerts.changes import Event, ToldAlert, changes
 from connect.alerts.facts import Alert, Facts, Subject, Thresholds
 from connect.alerts.outbox import Outbox
 from connect.alerts.recent_letters import RecentLetters
@@ -33,7 +33,7 @@ class Alerting:
     def __init__(self, thresholds: Thresholds, memory: Memory, deliver: Callable[[Event], None]) -> None:
         self._thresholds = thresholds
         self._memory = memory
-        self._known: dict[Subject, Standing] | None = None
+        self._known: dict[Subject, ToldAlert] | None = None
         self._began_ms = 0
         self._letters = RecentLetters()
         self.outbox = Outbox(deliver, self._remember)
@@ -55,7 +55,7 @@ class Alerting:
             self._letters = RecentLetters()
             self.outbox.clear()
 
-    def _read(self, now_ms: int) -> dict[Subject, Standing]:
+    def _read(self, now_ms: int) -> dict[Subject, ToldAlert]:
         told = self._memory.told_alerts()
         if BEGAN not in told:
             self._memory.remember_alert(BEGAN, {"since_ms": now_ms})
@@ -68,7 +68,7 @@ class Alerting:
                 except (ValueError, KeyError, TypeError) as error:
                     _log.warning("told_alert_unreadable", extra={"key": key, "reason": repr(error)})
                 else:
-                    known[alert.subject] = Standing(alert)
+                    known[alert.subject] = ToldAlert(alert)
         return known
 
     def _remember(self, event: Event) -> None:

@@ -23,7 +23,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ToldAlert:
     """An alert that was told. `well_since_ms`: when its subject was first seen without it."""
 
     alert: Alert
@@ -31,11 +31,11 @@ class Standing:
 
 
 def changes(
-    known: Mapping[Subject, Standing], facts: Facts, thresholds: Thresholds
-) -> tuple[dict[Subject, Standing], list[Event]]:
+    known: Mapping[Subject, ToldAlert], facts: Facts, thresholds: Thresholds
+) -> tuple[dict[Subject, ToldAlert], list[Event]]:
     """Return what is known from now on, and what to tell. Of each subject beginnings and ends alternate."""
     present = alerts(facts, thresholds)
-    standing: dict[Subject, Standing] = {}
+    standing: dict[Subject, ToldAlert] = {}
     events: list[Event] = []
     for subject, was in known.items():
         if subject in present or not facts.tells_of(subject):
@@ -48,7 +48,7 @@ def changes(
             standing[subject] = replace(was, well_since_ms=well_since_ms)
     for subject, alert in present.items():
         if subject not in known:
-            standing[subject] = Standing(alert)
+            standing[subject] = ToldAlert(alert)
             events.append(Event(alert, False, facts.now_ms, alert.reason))
     return standing, events
 

@@ -16,12 +16,12 @@ from typing import Final, Self
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.bulk import Split
 from connect.backfill.engines import Engine, engine_of
-from connect.backfill.job.chunk import LaneReport, Wish
-from connect.backfill.job.job import Job, JobPace, JobState, JobStateError, JobWish
+from connect.backfill.job.chunk import LaneReport, Signal
+from connect.backfill.job.job import Job, JobPace, JobSignal, JobState, JobStateError
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.backfill.job.kinds import job_connectors
 from connect.backfill.job.markers import plan_records, stored_positions
-from connect.backfill.job.pace import LanesLeft
+from connect.backfill.job.pace import RemainingLanes
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.lane.run_snapshot import RunSnapshot
 from connect.backfill.lane_rounds import LaneRounds
@@ -85,7 +85,7 @@ class Driver:
         if self._engine is None:
             self._engine = engine_of(self.spec)
             self._stack.callback(self._engine.close)
-            lanes = LanesLeft(self.spec.chunking.lanes, self.planner.reader_connections)
+            lanes = RemainingLanes(self.spec.chunking.lanes, self.planner.reader_connections)
             self._engine.prepare(self.connectors, lanes.at_once(self.spec.limits.pace))
         known = self.ownership.take_over()
         self._job, self._splits = self._planned() if known is None else self._resumed(known)
@@ -124,7 +124,7 @@ class Driver:
     def cancel(self) -> Job:
         """End the job for good: its lanes are fenced, so that nothing is written any more when this returns."""
         self.ownership.require_known()
-        self.store.say(JobWish(self.spec.name, Wish.CANCEL), Deadline.after(KAFKA_S))
+        self.store.say(JobSignal(self.spec.name, Signal.CANCEL), Deadline.after(KAFKA_S))
         job = self.ownership.known(self.ownership.take_over())
         self.store.fence_lanes(self.spec.name, Deadline.after(KAFKA_S))
         return self.ownership.say(replace(job, run=""), JobState.CANCELLED)
@@ -182,20 +182,20 @@ class Driver:
             )
         self.planner.require_room()
         splits = self.ownership.planned_splits(job)
-        self.ownership.write([self.store.said_batch(JobWish(job.name, Wish.GO_ON))])
+        self.ownership.write([self.store.said_batch(JobSignal(job.name, Signal.GO_ON))])
         return job, splits
 
     def _ended(self, job: Job, reports: Sequence[LaneReport]) -> Job:
         errors = [report.error for report in reports if report.error]
-        wishes = {report.wish for report in reports}
+        signals = {report.signal for report in reports}
         if errors:
             self.ownership.fail(job, errors[0])
             raise ConnectError(errors[0])
-        if Wish.SUPERSEDED in wishes:
+        if Signal.SUPERSEDED in signals:
             raise taken_over(job.name)
-        if Wish.CANCEL in wishes:
+        if Signal.CANCEL in signals:
             return self.ownership.say(job, JobState.CANCELLED)
-        if Wish.PAUSE in wishes:
+        if Signal.PAUSE in signals:
             return self.ownership.say(job, JobState.PAUSED)
         try:
             following = stored_positions(self.planner.following_behind(job, self._splits, self._rounds.markers))

@@ -15,7 +15,7 @@ from connect.backfill.job.core_speed import core_speed
 from connect.backfill.job.job import Job, JobState
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker
-from connect.backfill.job.pace import LanesLeft, Pace
+from connect.backfill.job.pace import Pace, RemainingLanes
 from connect.backfill.job.spec import BackfillSpec
 from connect.lib.deadline import Deadline
 
@@ -159,7 +159,7 @@ def cores_at_work(spec: BackfillSpec, machine_cores: int, reader_connections: in
     `reader_connections`: of one lane's reader to the source, as its limit on them may keep lanes back.
     """
     at_once = spec.engine.lanes_at_once(machine_cores)
-    lanes = LanesLeft(spec.chunking.lanes, reader_connections).at_once(spec.limits.pace)
+    lanes = RemainingLanes(spec.chunking.lanes, reader_connections).at_once(spec.limits.pace)
     return lanes if at_once is None else min(at_once, machine_cores, lanes)
 
 

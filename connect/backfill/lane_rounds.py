@@ -1,4 +1,4 @@
-"""Runs a job's lanes on an engine, again and again until every chunk is in Kafka or somebody wishes otherwise."""
+"""Runs a job's lanes on an engine, again and again until every chunk is in Kafka or somebody says otherwise."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import Split
 from connect.backfill.engines import Engine
-from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Wish
+from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Signal
 from connect.backfill.job.division import placed_chunks
 from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.kinds import JobConnectors
 from connect.backfill.job.markers import Marker, chunk_states
-from connect.backfill.job.pace import LanesLeft
+from connect.backfill.job.pace import RemainingLanes
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.lane.lane import LaneTask
 from connect.backfill.lane.run_snapshot import RunSnapshot
@@ -52,7 +52,7 @@ class LaneRounds:
             reports = engine.run(tasks, tasks[0].at_once)
             if any(report.ends_run for report in reports):
                 break
-            ended = {report.lane for report in reports if report.wish is Wish.GO_ON}
+            ended = {report.lane for report in reports if report.signal is Signal.GO_ON}
             chunks = [chunk.id for task in tasks if task.work.lane in ended for chunk in task.work.chunks]
             self.markers = self._store.markers_of(chunks, Deadline.after(KAFKA_S))
         return reports
@@ -81,7 +81,7 @@ class LaneRounds:
             by_lane.setdefault(lane, []).append(self._snapshot.placed(chunk))
         left = {lane: chunks for lane, chunks in by_lane.items() if any(chunk.id not in done for chunk in chunks)}
         pace = self._store.jobs(Deadline.after(KAFKA_S)).paces.get(self._spec.name, limits.pace)
-        lanes = LanesLeft(len(left), self._planner.reader_connections)
+        lanes = RemainingLanes(len(left), self._planner.reader_connections)
         at_once = lanes.at_once(pace)
         return [
             LaneTask(

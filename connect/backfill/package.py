@@ -33,7 +33,7 @@ _LEFT_OUT: Final = frozenset({"__pycache__", "tests", "include"})
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class PackedEnvironment:
     """The archive that was written."""
 
     path: Path
@@ -41,7 +41,7 @@ class Packed:
     distributions: Sequence[str]
 
 
-def package(output: Path, *, extras: Iterable[str] | None = None, python: Path | None = None) -> Packed:
+def package(output: Path, *, extras: Iterable[str] | None = None, python: Path | None = None) -> PackedEnvironment:
     """Write the archive. extras: None takes those that are installed here. python: the interpreter on the cluster's
     machines; None: where it is here.
 
@@ -66,7 +66,7 @@ def package(output: Path, *, extras: Iterable[str] | None = None, python: Path |
         # The least compression: wheels hold machine code, and the cluster unpacks it on every machine.
         with tarfile.open(output, "w:gz", compresslevel=1) as archive:
             archive.add(root, arcname=".")
-    return Packed(output, output.stat().st_size, sorted(found))
+    return PackedEnvironment(output, output.stat().st_size, sorted(found))
 
 
 def needed(

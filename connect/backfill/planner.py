@@ -14,7 +14,7 @@ from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.kinds import JobConnectors, load_of, reader_connections
 from connect.backfill.job.limits import require_room, require_told
 from connect.backfill.job.markers import Marker, chunk_states
-from connect.backfill.job.pace import LanesLeft
+from connect.backfill.job.pace import RemainingLanes
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.lane.run_snapshot import planned_in_one
 from connect.lib.deadline import Deadline
@@ -55,7 +55,7 @@ class JobPlanner:
     def require_room(self) -> None:
         """Raise ConfigError where the limits leave not even one lane room at the source."""
         pace = self._spec.limits.pace
-        require_room(pace, LanesLeft(1, self.reader_connections).lane_connections(pace))
+        require_room(pace, RemainingLanes(1, self.reader_connections).lane_connections(pace))
 
     def begin_following(self, plan: BulkPlan) -> Sequence[SourcePosition]:
         """Return where following begins, as far as that is known before anything was read."""

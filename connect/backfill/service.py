@@ -13,9 +13,9 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.child import BackfillChildren
 from connect.backfill.driver import Driver, state_topics
 from connect.backfill.handover import Connectors, require_no_bad_verdict, require_stopped
-from connect.backfill.job.chunk import Wish
+from connect.backfill.job.chunk import Signal
 from connect.backfill.job.division import placed_chunks
-from connect.backfill.job.job import Job, JobPace, Jobs, JobWish
+from connect.backfill.job.job import Job, JobPace, Jobs, JobSignal
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.backfill.job.limits import limited
 from connect.backfill.job.markers import ChunkState, chunk_states
@@ -92,7 +92,7 @@ class BackfillService:
         job whose owner wants it to pause stays as it is, and so does one whose engine no worker may choose.
         """
         jobs = self._jobs()
-        left = [job for job in jobs.jobs.values() if self._is_left(job, jobs.wishes.get(job.name), alive)]
+        left = [job for job in jobs.jobs.values() if self._is_left(job, jobs.signals.get(job.name), alive)]
         self._children.forget_ended()
         why: dict[str, str] = {}
         again: dict[str, str] = {}
@@ -112,12 +112,12 @@ class BackfillService:
         self._not_adopted = why
         return again
 
-    def _is_left(self, job: Job, wish: Wish | None, alive: Collection[str] | None) -> bool:
+    def _is_left(self, job: Job, signal: Signal | None, alive: Collection[str] | None) -> bool:
         """Return True if nobody runs a job any more that this worker is to run."""
         if (
             not job.is_running
             or not job.worker
-            or wish not in {None, Wish.GO_ON}
+            or signal not in {None, Signal.GO_ON}
             or self._children.is_running(job.name)
         ):
             return False
@@ -133,7 +133,7 @@ class BackfillService:
 
     def pause(self, name: str) -> None:
         """Let its lanes end behind their chunks."""
-        self._store(self._job(name)).say(JobWish(name, Wish.PAUSE), _soon())
+        self._store(self._job(name)).say(JobSignal(name, Signal.PAUSE), _soon())
 
     def limit(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Let it go faster or slower from now on: the new limits. ConfigError: another key, or a value that is none."""

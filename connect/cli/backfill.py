@@ -116,12 +116,12 @@ def resume(job: str, worker: Path, jobs_topic: str | None, engine: str | None) -
 @_command()
 def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
     """Let every lane end behind the chunk it is writing."""
-    from connect.backfill.job.chunk import Wish
-    from connect.backfill.job.job import JobWish
+    from connect.backfill.job.chunk import Signal
+    from connect.backfill.job.job import JobSignal
     from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
-    driver.store.say(JobWish(driver.ownership.require_known().name, Wish.PAUSE), Deadline.after(_READ_S))
+    driver.store.say(JobSignal(driver.ownership.require_known().name, Signal.PAUSE), Deadline.after(_READ_S))
     click.echo(f"backfill {driver.spec.name}: lanes end behind their chunks; go on by `connect backfill resume`")
 
 

@@ -14,7 +14,7 @@ from connect.dlq.letter import Identity, Letter, Place, letters_in
 from connect.dlq.selection import Selection
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
@@ -121,7 +121,7 @@ class LetterTopic:
             return iter(())
         starts = self.admin.beginning_offsets(partitions, deadline)
         ends = self.admin.end_offsets(partitions, deadline, committed_only=True)
-        spans = {tp: Span(starts[tp], ends[tp]) for tp in partitions if tp in starts and tp in ends}
+        spans = {tp: OffsetRange(starts[tp], ends[tp]) for tp in partitions if tp in starts and tp in ends}
         return read_spans(self._consumer, spans, deadline)
 
 

@@ -31,7 +31,7 @@ class Connectors(Protocol):
         """Return the records to produce. ConnectError: the letter cannot be replayed now."""
 
 
-class To:
+class FixedTopic:
     """Sends every record to the same topic as it is, whatever the letters say."""
 
     def __init__(self, topic: str) -> None:

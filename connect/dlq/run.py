@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from connect.dlq.current import CurrentConnectors
 from connect.dlq.letters import LetterTopic
-from connect.dlq.replay import Connectors, Outcome, Replay, To, transactional_id
+from connect.dlq.replay import Connectors, FixedTopic, Outcome, Replay, transactional_id
 from connect.dlq.selection import Selection
 from connect.kafka.client.settings import producer_settings
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
-from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.topic_inspector import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
 
 
@@ -31,7 +31,7 @@ def run_replay(
     `to`: the topic that takes all of them as they are. `hear` is called after each transaction. FencedError: another
     replay of this topic was started.
     """
-    connectors: Connectors = To(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
+    connectors: Connectors = FixedTopic(to) if to is not None else CurrentConnectors(worker, Catalog.installed())
     work = Replay(topic, selection, connectors, reserved_topics(worker, {"name": "dlq-replay"}))
     if is_trial:
         return work.dry_run(deadline)

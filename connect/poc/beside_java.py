@@ -11,7 +11,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.plugin import PluginKind
 from connect.client.manifests import Manifest
 from connect.client.rest import ConnectClient
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.poc.evaluation import worker_settings
@@ -34,7 +34,7 @@ _READ_S: Final = 300.0
 
 
 @dataclass(slots=True)
-class Side:
+class RunOutput:
     """Holds what one of the two runs wrote, and its first records."""
 
     run: SourceRun
@@ -65,16 +65,16 @@ def beside_java(
     return lines_of(ours, theirs)
 
 
-def _side(cluster: SourceCluster, config: Mapping[str, str], options: Options) -> Side:
+def _side(cluster: SourceCluster, config: Mapping[str, str], options: Options) -> RunOutput:
     run = SourceRunner(cluster, config, options).run("beside")
     if run.failure is not None:
         raise ConnectError(f"At {cluster.rest.url} the connector failed: {run.failure}")
-    spans = {place: Span(0, min(end, COMPARED)) for place, end in run.ends.items()}
+    spans = {place: OffsetRange(0, min(end, COMPARED)) for place, end in run.ends.items()}
     records = records_of(read_spans(cluster.reading, spans, Deadline.after(_READ_S)), run.prefix)
-    return Side(run, run.rows(cluster), records)
+    return RunOutput(run, run.rows(cluster), records)
 
 
-def lines_of(ours: Side, theirs: Side) -> list[Line]:
+def lines_of(ours: RunOutput, theirs: RunOutput) -> list[Line]:
     """Return the lines of the comparison: rate, latency, counts, and in what the records differ. Pure."""
     here, there = _figures(ours), _figures(theirs)
     told = compare(theirs.rows, ours.rows)
@@ -88,7 +88,7 @@ def lines_of(ours: Side, theirs: Side) -> list[Line]:
     ]
 
 
-def _figures(side: Side) -> dict[str, str]:
+def _figures(side: RunOutput) -> dict[str, str]:
     run = side.run
     return {
         "rows": f"{side.rows.count:,}",

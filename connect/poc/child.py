@@ -20,7 +20,7 @@ from connect.api.optional.bulk import BulkSource, SplitSize
 from connect.api.optional.origins import DescribesColumns
 from connect.api.optional.trial import TrialSink, TrialTarget
 from connect.api.records import TopicPartition
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
 from connect.poc.sandbox.copies import write_records
 from connect.poc.sandbox.examination import examined
@@ -94,7 +94,7 @@ def remove(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 def sample_records(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
     """Convert records as the sink's tasks would."""
-    spans = {TopicPartition(topic, number): Span(start, end) for topic, number, start, end in asked["spans"]}
+    spans = {TopicPartition(topic, number): OffsetRange(start, end) for topic, number, start, end in asked["spans"]}
     return asdict(take_sink_sample(parts, spans, deadline, show_values=asked["show_values"]))
 
 
@@ -109,7 +109,7 @@ def write_made(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answe
 def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
     """Write the last records of a partition again, with one more field."""
     topic, number, end, partitions = asked["topic"], asked["partition"], asked["end"], asked["partitions"]
-    place, span = TopicPartition(topic, number), Span(max(0, end - RECORDS), end)
+    place, span = TopicPartition(topic, number), OffsetRange(max(0, end - RECORDS), end)
     last = list(read_spans(reading_settings(parts), {place: span}, deadline))
     changed = changed_records(parts, [raw for raw in last if not raw.values.null_count])
     servers = parts.clients.worker_properties["bootstrap.servers"]

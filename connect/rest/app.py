@@ -36,10 +36,10 @@ from connect.rest.server.cross_origin import cross_origin
 from connect.rest.server.errors import errors_to_http
 from connect.rest.server.forward import CLIENT
 from connect.rest.server.request_body import LIMIT_BYTES
+from connect.rest.server.request_queues import TURNS, RequestQueues, in_turn
 from connect.rest.server.response_headers import response_headers
 from connect.rest.server.routing import Route, add_routes
 from connect.rest.server.tls import client_context
-from connect.rest.server.turns import TURNS, Turns, in_turn
 from connect.rest.ui import site
 from connect.rest.ui.frame.error_pages import error_pages
 from connect.rest.ui.live import peers
@@ -103,7 +103,7 @@ def _application(context: RestContext) -> web.Application:
     app = web.Application(middlewares=middlewares, client_max_size=LIMIT_BYTES)
     app[CONTEXT] = context
     app[CONNECTIONS] = []
-    app[TURNS] = Turns(worker.rest_connections_max)
+    app[TURNS] = RequestQueues(worker.rest_connections_max)
     return app
 
 

@@ -13,7 +13,7 @@ from connect.cluster.model.operations import Operations
 from connect.plugins.catalog import Catalog
 from connect.rest.app import admin_app, rest_app
 from connect.rest.errors.client_errors import client_errors_in_one_line
-from connect.rest.server.connections import CONNECTIONS, TLS_S, Connections, Patience
+from connect.rest.server.connections import CONNECTIONS, TLS_S, Connections, ConnectionTimeouts
 from connect.rest.server.context import RestContext
 from connect.rest.server.listeners import BACKLOG, Bound, Listener, bind
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -69,14 +69,14 @@ class HttpThread:
         bound: Bound,
         admin: web.Application | None = None,
         connections_max: int = CONNECTIONS_MAX,
-        patience: Patience | None = None,
+        patience: ConnectionTimeouts | None = None,
     ) -> None:
         """Take the applications, their sockets and the limits of connections.
 
         `connections_max`: so many at a time on each listener. `patience`: how long one may keep it waiting.
         """
         self._connections_max = connections_max
-        self._patience = patience or Patience()
+        self._patience = patience or ConnectionTimeouts()
         self._app = app
         self._admin = admin
         self._bound = bound

@@ -19,7 +19,7 @@ from connect.backfill.job.chunk import Step
 from connect.backfill.job.markers import compact, parsed
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -125,7 +125,7 @@ class KafkaSink:
         settings = consumer_settings(self.client_settings, {}, client_id=self._id(lane)).properties
         found = [
             int(parsed(value)["batch"])
-            for raw in read_spans(settings, {place: Span(0, end)}, deadline)
+            for raw in read_spans(settings, {place: OffsetRange(0, end)}, deadline)
             for value in raw.values.to_pylist()
         ]
         return found[-1] if found else None

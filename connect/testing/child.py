@@ -32,29 +32,29 @@ PACE_S = 0.05
 
 
 @dataclass(frozen=True)
-class Frame:
+class JournalEntry:
     """Holds one entry of the journal: rows (topic, key, value per row), or the offsets stored."""
 
     rows: list[tuple[str, Any, Any]]
     offsets: dict[str, str | None] | None = None
 
 
-def read_journal(path: Path) -> Iterator[Frame]:
+def read_journal(path: Path) -> Iterator[JournalEntry]:
     """Yield the frames of the journal that are whole; a torn last one is what the kill left."""
     with path.open("rb") as journal:
         while True:
             try:
-                yield Frame(*pickle.load(journal))  # noqa: S301 - our own child wrote it
+                yield JournalEntry(*pickle.load(journal))  # noqa: S301 - our own child wrote it
             except (EOFError, pickle.UnpicklingError):
                 return
 
 
-def records_of(frames: list[Frame]) -> list[Record]:
+def records_of(frames: list[JournalEntry]) -> list[Record]:
     """Return the rows of the journal as records."""
     return [Record(topic, key, value) for frame in frames for topic, key, value in frame.rows]
 
 
-def offsets_of(frames: list[Frame]) -> OffsetStore:
+def offsets_of(frames: list[JournalEntry]) -> OffsetStore:
     """Return the offset store as the journal left it."""
     store = OffsetStore()
     for frame in frames:

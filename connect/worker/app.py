@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.cluster.herder.herder import Herder
-from connect.cluster.herder.reconcile import HerderWorld
+from connect.cluster.herder.reconcile import HerderDependencies
 from connect.cluster.hosts.forked_host import ForkedHosts
 from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.hosts.host_pool import Launch
@@ -128,8 +128,8 @@ class Worker:
             raise StartError(str(error)) from error
         return self._rest.start()
 
-    def _surroundings(self) -> HerderWorld:
-        return HerderWorld(
+    def _surroundings(self) -> HerderDependencies:
+        return HerderDependencies(
             config_log=self._log(
                 self._config.config_storage_topic, "configs", leader_id=f"connect-cluster-{self._config.group_id}"
             ),

@@ -19,7 +19,7 @@ class Engine(Protocol):
 
     def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
         """Run each lane to its end, at most so many side by side, again where it died. Those that were not begun may be
-        left out once one ended by its owner's wish. ConnectError: one failed too often.
+        left out once one ended by its owner's signal. ConnectError: one failed too often.
         """
 
     def close(self) -> None:

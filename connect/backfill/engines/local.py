@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 
 from connect.api.errors import ConnectError
-from connect.backfill.job.chunk import LaneReport, Wish
+from connect.backfill.job.chunk import LaneReport, Signal
 from connect.backfill.job.kinds import JobConnectors
 from connect.backfill.lane.lane import LaneTask, RunLane, load, run_lane
 from connect.lib import python_child
@@ -53,7 +53,7 @@ class LocalEngine:
 
     def run(self, tasks: Sequence[LaneTask], at_once: int) -> list[LaneReport]:
         """Run each lane to its end, at most so many side by side, again where it died. None is started behind one that
-        ended by its owner's wish. ConnectError: one failed too often.
+        ended by its owner's signal. ConnectError: one failed too often.
         """
         waiting, reports = list(reversed(tasks)), list[LaneReport]()
         tries: dict[int, int] = {}
@@ -71,7 +71,7 @@ class LocalEngine:
                 ended.task = None
                 if isinstance(answer, LaneReport):
                     reports.append(answer)
-                    if answer.wish is not Wish.GO_ON:
+                    if answer.signal is not Signal.GO_ON:
                         waiting.clear()
                     continue
                 lane = task.work.lane

@@ -20,7 +20,7 @@ from typing import Protocol
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.optional.bulk import Split
 from connect.backfill.job.markers import ChunkState, Marker, chunk_states, with_headers
-from connect.backfill.job.parts import ChunkPart, ChunkRest
+from connect.backfill.job.parts import ChunkPart, RemainingChunk
 from connect.kafka.client.errors import AbortableError
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -44,7 +44,7 @@ class Step(StrEnum):
     COMMITTED = "committed"
 
 
-class Wish(StrEnum):
+class Signal(StrEnum):
     """What its owner wants of a running job."""
 
     GO_ON = "go on"
@@ -82,7 +82,7 @@ class LanePorts(Protocol):
     def producer(self) -> Transactions:
         """Return the producer that writes the lane's records."""
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         """Yield the parts of what is left of a chunk; the last one is marked as such.
 
         Raises for a row that is not tolerated.
@@ -96,7 +96,7 @@ class LanePorts(Protocol):
     def marker_batch(self, marker: Marker) -> RawBatch:
         """Return the record of a marker, for that partition."""
 
-    def wish(self) -> Wish:
+    def signal(self) -> Signal:
         """Return what the job's owner wants, once the hours have come in which the job works."""
 
     def pace(self, rows: int, size_bytes: int) -> None:
@@ -116,10 +116,10 @@ class LaneLimits:
 
 @dataclass(frozen=True, slots=True)
 class LaneReport:
-    """How a lane ended: `wish` is GO_ON when all of its chunks are in Kafka. Counts are of this run."""
+    """How a lane ended: `signal` is GO_ON when all of its chunks are in Kafka. Counts are of this run."""
 
     lane: int
-    wish: Wish
+    signal: Signal
     chunks: int = 0
     rows: int = 0
     skipped: int = 0
@@ -129,7 +129,7 @@ class LaneReport:
     @property
     def ends_run(self) -> bool:
         """Return True if no lane is started any more: by what its owner wants, or for an error."""
-        return self.error is not None or self.wish not in {Wish.GO_ON, Wish.AGAIN}
+        return self.error is not None or self.signal not in {Signal.GO_ON, Signal.AGAIN}
 
 
 class LaneBrokenError(ConnectError):
@@ -160,7 +160,7 @@ class LaneRun:
         self._rows = 0
 
     def run(self) -> LaneReport:
-        """Write every chunk of the lane that is not written yet, until its end or the owner's wish.
+        """Write every chunk of the lane that is not written yet, until its end or the owner's signal.
 
         FencedError: another run owns the lane now. Any other ConnectError: this run cannot go on; run the lane again.
         """
@@ -172,18 +172,18 @@ class LaneRun:
         left = [chunk for chunk in self._work.chunks if not self._state(chunk).is_done]
         skipped = len(self._work.chunks) - len(left)
         for written, (chunk, following) in enumerate(zip_longest(left, left[1:])):
-            wish = self._ports.wish()
-            if wish is not Wish.GO_ON:
-                return LaneReport(self._work.lane, wish, written, self._rows, skipped)
+            signal = self._ports.signal()
+            if signal is not Signal.GO_ON:
+                return LaneReport(self._work.lane, signal, written, self._rows, skipped)
             self._write(chunk, following)
-        return LaneReport(self._work.lane, Wish.GO_ON, len(left), self._rows, skipped)
+        return LaneReport(self._work.lane, Signal.GO_ON, len(left), self._rows, skipped)
 
     def _state(self, chunk: Split) -> ChunkState:
         return self._states.get(chunk.id, ChunkState())
 
-    def _rest(self, chunk: Split) -> ChunkRest:
+    def _rest(self, chunk: Split) -> RemainingChunk:
         state = self._state(chunk)
-        return ChunkRest(chunk, state.after, state.parts)
+        return RemainingChunk(chunk, state.after, state.parts)
 
     def _write(self, chunk: Split, following: Split | None) -> None:
         tries = 0
@@ -198,7 +198,7 @@ class LaneRun:
                 _log.warning("Lane %d tries chunk %s again: %s", self._work.lane, chunk.id, error)
                 Deadline.after(_PAUSE_MAX_S).wait(min(_PAUSE_S * 2.0**tries, _PAUSE_MAX_S))
 
-    def _write_parts(self, chunk: Split, then: ChunkRest | None) -> None:
+    def _write_parts(self, chunk: Split, then: RemainingChunk | None) -> None:
         """Write the chunk from where its state says to its end, part by part."""
         for part in self._ports.parts(self._rest(chunk), then):
             self._commit(chunk, part)

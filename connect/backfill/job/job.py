@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
-from connect.backfill.job.chunk import Wish
+from connect.backfill.job.chunk import Signal
 from connect.backfill.job.markers import compact, parsed
 from connect.backfill.job.pace import Pace
 from connect.backfill.job.spec import BackfillSpec
@@ -100,16 +100,16 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class JobWish:
+class JobSignal:
     """Holds what the owner of a job said last."""
 
     job: str
-    wish: Wish
+    signal: Signal
 
     @property
     def record(self) -> tuple[bytes, bytes]:
-        """Return the key and value of the wish's record."""
-        return wish_key(self.job), compact({"wish": self.wish})
+        """Return the key and value of the signal's record."""
+        return signal_key(self.job), compact({"wish": self.signal})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +135,12 @@ class Unreadable:
 
 
 class Jobs:
-    """Holds the newest of each job, wish and pace, as read from the topic."""
+    """Holds the newest of each job, signal and pace, as read from the topic."""
 
     def __init__(self, records: Iterable[tuple[bytes, bytes | None]] = ()) -> None:
         self.jobs: dict[str, Job] = {}
         self._unreadable: dict[bytes, Unreadable] = {}
-        self.wishes: dict[str, Wish] = {}
+        self.signals: dict[str, Signal] = {}
         self.paces: dict[str, Pace] = {}
         for key, value in records:
             self.apply(key, value)
@@ -154,7 +154,7 @@ class Jobs:
         kind, job = name
         self._unreadable.pop(key, None)
         if value is None:
-            newest: Mapping[str, dict[str, Any]] = {"job": self.jobs, "wish": self.wishes, "pace": self.paces}
+            newest: Mapping[str, dict[str, Any]] = {"job": self.jobs, "wish": self.signals, "pace": self.paces}
             newest[kind].pop(job, None)
             return
         told: dict[str, Any] = {}
@@ -163,7 +163,7 @@ class Jobs:
             if kind == "pace":
                 self.paces[job] = _PACE.validate_python(told)
             elif kind == "wish":
-                self.wishes[job] = Wish(told["wish"])
+                self.signals[job] = Signal(told["wish"])
             else:
                 self.jobs[job] = _job(job, told)
         except (ConnectError, KeyError, ValueError) as error:
@@ -200,12 +200,12 @@ class Jobs:
         limits = job.settings.limits.model_copy(update=asdict(pace))
         return job.settings.model_copy(update={"limits": limits})
 
-    def wish(self, job: str, run: str) -> Wish:
+    def signal(self, job: str, run: str) -> Signal:
         """Return what a lane of this run has to do."""
         found = self.jobs.get(job)
         if job in self.unreadable or (found is not None and found.run != run):
-            return Wish.SUPERSEDED
-        return self.wishes.get(job, Wish.GO_ON)
+            return Signal.SUPERSEDED
+        return self.signals.get(job, Signal.GO_ON)
 
 
 _JOB: Final = TypeAdapter(Job)
@@ -248,6 +248,6 @@ def job_key(name: str) -> bytes:
     return compact({"job": name})
 
 
-def wish_key(name: str) -> bytes:
-    """Return the key of a wish's record."""
+def signal_key(name: str) -> bytes:
+    """Return the key of a signal's record."""
     return compact({"job": name, "wish": True})

@@ -9,12 +9,12 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.backfill.job.job import Job, JobPace, Jobs, JobStateError, JobWish
+from connect.backfill.job.job import Job, JobPace, Jobs, JobSignal, JobStateError
 from connect.backfill.job.markers import (
     DriverState,
     Marker,
     MarkersOwner,
-    SaidVerdict,
+    RecordedVerdict,
     driver_state,
     markers,
     require_done,
@@ -23,13 +23,13 @@ from connect.backfill.job.markers import (
 from connect.backfill.job.spec import BackfillSpec
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.log.kv_log import KeyValueLog
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
-from connect.runtime.settings.internal_topics import JOBS_TOPIC, Holds, ReservedTopics
-from connect.runtime.settings.topic_look import TopicLook
+from connect.runtime.settings.internal_topics import JOBS_TOPIC, ReservedTopics, StateKind
+from connect.runtime.settings.topic_inspector import BrokerTopicInspector
 from connect.runtime.settings.worker_config import WorkerConfig
 
 KeyValue = tuple[bytes, bytes | None]
@@ -119,11 +119,11 @@ class JobStore:
 
     def require_own_topics(self) -> None:
         """Raise ConfigError if a topic of the job's holds another state of a cluster."""
-        self._require_own(self.topics.jobs, "state.jobs_topic", Holds.JOBS)
-        self._require_own(self.topics.markers, "state.marker_topic", Holds.MARKERS)
+        self._require_own(self.topics.jobs, "state.jobs_topic", StateKind.JOBS)
+        self._require_own(self.topics.markers, "state.marker_topic", StateKind.MARKERS)
 
-    def _require_own(self, topic: str, key: str, state: Holds) -> None:
-        look = TopicLook(self.worker.originals, {}, "connect-backfill-look")
+    def _require_own(self, topic: str, key: str, state: StateKind) -> None:
+        look = BrokerTopicInspector(self.worker.originals, {}, "connect-backfill-look")
         ReservedTopics(self.worker, look).require_free(topic, key, but={state})
 
     def partition_counts(self, topics: Collection[str], deadline: Deadline) -> Mapping[str, int]:
@@ -149,7 +149,7 @@ class JobStore:
             )
 
     def jobs(self, deadline: Deadline) -> Jobs:
-        """Return every job, wish and pace."""
+        """Return every job, signal and pace."""
         return Jobs(self._read(self.topics.jobs, [_JOBS_PARTITION], deadline))
 
     def lane_markers(self, lane: int, deadline: Deadline) -> list[Marker]:
@@ -187,22 +187,22 @@ class JobStore:
         """Return the record of a job."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [job.record])
 
-    def said_batch(self, said: JobWish | JobPace) -> RawBatch:
+    def said_batch(self, said: JobSignal | JobPace) -> RawBatch:
         """Return the record of what the owner wants."""
         return raw_batch(self.topics.jobs, _JOBS_PARTITION, [said.record])
 
-    def say(self, said: JobWish | JobPace, deadline: Deadline) -> None:
+    def say(self, said: JobSignal | JobPace, deadline: Deadline) -> None:
         """Write what the owner wants, by whoever asks. Lanes hear it before their next chunk.
 
         ConfigError: the jobs topic holds another state of a cluster.
         """
-        self._require_own(self.topics.jobs, "state.jobs_topic", Holds.JOBS)
+        self._require_own(self.topics.jobs, "state.jobs_topic", StateKind.JOBS)
         self._send(self.said_batch(said), deadline)
 
     def say_verdict(self, good: bool, line: str, deadline: Deadline) -> None:
         """Write the verdict of a verification, which a handover looks at."""
-        self._require_own(self.topics.markers, "state.marker_topic", Holds.MARKERS)
-        self._send(self.driver_batch([SaidVerdict(good, line, time.time_ns() // 1_000_000).record]), deadline)
+        self._require_own(self.topics.markers, "state.marker_topic", StateKind.MARKERS)
+        self._send(self.driver_batch([RecordedVerdict(good, line, time.time_ns() // 1_000_000).record]), deadline)
 
     def _send(self, batch: RawBatch, deadline: Deadline) -> None:
         settings = producer_settings(self.worker.originals, {}, client_id="connect-backfill-owner").properties
@@ -268,7 +268,7 @@ class JobStore:
                 fix="Keep its cleanup.policy at compact alone. Begin again under another name, into a new topic.",
             )
         settings = consumer_settings(self.worker.originals, {}, client_id="connect-backfill-reader").properties
-        spans = {tp: Span(0, end) for tp, end in ends.items()}
+        spans = {tp: OffsetRange(0, end) for tp, end in ends.items()}
         found: list[KeyValue] = []
         for raw in read_spans(settings, spans, deadline):
             keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)

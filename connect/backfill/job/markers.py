@@ -79,7 +79,7 @@ class MarkersOwner:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidVerdict:
+class RecordedVerdict:
     """Holds the last verdict on the job. line: as people read it."""
 
     good: bool
@@ -128,7 +128,7 @@ class DriverState:
     splits: Sequence[Split]
     handover: HandoverMarker | None
     owner: MarkersOwner | None = None
-    verdict: SaidVerdict | None = None
+    verdict: RecordedVerdict | None = None
 
 
 def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
@@ -145,7 +145,7 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
         elif "owner" in name:
             owner = MarkersOwner(**known_members(MarkersOwner, told))
         elif "verdict" in name:
-            verdict = SaidVerdict(**known_members(SaidVerdict, told))
+            verdict = RecordedVerdict(**known_members(RecordedVerdict, told))
     return DriverState([split for number in sorted(parts) for split in parts[number]], handover, owner, verdict)
 
 

@@ -92,7 +92,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class LanesLeft:
+class RemainingLanes:
     """So many lanes that are not at their ends. reader_connections: those of one lane's reader to the source."""
 
     lanes: int

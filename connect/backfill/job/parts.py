@@ -36,7 +36,7 @@ Encode = Callable[[Batch, Sequence[Rejected]], Encoded]
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkRest:
+class RemainingChunk:
     """Read what is left of a chunk: behind the offset `after`, where its last part ended; None: all of it.
 
     parts: how many parts it has so far.
@@ -104,7 +104,7 @@ class ChunkPart:
 
 
 def record_parts(
-    reader: BulkReader, encode: Encode, rest: ChunkRest, max_bytes: int
+    reader: BulkReader, encode: Encode, rest: RemainingChunk, max_bytes: int
 ) -> Generator[ChunkPart, None, None]:
     """Yield what is left of a chunk as records, in parts of about so many bytes; the last is marked, may be empty.
 
@@ -141,7 +141,7 @@ def _endless(chunk: Split, part: ChunkPart) -> ConnectError:
     )
 
 
-def sifted(reader: BulkReader, rest: ChunkRest) -> Iterator[tuple[Batch, Sequence[Rejected]]]:
+def sifted(reader: BulkReader, rest: RemainingChunk) -> Iterator[tuple[Batch, Sequence[Rejected]]]:
     """Yield the batches of what is left of a chunk, each with the rows that were given up where it was read."""
     rejected: list[Rejected] = []
     if isinstance(reader, RejectingReader):

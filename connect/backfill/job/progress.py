@@ -64,7 +64,7 @@ class JobProgress:
         return f"; no chunk for {silent_s:,.0f} s{look if is_late else ''}"
 
 
-class Tally:
+class MarkerTotals:
     """Adds up markers. Not thread-safe."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class Watch:
             )
         self._job = job
         self._jobs = Jobs()
-        self._tally = Tally()
+        self._tally = MarkerTotals()
         self._lock = threading.Lock()  # the reading thread adds while others ask
         self._driver_partition = store.topics.lanes
         self._logs = [store.followed(store.topics.jobs, self._jobs.apply, deadline)]

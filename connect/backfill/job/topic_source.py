@@ -12,7 +12,7 @@ from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.backfill.job.division import STRAND
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, consumer_settings
-from connect.kafka.consume.log_reader import Settings, Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, Settings, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.lib.javatext.regex import compile_pattern
@@ -45,13 +45,13 @@ def topic_offset(position: SourcePosition) -> tuple[TopicPartition, int]:
 
 class _Range(NamedTuple):
     partition: TopicPartition
-    span: Span
+    span: OffsetRange
 
     @classmethod
     def of(cls, split: Split) -> _Range:
         bounds = split.bounds
         place = TopicPartition(str(bounds["topic"]), int(str(bounds["partition"])))
-        return cls(place, Span(int(str(bounds["from"])), int(str(bounds["to"]))))
+        return cls(place, OffsetRange(int(str(bounds["from"])), int(str(bounds["to"]))))
 
 
 class TopicSource:
@@ -78,7 +78,7 @@ class TopicSource:
         partitions = [TopicPartition(name, p) for name in self._names(counts) for p in range(counts[name])]
         begins = self._begins(self._admin.beginning_offsets(partitions, deadline))
         ends = self._admin.end_offsets(partitions, deadline, committed_only=True)
-        spans = {tp: Span(begins[tp], max(begins[tp], ends[tp])) for tp in sorted(partitions)}
+        spans = {tp: OffsetRange(begins[tp], max(begins[tp], ends[tp])) for tp in sorted(partitions)}
         row_bytes = self._row_bytes(spans, deadline)
         splits: list[Split] = []
         for tp, span in spans.items():
@@ -122,12 +122,12 @@ class TopicSource:
             )
         return {tp: self._given.get(f"{tp.topic}-{tp.partition}", offset) for tp, offset in first.items()}
 
-    def _row_bytes(self, spans: Mapping[TopicPartition, Span], deadline: Deadline) -> dict[TopicPartition, int]:
+    def _row_bytes(self, spans: Mapping[TopicPartition, OffsetRange], deadline: Deadline) -> dict[TopicPartition, int]:
         """Estimate the size of a record of each partition, by some from its middle."""
         middles = {}
         for tp, span in spans.items():
             middle = (span.start + span.end) // 2
-            middles[tp] = Span(middle, min(span.end, middle + _SAMPLE))
+            middles[tp] = OffsetRange(middle, min(span.end, middle + _SAMPLE))
         found: dict[TopicPartition, list[int]] = {}
         for raw in read_spans(self._settings, middles, deadline):
             rows, size_bytes = found.setdefault(TopicPartition(raw.topic, raw.partition or 0), [0, 0])
@@ -164,7 +164,9 @@ class TopicReader:
 
     def _records(self, wanted: _Range, start: int) -> Iterator[RawBatch]:
         self._require_kept(wanted, start)
-        yield from read_spans(self._settings, {wanted.partition: Span(start, wanted.span.end)}, Deadline.after(_READ_S))
+        yield from read_spans(
+            self._settings, {wanted.partition: OffsetRange(start, wanted.span.end)}, Deadline.after(_READ_S)
+        )
         # Retention may have moved on meanwhile: a client that is behind it goes on at the first record that is left.
         self._require_kept(wanted, start)
 
@@ -187,7 +189,7 @@ def reader_settings(parts: ConnectorParts) -> Settings:
     return {**found, "isolation.level": "read_committed"}
 
 
-def _cut(tp: TopicPartition, span: Span, size: SplitSize, row_bytes: int, *, in_order: bool) -> Iterator[Split]:
+def _cut(tp: TopicPartition, span: OffsetRange, size: SplitSize, row_bytes: int, *, in_order: bool) -> Iterator[Split]:
     """Cut offsets into ranges of equal width."""
     most = size.rows if not row_bytes else max(1, min(size.rows, size.size_bytes // row_bytes))
     records = span.end - span.start

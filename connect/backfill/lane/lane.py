@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from connect.api.errors import ConnectError, RetriableError
-from connect.backfill.job.chunk import LaneBrokenError, LaneReport, LaneRun, LaneWork, Step, Wish
+from connect.backfill.job.chunk import LaneBrokenError, LaneReport, LaneRun, LaneWork, Signal, Step
 from connect.backfill.job.job import Jobs
 from connect.backfill.job.job_store import JobStore, StateTopics, lane_transactional_id
 from connect.backfill.job.kinds import JobConnectors, bulk_source, load_of
 from connect.backfill.job.markers import Marker
-from connect.backfill.job.pace import LanesLeft, Pace, SourceGuard, Throttle
-from connect.backfill.job.parts import ChunkPart, ChunkRest
+from connect.backfill.job.pace import Pace, RemainingLanes, SourceGuard, Throttle
+from connect.backfill.job.parts import ChunkPart, RemainingChunk
 from connect.backfill.lane.record_target import RecordTarget
 from connect.backfill.lane.sink_target import CopiedRows, ReplayedRecords, SinkTarget
 from connect.kafka.client.errors import FatalProducerError, FencedError
@@ -44,7 +44,7 @@ class LaneTask:
     run: str
     pace: Pace
     sharers: int
-    left: LanesLeft
+    left: RemainingLanes
 
     @property
     def at_once(self) -> int:
@@ -60,13 +60,13 @@ def run_lane(task: LaneTask, on_step: Callable[[Step, str], None] = lambda _step
             try:
                 return LaneRun(task.work, lane, on_step).run()
             except FencedError:
-                if lane.wish() is Wish.SUPERSEDED:
-                    return LaneReport(task.work.lane, Wish.SUPERSEDED)
+                if lane.signal() is Signal.SUPERSEDED:
+                    return LaneReport(task.work.lane, Signal.SUPERSEDED)
                 raise
     except (*_AGAIN, FencedError):
         raise
     except ConnectError as error:
-        return replace(LaneReport(task.work.lane, Wish.GO_ON), error=str(error))
+        return replace(LaneReport(task.work.lane, Signal.GO_ON), error=str(error))
 
 
 def load(connectors: JobConnectors) -> None:
@@ -87,7 +87,7 @@ RunLane = Callable[[LaneTask], LaneReport]
 class Target(Protocol):
     """Takes the rows of a lane. Owned by the lane's thread."""
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         """See `LanePorts.parts`."""
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Lane:
         self._throttle = Throttle(task.sharers, time.monotonic)
         self._guard = SourceGuard(lambda: load_of(parts), time.monotonic)
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         """Yield the parts as the target makes them."""
         return self._target.parts(rest, then)
 
@@ -125,21 +125,21 @@ class Lane:
         """Return the record of a marker, for the lane's partition."""
         return self._store.marker_batch(marker, self._task.work.lane)
 
-    def wish(self) -> Wish:
+    def signal(self) -> Signal:
         """Return what the jobs topic says; it is heard outside the hours of the job, too, and while the source is too
         busy.
         """
         while True:
-            wish = wish_of(self._jobs, self._task)
-            if wish is not Wish.GO_ON or self._may_work:
-                return wish
+            signal = signal_of(self._jobs, self._task)
+            if signal is not Signal.GO_ON or self._may_work:
+                return signal
             Deadline.after(_CLOSED_S).wait(_CLOSED_S)
 
     def pace(self, rows: int, size_bytes: int) -> None:
-        """Keep to the rows and bytes per second that count now, and let a busy source alone; a wish is heard."""
+        """Keep to the rows and bytes per second that count now, and let a busy source alone; a signal is heard."""
         rest_s = self._throttle.rest_s(self._pace, rows, size_bytes)
         began, until_s = self._pace, time.monotonic() + rest_s
-        while wish_of(self._jobs, self._task) is Wish.GO_ON:
+        while signal_of(self._jobs, self._task) is Signal.GO_ON:
             left_s = until_s - time.monotonic() if self._pace == began else 0.0
             if left_s <= 0 and self._guard.allows(self._pace):
                 return
@@ -159,14 +159,14 @@ def pace_of(jobs: Jobs, task: LaneTask) -> Pace:
     return jobs.paces.get(task.work.job, task.pace)
 
 
-def wish_of(jobs: Jobs, task: LaneTask) -> Wish:
+def signal_of(jobs: Jobs, task: LaneTask) -> Signal:
     """Return what a lane has to do: as its owner wants it, and to end where other lanes may run beside it than it
     knows.
     """
-    wish = jobs.wish(task.work.job, task.run)
-    if wish is Wish.GO_ON and task.left.at_once(pace_of(jobs, task)) != task.at_once:
-        return Wish.AGAIN
-    return wish
+    signal = jobs.signal(task.work.job, task.run)
+    if signal is Signal.GO_ON and task.left.at_once(pace_of(jobs, task)) != task.at_once:
+        return Signal.AGAIN
+    return signal
 
 
 def target_of(task: LaneTask, parts: ConnectorParts, store: JobStore) -> Target:

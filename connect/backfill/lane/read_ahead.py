@@ -10,14 +10,14 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from connect.backfill.job.parts import ChunkPart, ChunkRest
+from connect.backfill.job.parts import ChunkPart, RemainingChunk
 
 
 @dataclass(slots=True)
 class _Reading:
     """The parts of `rest` in order; `next_part` is read now, or was and is not taken yet."""
 
-    rest: ChunkRest
+    rest: RemainingChunk
     parts: Generator[ChunkPart, None, None]
     next_part: Future[ChunkPart]
 
@@ -25,14 +25,14 @@ class _Reading:
 class ReadAhead:
     """Reads the parts of chunks, and the next one ahead. Owned by the lane's thread."""
 
-    def __init__(self, read: Callable[[ChunkRest], Generator[ChunkPart, None, None]]) -> None:
+    def __init__(self, read: Callable[[RemainingChunk], Generator[ChunkPart, None, None]]) -> None:
         """`read`: the parts of what is left of a chunk, the last one marked; it is called on the reading thread."""
         self._read = read
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="backfill-reading")
         self._taken: _Reading | None = None
         self._ahead: _Reading | None = None
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         """Yield the parts of `rest`, read anew unless the last call said that it comes next.
 
         Raises what reading raises.
@@ -54,7 +54,7 @@ class ReadAhead:
         self._forget(ahead)
         self._thread.shutdown()
 
-    def _take(self, reading: _Reading, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def _take(self, reading: _Reading, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         is_last = False
         while not is_last:
             part = reading.next_part.result()
@@ -65,7 +65,7 @@ class ReadAhead:
                 self._ahead = self._begun(then)
             yield part
 
-    def _begun(self, rest: ChunkRest) -> _Reading:
+    def _begun(self, rest: RemainingChunk) -> _Reading:
         parts = self._read(rest)
         return _Reading(rest, parts, self._thread.submit(next, parts))
 

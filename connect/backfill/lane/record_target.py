@@ -8,7 +8,7 @@ from typing import Final
 
 from connect.api.optional.bulk import BulkReader
 from connect.api.records import Batch
-from connect.backfill.job.parts import ChunkPart, ChunkRest, Rejected, record_parts, rows_read
+from connect.backfill.job.parts import ChunkPart, Rejected, RemainingChunk, record_parts, rows_read
 from connect.backfill.lane.read_ahead import ReadAhead
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.connector_settings import ConnectorParts
@@ -43,7 +43,7 @@ class RecordTarget:
         self._max_bytes = max_bytes
         self._ahead = ReadAhead(self._read)
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         """Yield the rest of a chunk as records for topics that are there.
 
         ToleranceExceededError, LimitExceededError: a bad row, or too many.
@@ -55,7 +55,7 @@ class RecordTarget:
         self._ahead.close()
         self._reader.close()
 
-    def _read(self, rest: ChunkRest) -> Generator[ChunkPart, None, None]:
+    def _read(self, rest: RemainingChunk) -> Generator[ChunkPart, None, None]:
         for part in record_parts(self._reader, self._encode, rest, self._max_bytes):
             part.partitions = self._partitions_of({raw.topic for raw in part.batches})
             yield part

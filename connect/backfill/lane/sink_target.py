@@ -10,7 +10,7 @@ from connect.api.optional.bulk import BulkChunk, BulkReader, BulkWriter, Split
 from connect.api.records import Batch, Consumed, TopicPartition
 from connect.api.schema import Schema
 from connect.backfill.job.kinds import bulk_sink
-from connect.backfill.job.parts import ChunkPart, ChunkRest, rows_read, sifted
+from connect.backfill.job.parts import ChunkPart, RemainingChunk, rows_read, sifted
 from connect.backfill.job.topic_source import TopicReader, reader_settings
 from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
@@ -24,7 +24,7 @@ from connect.runtime.task.task_id import TaskId
 from connect.runtime.task.task_metrics import TaskFigures
 
 
-class SinkWay(Protocol):
+class SinkDelivery(Protocol):
     """Brings rows to a sink. Owned by the lane's thread."""
 
     is_stable: bool
@@ -51,14 +51,14 @@ class SinkWay(Protocol):
 class SinkTarget:
     """Writes the chunks of a lane into a sink. Owned by the lane's thread. Implements Target."""
 
-    def __init__(self, job: str, sink: ConnectorParts, rows: SinkWay, write_s: float) -> None:
+    def __init__(self, job: str, sink: ConnectorParts, rows: SinkDelivery, write_s: float) -> None:
         """`write_s`: how long a chunk may take. ConfigError: the sink takes no rows in bulk."""
         self._job = job
         self._rows = rows
         self._write_s = write_s
         self._writer: BulkWriter = bulk_sink(sink).bulk_writer(_Context(rows))
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         """Yield one part, once the sink has the whole chunk; nothing is written before it is asked for."""
         del then
         assert rest.after is None, "a chunk of a sink has one part"
@@ -83,7 +83,7 @@ class SinkTarget:
 class _Context:
     """What the writer may ask. Implements BulkSinkContext."""
 
-    def __init__(self, rows: SinkWay) -> None:
+    def __init__(self, rows: SinkDelivery) -> None:
         self._rows = rows
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
@@ -95,7 +95,7 @@ class _Context:
         return avro_values(schema, properties)
 
 
-class LetterBox:
+class HeldLetters:
     """Keeps dead letters for the transaction of their chunk. Implements RowProducer."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class ReplayedRecords:
     def __init__(self, sink: ConnectorParts, task: TaskId) -> None:
         config = SinkConnectorConfig.parse(sink.resolved)
         self.read = 0
-        self._box = LetterBox()
+        self._box = HeldLetters()
         self._letters = sink.clients.letters.of_sink(task, config, sink.resolved, self._box)
         add = None if self._letters is None else self._letters.add
         self._tolerance = Tolerance(config, TaskFigures(), add, str(task))
@@ -194,7 +194,7 @@ class CopiedRows:
     def batches(self, chunk: Split) -> Iterator[Batch]:
         """Yield the rows of a chunk, each with its number in the chunk as offset of partition 0."""
         number = 0
-        for batch, rejected in sifted(self._reader, ChunkRest(chunk)):
+        for batch, rejected in sifted(self._reader, RemainingChunk(chunk)):
             self.read += rows_read(batch, rejected)
             for rows in rejected:
                 bad = bad_rows(Stage.TASK_POLL, self._source_class, Origin(rows.batch.topic), rows.reasons)

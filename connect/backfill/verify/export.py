@@ -11,7 +11,7 @@ from connect.lib.deadline import Deadline
 
 
 def exported(store: JobStore, name: str, deadline: Deadline) -> dict[str, Any]:
-    """Return the job, wish, plan, markers and handover, without secrets. ConnectError: there is no such job."""
+    """Return the job, signal, plan, markers and handover, without secrets. ConnectError: there is no such job."""
     jobs = store.jobs(deadline)
     if name not in jobs.jobs:
         raise ConnectError(f"There is no backfill {name}.", fix="Begin it by `connect backfill run`.")
@@ -19,7 +19,7 @@ def exported(store: JobStore, name: str, deadline: Deadline) -> dict[str, Any]:
     handover = driver.handover
     return {
         "job": asdict(jobs.jobs[name]),
-        "wish": jobs.wishes.get(name),
+        "wish": jobs.signals.get(name),
         "chunks": [asdict(split) for split in driver.splits],
         "markers": [asdict(marker) for marker in store.all_markers(deadline)],
         "handover": None if handover is None else {"written_ms": handover.written_ms},

@@ -27,7 +27,7 @@ from connect.backfill.job.markers import HEADER_JOB, chunk_states
 from connect.backfill.verify.found_rows import FoundRows
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.consume.log_reader import Settings, Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, Settings, read_spans
 from connect.kafka.produce.producer import BatchProducer
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -68,7 +68,7 @@ def delete_missing(driver: Driver) -> Mapping[str, int]:
     try:
         with closing(FoundRows(driver.settings.open())) as rows:
             for place in places:
-                span = Span(begins[place], ends[place])
+                span = OffsetRange(begins[place], ends[place])
                 gone = _gone(reading, place, span, driver.spec.name, job.created_ms)
                 for keys in _some(_keys(reading, place, span, gone)):
                     written[place.topic] += _delete(place, keys, rows, producer)
@@ -102,7 +102,7 @@ def _send(producer: BatchProducer, batches: Sequence[RawBatch]) -> None:
     producer.flush(Deadline.after(_KAFKA_S))
 
 
-def _gone(reading: Settings, place: TopicPartition, span: Span, job: str, created_ms: int) -> set[int]:
+def _gone(reading: Settings, place: TopicPartition, span: OffsetRange, job: str, created_ms: int) -> set[int]:
     """Return the offsets of the newest records of keys that are gone. 100 bytes of memory per key of a partition."""
     newest: dict[bytes, _Newest] = {}
     for raw in read_spans(reading, {place: span}, Deadline.after(_READ_S)):
@@ -123,7 +123,7 @@ def _is_new(raw: RawBatch, row: int, at_ms: int | None, job: str, created_ms: in
     return own.get(HEADER_JOB) == job.encode() or (at_ms is not None and at_ms >= created_ms)
 
 
-def _keys(reading: Settings, place: TopicPartition, span: Span, offsets: set[int]) -> Iterator[bytes]:
+def _keys(reading: Settings, place: TopicPartition, span: OffsetRange, offsets: set[int]) -> Iterator[bytes]:
     """Yield their keys, read a second time: they were too many to keep."""
     if not offsets:
         return

@@ -13,7 +13,7 @@ from connect.backfill.job.markers import HEADER_CHUNK, HEADER_JOB, added, checks
 from connect.backfill.verify.verdict import Keys
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.raw import RawBatch, RawHeaders
 from connect.lib.deadline import Deadline
 
@@ -196,7 +196,8 @@ class TopicReading:
             since = begins if first_ms is None else self._admin.offsets_at(wanted, first_ms, deadline)
             until = ends if last_ms is None else self._admin.offsets_at(wanted, last_ms, deadline)
             spans = {
-                tp: Span(max(begins[tp], since.get(tp, end)), min(end, until.get(tp, end))) for tp, end in ends.items()
+                tp: OffsetRange(max(begins[tp], since.get(tp, end)), min(end, until.get(tp, end)))
+                for tp, end in ends.items()
             }
             # No limit of time: a topic may be large, and a broker that is away is waited for.
             yield from read_spans(settings, spans, Deadline.after(10**9))

@@ -13,7 +13,7 @@ from connect.cluster.herder.connector_removal import ConnectorRemoval
 from connect.cluster.herder.connectors import HerderConnectors
 from connect.cluster.herder.dry_run import DryRun
 from connect.cluster.herder.offsets import HerderOffsets
-from connect.cluster.herder.reconcile import HerderWorld, Reconciler
+from connect.cluster.herder.reconcile import HerderDependencies, Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.herder.tasks import HerderHistory, HerderTasks, HerderTopics
 from connect.cluster.herder.trials import Asking, HerderTrials
@@ -31,7 +31,7 @@ PLAN_TASKS_TIMEOUT_S: Final = 60.0
 class Herder:
     """Implements `Operations`, and starts and stops this worker's part in the cluster."""
 
-    def __init__(self, worker: WorkerConfig, around: HerderWorld) -> None:
+    def __init__(self, worker: WorkerConfig, around: HerderDependencies) -> None:
         self._group_offsets = around.group_offsets
         self._reconciler = Reconciler(worker, around)
         self._parts = self._reconciler.parts

@@ -52,7 +52,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class HerderWorld:
+class HerderDependencies:
     """What a herder is built on: the outside world, as the app or a test provides it."""
 
     config_log: MakeLog
@@ -75,7 +75,7 @@ class Reconciler:
     What others tell arrives on their threads and is posted; all else happens on the loop's thread.
     """
 
-    def __init__(self, worker: WorkerConfig, around: HerderWorld) -> None:
+    def __init__(self, worker: WorkerConfig, around: HerderDependencies) -> None:
         self._around = around
         self._pending_restarts: dict[str, RestartRecord] = {}
         self._releases: list[threading.Event] = []

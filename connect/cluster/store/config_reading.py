@@ -10,7 +10,7 @@ from connect.cluster.model.config_state import ConfigState
 from connect.cluster.model.record_json import RecordFormatError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
 
@@ -23,7 +23,7 @@ def read_connectors(worker: WorkerConfig, client_id: str, deadline: Deadline) ->
     ends = admin.end_offsets(partitions, deadline, committed_only=True) if partitions else {}
     state = ConfigState()
     settings = consumer_settings(worker.originals, {}, client_id=client_id).properties
-    for raw in read_spans(settings, {tp: Span(0, end) for tp, end in ends.items()}, deadline):
+    for raw in read_spans(settings, {tp: OffsetRange(0, end) for tp, end in ends.items()}, deadline):
         keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
         for key, value in zip(keys, raw.values.to_pylist(), strict=True):
             try:

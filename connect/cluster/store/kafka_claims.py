@@ -9,7 +9,7 @@ from connect.cluster.model.cluster_claim import KEY, SUFFIX, ClusterClaim
 from connect.cluster.store.claiming import SeenClaim
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import consumer_settings, producer_settings
-from connect.kafka.consume.last_value import KeptValue, read_values, write_value
+from connect.kafka.consume.last_value import LastValue, read_values, write_value
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import slots_topic
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -50,5 +50,5 @@ class KafkaClaims:
         return time.time_ns() // 1_000_000
 
 
-def _seen(kept: KeptValue) -> SeenClaim:
+def _seen(kept: LastValue) -> SeenClaim:
     return SeenClaim(ClusterClaim.parse(kept.value), kept.offset, kept.time_ms)

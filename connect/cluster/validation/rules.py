@@ -13,7 +13,7 @@ from connect.api.errors import ConfigProblem
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connect.lib.setting_text import text_of
-from connect.runtime.settings.internal_topics import Holds, ReservedTopics
+from connect.runtime.settings.internal_topics import ReservedTopics, StateKind
 from connect.runtime.settings.worker_config import WorkerConfig
 
 Properties = Mapping[str, str]
@@ -47,7 +47,7 @@ def _aliases(given: Properties) -> Iterator[ConfigProblem]:
 def _reserved_topics(given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
     """Yield those that a task would refuse, too, as it has more ways to come to a topic than these keys."""
     reserved = ReservedTopics(worker)
-    for key, own in ((DLQ, ()), ("offsets.storage.topic", (Holds.OFFSETS,))):
+    for key, own in ((DLQ, ()), ("offsets.storage.topic", (StateKind.OFFSETS,))):
         refusal = reserved.refusal(given.get(key, "").strip(), key, but=own)
         if refusal is not None:
             yield from refusal.problems

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata  # type: ignore[a
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.client_log import client_logger
-from connect.kafka.client.connection_diagnosis import NOT_KAFKA, Contact
+from connect.kafka.client.connection_diagnosis import NOT_KAFKA, ConnectionErrors
 from connect.kafka.client.errors import translate, translated
 from connect.lib.deadline import Deadline
 
@@ -28,11 +28,11 @@ _STALE: Final = frozenset({
 })  # fmt: skip
 
 
-class PatientAdmin:
+class RetryingAdmin:
     """An admin client whose calls are made again while their errors may pass; may be used from any thread."""
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
-        self._contact = Contact()
+        self._contact = ConnectionErrors()
         with translated("making an admin client"):
             own: dict[str, Any] = {**settings, "error_cb": self._contact.on_error}
             self.client = AdminClient(own, logger=client_logger("admin"))
@@ -96,7 +96,7 @@ class PatientAdmin:
                 if code in ignore:
                     return None
                 if code in answers:
-                    raise AnsweredError(doing) from error
+                    raise BrokerRefusedError(doing) from error
                 ours = translate(error.args[0], doing)
                 if code in again:
                     ours = RetriableError(ours.message)
@@ -109,7 +109,7 @@ class PatientAdmin:
                 raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
 
 
-class AnsweredError(Exception):
+class BrokerRefusedError(Exception):
     """The broker said no in a way the caller expects."""
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPa
 from confluent_kafka.admin import AclOperation, ConfigResource, OffsetSpec, ResourceType  # type: ignore[attr-defined]  # it re-exports them without saying so
 
 from connect.api.errors import ConnectError
-from connect.kafka.admin.calls import PatientAdmin
+from connect.kafka.admin.calls import RetryingAdmin
 from connect.kafka.client.settings import Value
 from connect.lib.deadline import Deadline
 
@@ -74,7 +74,7 @@ def cluster_state(
     """Return the state of the cluster; `topics` and `groups` are those whose configs and rights matter."""
     principal = str(settings.get("sasl.username", ""))
     try:
-        admin = PatientAdmin(settings)
+        admin = RetryingAdmin(settings)
         metadata = admin.metadata(deadline, "asking how the brokers fare")
     except ConnectError as error:
         return ClusterState(trouble=str(error), principal=principal)
@@ -103,7 +103,7 @@ def cluster_state(
 class _Questions:
     """Asks about many things at once; what is refused or not answered is left out."""
 
-    def __init__(self, admin: PatientAdmin, deadline: Deadline) -> None:
+    def __init__(self, admin: RetryingAdmin, deadline: Deadline) -> None:
         self._client = admin.client
         self._deadline = deadline
 

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.admin.calls import PatientAdmin
+from connect.kafka.admin.calls import RetryingAdmin
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.errors import translate, translated
 from connect.kafka.client.inner_client import client_of
@@ -52,7 +52,7 @@ def committed_offsets(
 
 
 def alter_offsets(
-    admin: PatientAdmin, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline
+    admin: RetryingAdmin, group: str, offsets: Mapping[TopicPartition, int | None], deadline: Deadline
 ) -> None:
     """See TopicAdmin.alter_group_offsets."""
     target = {tp: offset for tp, offset in offsets.items() if offset is not None}
@@ -71,7 +71,7 @@ def alter_offsets(
         raise RetriableError(text) if isinstance(error, RetriableError) else ConnectError(text) from error
 
 
-def _set(admin: PatientAdmin, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
+def _set(admin: RetryingAdmin, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
     wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in offsets.items()]
 
     def ask(timeout_s: float) -> Future[Any]:
@@ -88,7 +88,7 @@ def _set(admin: PatientAdmin, group: str, offsets: Mapping[TopicPartition, int],
         raise translate(part.error, f"{doing}, {part.topic}-{part.partition}")
 
 
-def _forget(admin: PatientAdmin, group: str, partitions: Collection[TopicPartition], deadline: Deadline) -> None:
+def _forget(admin: RetryingAdmin, group: str, partitions: Collection[TopicPartition], deadline: Deadline) -> None:
     client = client_of(admin.client)
     if client is None:
         raise ConnectError(

@@ -21,7 +21,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, Resource
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.admin.calls import AnsweredError, PatientAdmin
+from connect.kafka.admin.calls import BrokerRefusedError, RetryingAdmin
 from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
@@ -81,7 +81,7 @@ class TopicAdmin:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = dict(settings)
-        self._admin = PatientAdmin(settings)
+        self._admin = RetryingAdmin(settings)
 
     def cluster_id(self, deadline: Deadline) -> str:
         """Return the id of the Kafka cluster. RetriableError when no broker answers in time."""
@@ -237,7 +237,7 @@ class TopicAdmin:
                 ignore={KafkaError.GROUP_ID_NOT_FOUND},
                 answers={KafkaError.NON_EMPTY_GROUP},
             )
-        except AnsweredError as refused:
+        except BrokerRefusedError as refused:
             raise RetriableError(f"Failed {doing}: the group still has members.") from refused
 
     def group_members(self, group: str, deadline: Deadline) -> int:
@@ -291,7 +291,7 @@ class TopicAdmin:
 
         try:
             self._admin.call(ask, deadline, f"creating topic {spec.name}", answers={KafkaError.TOPIC_ALREADY_EXISTS})
-        except AnsweredError:
+        except BrokerRefusedError:
             return False
         return True
 

@@ -23,7 +23,7 @@ NOT_KAFKA: Final = "No Kafka broker answered. Is it Kafka's port, and is securit
 """It is said when a client could connect, or has yet to hear that it cannot."""
 
 
-class Contact:
+class ConnectionErrors:
     """Hears a client's errors (`error_cb`) and remembers the last one that says something. Any thread may ask."""
 
     def __init__(self) -> None:

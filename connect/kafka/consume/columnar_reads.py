@@ -17,7 +17,7 @@ from connect import native
 from connect.api.records import TopicPartition
 from connect.kafka.client.librdkafka import error, library, library_path
 from connect.kafka.consume.columns import raw_batches
-from connect.kafka.consume.reads import Taken
+from connect.kafka.consume.reads import PolledBatches
 from connect.kafka.raw import RawBatch
 
 _MOST_EVENTS: Final = 100
@@ -49,7 +49,7 @@ class ColumnarReads:
         """Take note that librdkafka has stopped fetching them; should they come back, they are forwarded again."""
         self._assigned.difference_update(partitions)
 
-    def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
+    def take(self, most: int, wait_s: float, fill_s: float) -> PolledBatches:
         """See `Reads`. A rebalance is served within `wait_s` while records are waited for."""
         served = self.serve(0.0 if self._assigned else wait_s)
         if self._queue is None or not self._assigned or served.errors:
@@ -68,14 +68,14 @@ class ColumnarReads:
             )
             for read in taken.batches
         ]
-        return Taken([*served.batches, *batches], [_error(*failed) for failed in taken.errors])
+        return PolledBatches([*served.batches, *batches], [_error(*failed) for failed in taken.errors])
 
-    def serve(self, timeout_s: float) -> Taken:
+    def serve(self, timeout_s: float) -> PolledBatches:
         """See `Reads`. An error and the rebalance that comes of it are served together."""
         messages = self._consumer.consume(_MOST_EVENTS, 0)
         if not messages and timeout_s > 0:
             messages = self._consumer.consume(1, timeout_s)
-        return Taken(*raw_batches(list(messages)))
+        return PolledBatches(*raw_batches(list(messages)))
 
     def close(self) -> None:
         """Give the queue back."""

@@ -20,7 +20,7 @@ from connect.kafka.consume.assignment import Assignment, OnPartitions, names_of
 from connect.kafka.consume.columns import SizeGuess
 from connect.kafka.consume.commits import commit
 from connect.kafka.consume.failures import Failures
-from connect.kafka.consume.reads import PlainReads, Reads, Taken
+from connect.kafka.consume.reads import PlainReads, PolledBatches, Reads
 from connect.kafka.consume.subscription import Subscription
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -207,16 +207,16 @@ class BatchConsumer:
             _LOG.warning("The consumer did not leave its group in time; the group drops it after session.timeout.ms.")
         self._failures.raise_first()
 
-    def _take(self, most: int, wait_s: float, deadline: Deadline) -> Taken:
+    def _take(self, most: int, wait_s: float, deadline: Deadline) -> PolledBatches:
         left_s = deadline.remaining_s
         with translated("polling"):
             return self._reads.take(most, min(wait_s, left_s), min(_FILL_S, left_s))
 
-    def _serve(self, timeout_s: float = 0.0) -> Taken:
+    def _serve(self, timeout_s: float = 0.0) -> PolledBatches:
         with translated("polling"):
             return self._reads.serve(timeout_s)
 
-    def _batches(self, taken: Taken) -> list[RawBatch]:
+    def _batches(self, taken: PolledBatches) -> list[RawBatch]:
         batches, errors = taken
         self._size.learn(batches)
         if batches:

@@ -22,7 +22,7 @@ _SOON: Final = {"topic.metadata.refresh.fast.interval.ms": 10, "retry.backoff.ms
 """Brokers know of a topic that was just made some time after they say so: it is asked for often meanwhile."""
 
 
-class KeptValue(NamedTuple):
+class LastValue(NamedTuple):
     """A value (None: removed), where it is, and when it was written by its writer's clock."""
 
     value: bytes | None
@@ -30,13 +30,13 @@ class KeptValue(NamedTuple):
     time_ms: int
 
 
-def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Deadline) -> dict[str, list[KeptValue]]:
+def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Deadline) -> dict[str, list[LastValue]]:
     """Return the values under the key in the first partition of each topic, oldest first, as far as compaction left
     them.
 
     RetriableError when the ends were not reached in time.
     """
-    found: dict[str, list[KeptValue]] = {topic: [] for topic in topics}
+    found: dict[str, list[LastValue]] = {topic: [] for topic in topics}
     own = {**settings, "enable.partition.eof": True, "enable.auto.commit": False, "group.id": "unused"}
     own |= {"fetch.wait.max.ms": _END_MS, "auto.offset.reset": "earliest"}
     with translated("making a consumer"):
@@ -66,7 +66,7 @@ def read_values(topics: list[str], key: bytes, settings: Settings, deadline: Dea
     return found
 
 
-def write_value(topic: str, key: bytes, value: bytes | None, settings: Settings, deadline: Deadline) -> KeptValue:
+def write_value(topic: str, key: bytes, value: bytes | None, settings: Settings, deadline: Deadline) -> LastValue:
     """Write the value where `read_values` finds it; as it was written. The broker's errors."""
     done: list[Message] = []
     failed: list[KafkaError] = []
@@ -90,7 +90,7 @@ def write_value(topic: str, key: bytes, value: bytes | None, settings: Settings,
     return _kept(done[0])
 
 
-def _kept(message: Message) -> KeptValue:
+def _kept(message: Message) -> LastValue:
     value = message.value()
     kept = value if isinstance(value, bytes) else None
-    return KeptValue(kept, message.offset() or 0, message.timestamp()[1])
+    return LastValue(kept, message.offset() or 0, message.timestamp()[1])

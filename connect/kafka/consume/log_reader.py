@@ -24,14 +24,16 @@ behind the marker of a transaction."""
 _SLICE: Final = 2000
 
 
-class Span(NamedTuple):
+class OffsetRange(NamedTuple):
     """A span holds the offsets start..end-1 of a partition."""
 
     start: int
     end: int
 
 
-def read_spans(settings: Settings, spans: Mapping[TopicPartition, Span], deadline: Deadline) -> Iterator[RawBatch]:
+def read_spans(
+    settings: Settings, spans: Mapping[TopicPartition, OffsetRange], deadline: Deadline
+) -> Iterator[RawBatch]:
     """Yield the records of each span that are still there, in offset order per partition.
 
     RetriableError when the deadline passes before the ends are reached.
@@ -60,7 +62,7 @@ def read_spans(settings: Settings, spans: Mapping[TopicPartition, Span], deadlin
 
 def read_record(settings: Settings, place: TopicPartition, offset: int, deadline: Deadline) -> RawBatch:
     """Return one record. ConnectError when the log no longer holds it."""
-    for batch in read_spans(settings, {place: Span(offset, offset + 1)}, deadline):
+    for batch in read_spans(settings, {place: OffsetRange(offset, offset + 1)}, deadline):
         return batch
     raise ConnectError(
         f"The record at {place.topic}-{place.partition}@{offset} is no longer in the log.",
@@ -68,7 +70,7 @@ def read_record(settings: Settings, place: TopicPartition, offset: int, deadline
     )
 
 
-def _inside(messages: list[Message], left: dict[TopicPartition, Span]) -> list[RawBatch]:
+def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange]) -> list[RawBatch]:
     """Return the records before the ends; partitions that reached theirs leave `left`."""
     ended = _ended(messages)
     batches, errors = raw_batches(messages)
@@ -100,5 +102,5 @@ def _ended(messages: list[Message]) -> set[TopicPartition]:
     }
 
 
-def _names(left: Mapping[TopicPartition, Span]) -> str:
+def _names(left: Mapping[TopicPartition, OffsetRange]) -> str:
     return ", ".join(f"{tp.topic}-{tp.partition} up to offset {span.end}" for tp, span in sorted(left.items())[:5])

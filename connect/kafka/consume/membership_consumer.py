@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.client_log import client_logger
-from connect.kafka.client.connection_diagnosis import Contact
+from connect.kafka.client.connection_diagnosis import ConnectionErrors
 from connect.kafka.client.errors import translate, translated
 from connect.lib.deadline import Deadline
 
@@ -42,7 +42,7 @@ class MembershipConsumer:
     def __init__(self, topic: str, settings: Settings, listener: GroupListener) -> None:
         self._listener = listener
         self._nudged_s = 0.0
-        self._contact = Contact()
+        self._contact = ConnectionErrors()
         self._consumer: Consumer | None = None
         with translated(f"joining the group of topic {topic}"):
             own = {**settings, **_PROTOCOL, "error_cb": self._contact.on_error}

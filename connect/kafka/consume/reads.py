@@ -12,7 +12,7 @@ from connect.kafka.consume.columns import raw_batches
 from connect.kafka.raw import RawBatch
 
 
-class Taken(NamedTuple):
+class PolledBatches(NamedTuple):
     """Holds one batch per partition, in the order of their first record, and the errors that came between them."""
 
     batches: Sequence[RawBatch]
@@ -31,10 +31,10 @@ class Reads(Protocol):
     def unassigned(self, partitions: Collection[TopicPartition]) -> None:
         """Forget these partitions, which are no longer read."""
 
-    def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
+    def take(self, most: int, wait_s: float, fill_s: float) -> PolledBatches:
         """Return at most `most` records: wait `wait_s` for the first one, go on for `fill_s` after it."""
 
-    def serve(self, timeout_s: float) -> Taken:
+    def serve(self, timeout_s: float) -> PolledBatches:
         """Serve callbacks for as long, or until the first one. Records may come along."""
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class PlainReads:
         """Take note of the partitions: what was read of them is read again, by whoever gets them."""
         self._gone.update(partitions)
 
-    def take(self, most: int, wait_s: float, fill_s: float) -> Taken:
+    def take(self, most: int, wait_s: float, fill_s: float) -> PolledBatches:
         """See `Reads`."""
         messages: list[Message] = list(self._consumer.consume(most, 0))
         if not messages and wait_s > 0:
@@ -68,11 +68,11 @@ class PlainReads:
             if self._gone:
                 messages = [m for m in messages if (m.topic(), m.partition()) not in self._gone]
             messages += more
-        return Taken(*raw_batches(messages))
+        return PolledBatches(*raw_batches(messages))
 
-    def serve(self, timeout_s: float) -> Taken:
+    def serve(self, timeout_s: float) -> PolledBatches:
         """See `Reads`; librdkafka has one queue for both."""
-        return Taken(*raw_batches(list(self._consumer.consume(1, timeout_s))))
+        return PolledBatches(*raw_batches(list(self._consumer.consume(1, timeout_s))))
 
     def close(self) -> None:
         """Do nothing."""

@@ -55,7 +55,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class CausedFault:
     """A fault that was caused `after_s` into the run, when `rows` had come. It hit the rows that were `under_way`."""
 
     kind: str
@@ -77,7 +77,7 @@ class Faults:
     rows_per_second: float = math.inf
     further_s: float = 0.0
     clock_s: Callable[[], float] = time.monotonic
-    done: list[Struck] = field(default_factory=list)
+    done: list[CausedFault] = field(default_factory=list)
     _began_s: float = field(init=False)
     _moving_s: float | None = None
     """When rows were first under way after the last fault; None while there are none."""
@@ -101,7 +101,7 @@ class Faults:
             return False
         self._moving_s = None
         rows, hit = run_rows.rows, run_rows.killed() if fault.kind == KILL else under_way
-        self.done.append(Struck(fault.kind, rows, hit, now_s - self._began_s, what))
+        self.done.append(CausedFault(fault.kind, rows, hit, now_s - self._began_s, what))
         if hit:
             self.planned.pop(0)
         return not self.planned

@@ -10,7 +10,7 @@ from typing import Final
 
 from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
@@ -71,7 +71,7 @@ def read_rows(
 ) -> TopicRows:
     """Read all committed rows before these ends. `prefix` is what the run has put before its topics' names."""
     found = TopicRows({tp: PartitionRows() for tp in ends})
-    for raw in read_spans(settings, {tp: Span(0, end) for tp, end in ends.items()}, deadline):
+    for raw in read_spans(settings, {tp: OffsetRange(0, end) for tp, end in ends.items()}, deadline):
         part = found.partitions[TopicPartition(raw.topic, raw.partition or 0)]
         found.size_bytes += raw.size_bytes
         found.samples.setdefault(raw.topic, raw)

@@ -15,7 +15,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
 from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.copies import write_records
@@ -56,11 +56,11 @@ def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
 
 def newest_spans(
     beginnings: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], records: int
-) -> dict[TopicPartition, Span]:
+) -> dict[TopicPartition, OffsetRange]:
     """Return the offset ranges of the newest `records` records, as many of each partition that has some. Pure."""
     filled = [place for place, end in ends.items() if end > beginnings.get(place, 0)]
     share = -(-records // max(1, len(filled)))
-    return {place: Span(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}
+    return {place: OffsetRange(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}
 
 
 def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], records: int, servers: str) -> Records:
@@ -92,7 +92,7 @@ def from_run(sandbox: Sandbox, ends: Mapping[TopicPartition, int], prefix: str, 
     if not own:
         there = ", ".join(sorted({place.topic.removeprefix(prefix) for place in ends})) or "none"
         raise ConnectError(f"The source writes to {there}; the sink reads {', '.join(sorted(wanted))}.", key="topics")
-    spans = {place: Span(0, end) for place, end in own.items()}
+    spans = {place: OffsetRange(0, end) for place, end in own.items()}
     renamed = (
         replace(raw, topic=raw.topic.removeprefix(prefix)) for raw in read_spans(sandbox.reading, spans, deadline)
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from connect.api.records import Batch, TopicPartition
 from connect.kafka.client.settings import consumer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
 from connect.poc.source.sample import EXAMPLE_CHARS, FieldTypes, named_type, note_refusal, types_of
 from connect.runtime.parts.connector_settings import ConnectorParts
@@ -48,7 +48,7 @@ def reading_settings(parts: ConnectorParts) -> dict[str, str | int | float | boo
 
 
 def take_sink_sample(
-    parts: ConnectorParts, spans: Mapping[TopicPartition, Span], deadline: Deadline, *, show_values: bool
+    parts: ConnectorParts, spans: Mapping[TopicPartition, OffsetRange], deadline: Deadline, *, show_values: bool
 ) -> SinkSample:
     """Convert the records of some offset ranges as a task would. RetriableError: the deadline passed."""
     sample = SinkSample(kept={place_of(partition): [] for partition in spans})

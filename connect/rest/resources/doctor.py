@@ -58,7 +58,7 @@ async def _answer(
     gathering = apart(gathered, context_of(request).worker, declared, configs, is_running=True)
     turns = asyncio.Semaphore(_SIDE_BY_SIDE)
 
-    async def look(config: Mapping[str, str]) -> Look:
+    async def look(config: Mapping[str, str]) -> ValidatedConfig:
         async with turns:
             return await _look(request, config)
 
@@ -78,23 +78,25 @@ async def _answer(
     return json_answer({"findings": [finding.as_json() for finding in examined(facts)]})
 
 
-class Look(NamedTuple):
+class ValidatedConfig(NamedTuple):
     """Holds what validation and the connector said of a configuration."""
 
     errors: Mapping[str, Sequence[str]]
     notes: Sequence[str] = ()
 
 
-def _with(facts: ConnectorFacts, look: Look, known: Mapping[str, Sequence[str]]) -> ConnectorFacts:
+def _with(facts: ConnectorFacts, look: ValidatedConfig, known: Mapping[str, Sequence[str]]) -> ConnectorFacts:
     return replace(facts, errors={**known, **look.errors}, notes=look.notes)
 
 
-async def _look(request: web.Request, config: Mapping[str, str]) -> Look:
+async def _look(request: web.Request, config: Mapping[str, str]) -> ValidatedConfig:
     try:
         infos = await checked(request, {**config})
     except (HttpError, RequestError) as error:
-        return Look({CLASS: [error.message]})
-    return Look({info.value.name: info.value.errors for info in infos.configs if info.value.errors}, infos.notes)
+        return ValidatedConfig({CLASS: [error.message]})
+    return ValidatedConfig(
+        {info.value.name: info.value.errors for info in infos.configs if info.value.errors}, infos.notes
+    )
 
 
 def _declared(request: web.Request, name: str, config: Mapping[str, str]) -> ConnectorFacts:

@@ -16,14 +16,14 @@ LOOK_S: Final = 2.0
 _MOST: Final = 10_000
 
 
-class Noted(NamedTuple):
+class ConnectorNotes(NamedTuple):
     """Holds the notes of a configuration."""
 
     config: Mapping[str, str]
     notes: tuple[str, ...]
 
 
-NOTED: Final = web.AppKey("noted", dict[str, Noted])
+NOTED: Final = web.AppKey("noted", dict[str, ConnectorNotes])
 
 
 async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
         found = await finished(request, apart(_notes, context_of(request), config), f"looking at connector {name}")
         if len(noted) >= _MOST:
             noted.clear()  # connectors that were deleted leave theirs behind
-        known = noted[name] = Noted(dict(config), found)
+        known = noted[name] = ConnectorNotes(dict(config), found)
     return known.notes
 
 
@@ -57,9 +57,11 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
     return {name: known.notes for name, c in configs.items() if (known := noted.get(name)) and known.config == c}
 
 
-def _note_each(context: RestContext, configs: Mapping[str, Mapping[str, str]], noted: dict[str, Noted]) -> None:
+def _note_each(
+    context: RestContext, configs: Mapping[str, Mapping[str, str]], noted: dict[str, ConnectorNotes]
+) -> None:
     for name, config in configs.items():
-        noted[name] = Noted(dict(config), _notes(context, config))
+        noted[name] = ConnectorNotes(dict(config), _notes(context, config))
 
 
 def _notes(context: RestContext, config: Mapping[str, str]) -> tuple[str, ...]:

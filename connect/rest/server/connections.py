@@ -23,7 +23,7 @@ GONE: Final = "The client did not wait for its turn."
 _log = logging.getLogger(__name__)
 
 
-class Patience(NamedTuple):
+class ConnectionTimeouts(NamedTuple):
     """How long one connection may keep the server waiting."""
 
     head_s: float = 15.0
@@ -35,7 +35,7 @@ class Patience(NamedTuple):
 class Connections:
     """The connections of one listener; makes the protocol of each. Owned by the event loop."""
 
-    def __init__(self, make: Callable[[], asyncio.Protocol], most: int, patience: Patience) -> None:
+    def __init__(self, make: Callable[[], asyncio.Protocol], most: int, patience: ConnectionTimeouts) -> None:
         """`make`: the protocol that serves a connection. `most`: so many at a time."""
         self.patience = patience
         self._make = make

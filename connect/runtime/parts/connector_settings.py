@@ -21,7 +21,7 @@ from connect.runtime.records.record_sizes import RecordSizes
 from connect.runtime.records.source_letters import SourceDeadLetters
 from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.settings.internal_topics import ReservedTopics
-from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.topic_inspector import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.task_metrics import TaskFigures
 

@@ -13,8 +13,8 @@ from connect.kafka.client.settings import admin_settings, consumer_settings, pro
 from connect.lib.deadline import Deadline
 from connect.runtime.parts.task_producers import TaskProducers
 from connect.runtime.settings.connector_config import SourceConnectorConfig
-from connect.runtime.settings.internal_topics import Holds
-from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.internal_topics import StateKind
+from connect.runtime.settings.topic_inspector import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.source.offset_store import SourceOffsets
@@ -84,7 +84,7 @@ class OffsetClients:
         worker = self._worker.originals
         client_id = f"connector-offsets-{label}"
         reserved = reserved_topics(self._worker, config.originals)
-        reserved.require_free(topic, "offsets.storage.topic", but={Holds.OFFSETS})
+        reserved.require_free(topic, "offsets.storage.topic", but={StateKind.OFFSETS})
         admin = TopicAdmin(admin_settings(worker, config.with_prefix("admin.override."), client_id).properties)
         admin.ensure_internal([connectors_topic(self._worker, topic)], deadline)
         consumer = without_group(config.with_prefix("consumer.override."))

@@ -14,9 +14,9 @@ from connect.lib.deadline import Deadline
 from connect.runtime.parts.client_settings import known, overrides
 from connect.runtime.records.pipeline import Converters
 from connect.runtime.settings.connector_config import SourceConnectorConfig
-from connect.runtime.settings.internal_topics import Holds
+from connect.runtime.settings.internal_topics import StateKind
 from connect.runtime.settings.topic_groups import topic_groups
-from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.topic_inspector import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.exactly_once import writes_in_transactions
 from connect.runtime.source.offset_topics import state_topic, without_group
@@ -73,7 +73,7 @@ class TaskTopics:
         return KafkaTopics(reading, admin, converters, refuse, make)
 
     def _memory_topic(self, connector: Mapping[str, str], name: str, partitions: int) -> InternalTopic:
-        reserved_topics(self._worker, connector).require_free(name, "state.topic", but={Holds.MEMORY})
+        reserved_topics(self._worker, connector).require_free(name, "state.topic", but={StateKind.MEMORY})
         return state_topic(self._worker, name, partitions)
 
     def topic_id(self, task: TaskId, config: Mapping[str, str], topic: str, deadline: Deadline) -> str | None:

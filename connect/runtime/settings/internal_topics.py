@@ -25,7 +25,7 @@ KAFKA_TOPICS: Final = frozenset(
 no transaction, or no group, of any client of that Kafka begins."""
 
 
-class Holds(StrEnum):
+class StateKind(StrEnum):
     """What a topic of a cluster's state holds."""
 
     CONFIGS = "connector configurations"
@@ -44,10 +44,10 @@ class ReservedTopicError(ConfigError):
     """A topic holds a cluster's state, and something else was about to write there."""
 
 
-class Look(Protocol):
+class TopicInspector(Protocol):
     """Says by a topic's records what state it holds."""
 
-    def __call__(self, topic: str) -> Holds | None:
+    def __call__(self, topic: str) -> StateKind | None:
         """Return what it holds; None: no state that is known. RetriableError: no broker answers."""
 
     def rest(self) -> None:
@@ -59,23 +59,23 @@ def slots_topic(worker: WorkerConfig) -> str:
     return f"{worker.group_id}{SLOTS_SUFFIX}"
 
 
-def held_by_name(worker: WorkerConfig, topic: str) -> Holds | None:
+def held_by_name(worker: WorkerConfig, topic: str) -> StateKind | None:
     """Return what this cluster keeps in a topic of this name; None: nothing."""
     own = {
-        worker.config_storage_topic: Holds.CONFIGS,
-        worker.offset_storage_topic: Holds.OFFSETS,
-        worker.status_storage_topic: Holds.STATUSES,
-        slots_topic(worker): Holds.SLOTS,
-        JOBS_TOPIC: Holds.JOBS,
-        **dict.fromkeys(KAFKA_TOPICS, Holds.KAFKA),
+        worker.config_storage_topic: StateKind.CONFIGS,
+        worker.offset_storage_topic: StateKind.OFFSETS,
+        worker.status_storage_topic: StateKind.STATUSES,
+        slots_topic(worker): StateKind.SLOTS,
+        JOBS_TOPIC: StateKind.JOBS,
+        **dict.fromkeys(KAFKA_TOPICS, StateKind.KAFKA),
     }
-    return own.get(topic) or (Holds.MARKERS if topic.startswith(MARKERS_PREFIX) else None)
+    return own.get(topic) or (StateKind.MARKERS if topic.startswith(MARKERS_PREFIX) else None)
 
 
 class ReservedTopics:
     """Keeps rows out of the topics of cluster state. Each topic is judged once. Owned by one thread."""
 
-    def __init__(self, worker: WorkerConfig, look: Look | None = None) -> None:
+    def __init__(self, worker: WorkerConfig, look: TopicInspector | None = None) -> None:
         """`look`: asked of topics whose names tell nothing, as another cluster may keep its state there."""
         self._worker = worker
         self._look = look
@@ -93,7 +93,7 @@ class ReservedTopics:
         elif (refusal := self.refusal(topic)) is not None:
             raise RejectedRowsError(dict.fromkeys(range(rows), refusal))
 
-    def require_free(self, topic: str, key: str, *, but: Collection[Holds] = ()) -> None:
+    def require_free(self, topic: str, key: str, *, but: Collection[StateKind] = ()) -> None:
         """Raise ReservedTopicError if the topic holds a cluster's state, other than that of `but`.
 
         `key` names the setting.
@@ -102,7 +102,7 @@ class ReservedTopics:
         if refusal is not None:
             raise refusal
 
-    def refusal(self, topic: str, key: str = "", *, but: Collection[Holds] = ()) -> ReservedTopicError | None:
+    def refusal(self, topic: str, key: str = "", *, but: Collection[StateKind] = ()) -> ReservedTopicError | None:
         """Return why nothing may be written to a topic beside the state of `but`; None: it may."""
         if topic in self._free:
             return None
@@ -149,47 +149,47 @@ def claimed_topics(key: bytes | None, value: bytes | None) -> list[str]:
     return [str(told[name]) for name in _CLAIMED if name in told] if isinstance(told, dict) else []
 
 
-def held_by_record(key: bytes | None, value: bytes | None) -> Holds | None:
+def held_by_record(key: bytes | None, value: bytes | None) -> StateKind | None:
     """Return what state a record with this key and value is; None: none, or a tombstone that tells nothing."""
     if key is None or value is None:
         return None
     if _MEMORY_KEY.fullmatch(key):
-        return Holds.MEMORY
+        return StateKind.MEMORY
     told = _json(value)
     if not isinstance(told, dict):
         return None
     if key == _CLAIM_KEY and {"group.id", "config.storage.topic"} <= told.keys():
-        return Holds.SLOTS
+        return StateKind.SLOTS
     if any(key.startswith(kind) and members <= told.keys() for kind, members in _CONFIG_MEMBERS.items()):
-        return Holds.CONFIGS
+        return StateKind.CONFIGS
     if _STATUS_KEY.fullmatch(key):
-        return Holds.STATUSES
+        return StateKind.STATUSES
     named = _json(key)
     if isinstance(named, list):
         return _by_array(named, told)
     return _by_object(named, told) if isinstance(named, dict) else None
 
 
-def _by_array(named: list[Any], told: Mapping[str, Any]) -> Holds | None:
+def _by_array(named: list[Any], told: Mapping[str, Any]) -> StateKind | None:
     match named:
         case [str(), dict()]:
-            return Holds.OFFSETS
+            return StateKind.OFFSETS
         case [int(), int()] if {"connector", "from", "timestamp_ms"} <= told.keys():
-            return Holds.REPLAYED
+            return StateKind.REPLAYED
         case _:
             return None
 
 
-def _by_object(named: Mapping[str, Any], told: Mapping[str, Any]) -> Holds | None:
+def _by_object(named: Mapping[str, Any], told: Mapping[str, Any]) -> StateKind | None:
     spec = told.get("spec")
     if named.keys() == {"job"} and isinstance(spec, dict) and str(spec.get("apiVersion", "")).startswith("backfill/"):
-        return Holds.JOBS
+        return StateKind.JOBS
     if named.keys() in ({"job", "wish"}, {"job", "pace"}):
-        return Holds.JOBS
+        return StateKind.JOBS
     if named.keys() == {"chunk", "part"} and "checksum" in told:
-        return Holds.MARKERS
+        return StateKind.MARKERS
     if named.keys() == {"plan"} and "splits" in told:
-        return Holds.MARKERS
+        return StateKind.MARKERS
     return None
 
 

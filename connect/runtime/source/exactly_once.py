@@ -56,7 +56,7 @@ class Boundary(StrEnum):
     CONNECTOR = "connector"
 
 
-class Wish(StrEnum):
+class TransactionEnd(StrEnum):
     """How a connector wants its transaction to end."""
 
     COMMIT = "commit"
@@ -70,23 +70,23 @@ class ConnectorTransactions:
     """
 
     def __init__(self) -> None:
-        self._wish: Wish | None = None
+        self._requested_end: TransactionEnd | None = None
 
     def commit(self) -> None:
         """End the transaction behind this poll's batch. An abort that was asked for stands."""
-        if self._wish is None:
-            self._wish = Wish.COMMIT
+        if self._requested_end is None:
+            self._requested_end = TransactionEnd.COMMIT
 
     def abort(self) -> None:
         """Throw the transaction away, this poll's batch included."""
-        self._wish = Wish.ABORT
+        self._requested_end = TransactionEnd.ABORT
 
     @property
-    def wish(self) -> Wish | None:
+    def requested_end(self) -> TransactionEnd | None:
         """Return what was asked for since `take`."""
-        return self._wish
+        return self._requested_end
 
-    def take(self) -> Wish | None:
+    def take(self) -> TransactionEnd | None:
         """Return what was asked for; it is asked for no more."""
-        wish, self._wish = self._wish, None
-        return wish
+        end, self._requested_end = self._requested_end, None
+        return end

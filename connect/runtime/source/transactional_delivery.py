@@ -26,7 +26,7 @@ from connect.kafka.produce.receipt import Receipt
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.source.delivery import send_all
-from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions, Wish
+from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions, TransactionEnd
 from connect.runtime.source.offset_store import SourceOffsets
 
 log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class ExactlyOnceDelivery:
             case Boundary.INTERVAL:
                 return interval_over
             case Boundary.CONNECTOR:
-                return self._transactions is not None and self._transactions.wish is not None
+                return self._transactions is not None and self._transactions.requested_end is not None
 
     def flush(self, deadline: Deadline, *, pending: bool = False) -> list[SourcePosition]:
         """Begin to commit rows and offsets; the positions that were committed since the last call.
@@ -160,10 +160,10 @@ class ExactlyOnceDelivery:
     def _ends(self, deadline: Deadline, *, pending: bool) -> bool:
         """Tell if there is something to commit now."""
         if self._transactions is not None:
-            wish = None if pending else self._transactions.take()
-            if wish is None:
+            end = None if pending else self._transactions.take()
+            if end is None:
                 return False
-            if wish is Wish.ABORT:
+            if end is TransactionEnd.ABORT:
                 self._abort(deadline)
         return self._is_open or bool(self._positions)
 

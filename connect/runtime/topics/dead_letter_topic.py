@@ -9,7 +9,7 @@ from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.connector_config import CommonConnectorConfig
-from connect.runtime.settings.topic_look import reserved_topics
+from connect.runtime.settings.topic_inspector import reserved_topics
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.task_id import TaskId
 

@@ -16,7 +16,7 @@ from connect.api.state import StateEntry
 from connect.kafka.admin.topics import InternalTopic, TopicAdmin
 from connect.kafka.client.settings import ClientSettings
 from connect.kafka.consume.consumer import BatchConsumer
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.runtime.records.pipeline import Converters, SinkPipeline
@@ -108,7 +108,7 @@ class KafkaTopics:
         place = TopicPartition(topic, partition)
         start = self._admin.beginning_offsets([place], deadline)[place]
         end = self._admin.end_offsets([place], deadline, committed_only=True)[place]
-        for raw in read_spans(self._settings, {place: Span(start, end)}, deadline):
+        for raw in read_spans(self._settings, {place: OffsetRange(start, end)}, deadline):
             assert raw.keys is not None
             for key, value in zip(raw.keys.to_pylist(), raw.values.to_pylist(), strict=True):
                 yield StateEntry(key, value)

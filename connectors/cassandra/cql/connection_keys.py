@@ -11,7 +11,7 @@ CONSISTENCY_LEVELS = ("ONE", "LOCAL_ONE", "TWO", "THREE", "LOCAL_QUORUM", "QUORU
 CONTACT = "Cassandra"
 
 
-class ContactKeys(ConnectorConfig):
+class ConnectionKeys(ConnectorConfig):
     """Declares the settings that say how to reach the Cassandra cluster, and as whom."""
 
     contact_points: Annotated[ListOf, non_empty] = key(

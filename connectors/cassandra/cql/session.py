@@ -25,11 +25,11 @@ from cassandra.protocol import ProtocolHandler, ResultMessage
 from cassandra.query import PreparedStatement, tuple_factory
 
 from connect.api.errors import ConfigError
-from connectors.cassandra.cql.connection_keys import ContactKeys
+from connectors.cassandra.cql.connection_keys import ConnectionKeys
 from connectors.cassandra.cql.driver_errors import translated
 from connectors.cassandra.cql.owners import NO_NODES, Nodes, OwnedPart, owned_parts
 from connectors.cassandra.cql.pages import Page, split_columns
-from connectors.cassandra.cql.retries import AnotherNode
+from connectors.cassandra.cql.retries import NextNodeRetries
 from connectors.cassandra.cql.routing import OwnedStatement, OwnersFirst
 from connectors.cassandra.cql.statements import Query
 
@@ -89,7 +89,7 @@ class Database:
     other's is open: the driver then takes the node for up, and the pool of the first stays closed.
     """
 
-    def __init__(self, config: ContactKeys, *, only_contact_points: bool = False) -> None:
+    def __init__(self, config: ConnectionKeys, *, only_contact_points: bool = False) -> None:
         """Connect later; with `only_contact_points` no other node of the cluster is asked."""
         self._config = config
         self._only_contact_points = only_contact_points
@@ -195,7 +195,7 @@ class Database:
         profile = partial(
             ExecutionProfile,
             load_balancing_policy=policy,
-            retry_policy=AnotherNode(),
+            retry_policy=NextNodeRetries(),
             consistency_level=ConsistencyLevel.name_to_value[config.consistency_level.upper()],
             request_timeout=timeout_s,
             row_factory=tuple_factory,
@@ -221,7 +221,7 @@ class Database:
         )
 
 
-def _ssl_context(config: ContactKeys) -> ssl.SSLContext | None:
+def _ssl_context(config: ConnectionKeys) -> ssl.SSLContext | None:
     if not config.ssl_enabled:
         return None
     try:

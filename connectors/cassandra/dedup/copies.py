@@ -26,7 +26,7 @@ class _Held:
     nodes: set[str] = field(default_factory=set)
 
 
-class Copies:
+class PendingCopies:
     """The events of one partition that wait for copies from further nodes. Owned by the task thread."""
 
     def __init__(self, required: int, wait_s: float, most: int) -> None:

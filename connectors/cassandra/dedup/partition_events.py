@@ -13,7 +13,7 @@ from connect.api import schema as s
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Batch, Column, Header, SourcePosition, TopicPartition
 from connectors.cassandra.dedup.converters import of_other_converters
-from connectors.cassandra.dedup.copies import Copies, EventRow
+from connectors.cassandra.dedup.copies import EventRow, PendingCopies
 from connectors.cassandra.dedup.memory import EventMemory
 from connectors.cassandra.dedup.reading import EventMark, marks_of
 
@@ -35,7 +35,7 @@ class PartitionEvents:
         place: TopicPartition,
         output: str,
         memory: EventMemory,
-        copies: Copies,
+        copies: PendingCopies,
         counts: Counter[str],
     ) -> None:
         """`output` is the topic that events are sent on to; `counts` are those of the whole task."""

@@ -17,7 +17,7 @@ from connect.api.records import Batch, SourcePosition, TopicPartition
 from connect.api.topics import SourceTopics
 from connect.lib.deadline import Deadline
 from connectors.cassandra.dedup.config import CassandraDedupTaskConfig
-from connectors.cassandra.dedup.copies import Copies
+from connectors.cassandra.dedup.copies import PendingCopies
 from connectors.cassandra.dedup.memory import EventMemory
 from connectors.cassandra.dedup.partition_events import PartitionEvents, source_partition
 
@@ -127,7 +127,7 @@ class CassandraDedupTask:
         self._memories.append(memory)
         memory.load(self._topics.state(*state, deadline))
         memory.forget(self._forget_before_s())
-        copies = Copies(config.copies_required, config.copies_wait_ms / 1000, config.remember_ids // 2)
+        copies = PendingCopies(config.copies_required, config.copies_wait_ms / 1000, config.remember_ids // 2)
         part = PartitionEvents(place, config.output_of(place.topic), memory, copies, self._counts)
         stored = self._context.stored_offset(source_partition(place))
         part.next_offset = None if stored is None else _offset(stored.get("next_offset"), place)

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from connect.api.config import Int, ListOf, String, at_least, between, key, non_empty
 from connect.api.reach import Reach
-from connectors.cassandra.cql.connection_keys import CONTACT, ContactKeys
+from connectors.cassandra.cql.connection_keys import CONTACT, ConnectionKeys
 
 CAPTURE = "Change data capture"
 
 
-class CassandraAgentConfig(ContactKeys):
+class CassandraAgentConfig(ConnectionKeys):
     """Declares the settings for reading a node's commit log."""
 
     contact_points: Annotated[ListOf, non_empty] = key(

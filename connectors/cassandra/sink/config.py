@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from connect.api.config import Int, ListOf, String, between, key, non_empty, one_of
-from connectors.cassandra.cql.connection_keys import ContactKeys
+from connectors.cassandra.cql.connection_keys import ConnectionKeys
 
 WRITE = "Writing"
 
 
-class CassandraSinkConfig(ContactKeys):
+class CassandraSinkConfig(ConnectionKeys):
     """The settings that say how tables are written."""
 
     keyspace: Annotated[String, non_empty] = key(

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from connect.api.config import Boolean, Int, ListOf, Long, String, at_least, between, key, non_empty, one_of
 from connect.api.errors import ConfigError, ConfigProblem
-from connectors.cassandra.cql.connection_keys import ContactKeys
+from connectors.cassandra.cql.connection_keys import ConnectionKeys
 from connectors.cassandra.cql.tables import Table, TableColumn
 from connectors.cassandra.source.kcql import translated
 from connectors.cassandra.source.sweeps import MODES, Mode, Once, Repeated, Windows, moment_ms
@@ -29,7 +29,7 @@ def _check_moment_or_none(value: str) -> str:
     return _check_moment(value) if value else value
 
 
-class CassandraSourceConfig(ContactKeys):
+class CassandraSourceConfig(ConnectionKeys):
     """The settings that say how tables are read."""
 
     keyspace: Annotated[String, non_empty] = key(

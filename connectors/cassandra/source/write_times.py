@@ -105,14 +105,14 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTimes:
+class TimedFields:
     """A row's own fields, and when each was written as far as the row tells it."""
 
     values: Mapping[str, Any]
     told: Mapping[str, Written]
 
 
-def told_times(row: Mapping[str, Any], columns: Collection[str]) -> ToldTimes | None:
+def told_times(row: Mapping[str, Any], columns: Collection[str]) -> TimedFields | None:
     """Return what a row tells of its writes; None: nothing, by its fields. `columns`: names that are the table's own.
 
     SchemaError: a time is no whole number.
@@ -128,4 +128,4 @@ def told_times(row: Mapping[str, Any], columns: Collection[str]) -> ToldTimes | 
         for name, found in fields.items()
         if found[1] == "writetime" and row[name] is not None
     }
-    return ToldTimes({name: value for name, value in row.items() if name not in fields}, told)
+    return TimedFields({name: value for name, value in row.items() if name not in fields}, told)

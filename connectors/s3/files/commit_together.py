@@ -18,7 +18,7 @@ from connectors.s3.files.spool import Ints
 from connectors.s3.paths.layout import Place
 
 
-class Together:
+class CommonRotation:
     """A rotation that counts the rules over all open files together. The task thread owns it."""
 
     def __init__(self, rules: Rules) -> None:

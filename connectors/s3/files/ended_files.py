@@ -10,7 +10,7 @@ from typing import Any
 
 from connect.api.records import TopicPartition
 from connectors.s3.files.intake import NO_TIME
-from connectors.s3.files.known_objects import KnownReaches
+from connectors.s3.files.known_objects import KnownObjects
 from connectors.s3.files.open_files import OpenFiles
 from connectors.s3.paths.layout import Extent, Place
 
@@ -77,7 +77,7 @@ class EndedFiles:
     The first file of a place goes first, without the rows that the objects of the place reach by then.
     """
 
-    def __init__(self, open_files: OpenFiles, reaches: KnownReaches) -> None:
+    def __init__(self, open_files: OpenFiles, reaches: KnownObjects) -> None:
         """Start without ended files; `open_files` and `reaches` belong to the same topic partition."""
         self._open = open_files
         self._reaches = reaches

@@ -15,7 +15,7 @@ _PLACES_MAX: Final = 20_000
 """Where more are known, those without waiting rows are forgotten, and asked for again when they get some."""
 
 
-class KnownReaches:
+class KnownObjects:
     """Holds how far the objects of each place reach: they hold all its rows before that offset.
 
     It is owned by the task thread.

@@ -28,7 +28,7 @@ many.
 _KEYS_PER_CHAIN: Final = 16
 
 
-class Reaches:
+class LastObjects:
     """Tells the files how far the objects of new paths reach. It is owned by the task thread."""
 
     def __init__(self, bucket: Bucket, layout: Layout) -> None:

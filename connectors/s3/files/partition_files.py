@@ -18,7 +18,7 @@ from connect.api.records import TopicPartition
 from connectors.s3.files.ended_files import EndedFile
 from connectors.s3.files.held_polls import HeldPolls
 from connectors.s3.files.intake import Admitted
-from connectors.s3.files.known_objects import KnownReaches
+from connectors.s3.files.known_objects import KnownObjects
 from connectors.s3.files.rotation import Rotation
 from connectors.s3.files.row_assignment import RowAssignment
 from connectors.s3.files.schedule import Schedule
@@ -45,7 +45,7 @@ class PartitionFiles:
         self._began: int | None = None
 
     @property
-    def reaches(self) -> KnownReaches:
+    def reaches(self) -> KnownObjects:
         """Return how far the objects of each place reach."""
         return self._rows.reaches
 

@@ -9,7 +9,7 @@ from typing import Final
 from connect.api.records import TopicPartition
 from connectors.s3.files.ended_files import EndedFile, EndedFiles
 from connectors.s3.files.intake import Admitted, joined_rows
-from connectors.s3.files.known_objects import KnownReaches
+from connectors.s3.files.known_objects import KnownObjects
 from connectors.s3.files.open_files import OpenFile, OpenFiles
 from connectors.s3.files.rotation import Rotation
 from connectors.s3.files.spool import Spool, SpooledRows
@@ -29,7 +29,7 @@ class RowAssignment:
         self, partition: TopicPartition, rotation: Rotation, file_format: Format, topic_id: str | None
     ) -> None:
         self.open = OpenFiles(partition)
-        self.reaches = KnownReaches()
+        self.reaches = KnownObjects()
         self.ended = EndedFiles(self.open, self.reaches)
         self.rows_already_there = 0
         self.taken_end: int | None = None

@@ -15,7 +15,7 @@ from connect.api.optional.compaction import CompactedFiles, Compaction, FileGrou
 from connect.lib.deadline import Deadline
 from connectors.s3.files.grouping import is_small, small_groups
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
-from connectors.s3.iceberg.witnesses import told_by
+from connectors.s3.iceberg.stored_progress import told_by
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile

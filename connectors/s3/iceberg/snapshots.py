@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from connectors.s3.iceberg.partitions import split
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
-from connectors.s3.iceberg.witnesses import properties_of
+from connectors.s3.iceberg.stored_progress import properties_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

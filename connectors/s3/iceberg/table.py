@@ -19,7 +19,7 @@ from connectors.s3.iceberg.columns import fitted, merged, plain
 from connectors.s3.iceberg.pending import Pending
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.snapshots import is_committed, write_rows
-from connectors.s3.iceberg.witnesses import told_by
+from connectors.s3.iceberg.stored_progress import told_by
 from connectors.s3.settings.config import S3SinkConfig
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Protocol
 from connect.api.codec import AvroValues
 from connect.api.errors import ConfigProblem
 from connect.api.schema import Schema
-from connectors.s3.files.commit_together import Together
+from connectors.s3.files.commit_together import CommonRotation
 from connectors.s3.files.each_path import EachPath
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.rotation import Rotation, Rules
@@ -140,7 +140,7 @@ def rotation_of(config: S3SinkConfig, topic_id: str | None) -> Rotation:
     """Return the rotation by which records end a topic partition's files, together or each by itself."""
     rules = rules_of(config)
     if topic_id is None or not config.conditional_writes or rules.on_path_change:
-        return Together(rules)
+        return CommonRotation(rules)
     return EachPath(rules)
 
 

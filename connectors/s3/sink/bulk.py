@@ -15,7 +15,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
-from connectors.s3.files.commit_together import Together
+from connectors.s3.files.commit_together import CommonRotation
 from connectors.s3.files.ended_files import EndedFile
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.partition_files import PartitionFiles
@@ -170,7 +170,7 @@ def _buffered(intake: Intake, batches: Iterable[Batch], ctx: BulkSinkContext) ->
         admission = intake.admit(batch)
         files = partitions.get(partition)
         if files is None:
-            files = partitions[partition] = PartitionFiles(partition, Together(Rules(_ENDLESS)), intake.format)
+            files = partitions[partition] = PartitionFiles(partition, CommonRotation(Rules(_ENDLESS)), intake.format)
         for part in admission.parts:
             files.take(part, now_ms=0)
         if admission.bad:

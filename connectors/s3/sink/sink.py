@@ -18,7 +18,7 @@ from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.api.schema import Schema
 from connect.lib.deadline import Deadline
-from connectors.s3.files.last_object import Reaches
+from connectors.s3.files.last_object import LastObjects
 from connectors.s3.files.partition_files import PartitionFiles
 from connectors.s3.files.uploads import Uploads
 from connectors.s3.settings.config import S3SinkConfig
@@ -99,7 +99,7 @@ class S3SinkTask:
         self._files: dict[TopicPartition, PartitionFiles] = {}
         self._bucket: Bucket | None = None
         self._uploads: Uploads | None = None
-        self._reaches: Reaches | None = None
+        self._reaches: LastObjects | None = None
         self._ctx: SinkContext | None = None
         self._claimed: dict[TopicPartition, int] = {}
         self._schemas: dict[tuple[TopicPartition, str], Schema | None] = {}
@@ -111,7 +111,7 @@ class S3SinkTask:
         self._intake = self._plan.intake(self._now_ms, ctx.avro)
         self._bucket = Bucket(self._plan.bucket)
         self._uploads = Uploads(self._bucket, self._intake.layout, self._intake.format, self._plan.bucket.tags)
-        self._reaches = Reaches(self._bucket, self._intake.layout)
+        self._reaches = LastObjects(self._bucket, self._intake.layout)
         for weakness in self._plan.weaknesses():
             _log.warning("%s Set exactly.once=false to accept it without this line.", weakness.message)
 

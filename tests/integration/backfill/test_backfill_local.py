@@ -13,8 +13,8 @@ from backfill_job import KillEachStepOnce, OneAfterTheOther, Table
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.backfill.engines.local import LocalEngine
-from connect.backfill.job.chunk import LaneReport, Step, Wish
-from connect.backfill.job.job import JobPace, JobState, JobWish
+from connect.backfill.job.chunk import LaneReport, Signal, Step
+from connect.backfill.job.job import JobPace, JobSignal, JobState
 from connect.backfill.job.job_store import JobStore, known_spec
 from connect.backfill.job.pace import Pace
 from connect.backfill.lane.lane import LaneTask, run_lane
@@ -118,7 +118,7 @@ def test_a_paused_job_is_resumed_by_its_name_and_a_cancelled_one_stays_ended(tab
     store: JobStore = table.driver().store
 
     def pause(_tasks: list[LaneTask]) -> None:
-        store.say(JobWish(table.name, Wish.PAUSE), Deadline.after(30))
+        store.say(JobSignal(table.name, Signal.PAUSE), Deadline.after(30))
 
     with table.driver() as driver:
         assert driver.run(InThisProcess(pause)).state is JobState.PAUSED

@@ -8,8 +8,8 @@ import pytest
 from backfill_job import OneAfterTheOther, Table, messages
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.backfill.job.chunk import Wish
-from connect.backfill.job.job import JobState, JobWish
+from connect.backfill.job.chunk import Signal
+from connect.backfill.job.job import JobSignal, JobState
 from connect.backfill.job.job_store import JobStore, StateTopics
 from connect.kafka.admin.topics import TopicAdmin
 from connect.lib.deadline import Deadline
@@ -47,7 +47,7 @@ def test_no_wish_is_written_into_a_topic_of_the_cluster(table: Table, key: str):
     topic = made(table, key)
     store = JobStore(table.worker(), StateTopics(topic, "", 0))
     with pytest.raises(ConfigError, match=f"Topic {topic} holds"):
-        store.say(JobWish("orders", Wish.PAUSE), Deadline.after(30))
+        store.say(JobSignal("orders", Signal.PAUSE), Deadline.after(30))
     assert messages(table.kafka, topic) == []
 
 

@@ -9,7 +9,7 @@ from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings
-from connect.kafka.consume.log_reader import Span, read_record, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_record, read_spans
 from connect.lib.deadline import Deadline
 
 
@@ -43,13 +43,13 @@ def test_committed_records_up_to_the_end_are_read(kafka, worker, settings, topic
     (end,) = admin.end_offsets([place], deadline, committed_only=True).values()
     found = [
         pair
-        for raw in read_spans(settings, {place: Span(0, end)}, deadline)
+        for raw in read_spans(settings, {place: OffsetRange(0, end)}, deadline)
         for pair in zip(raw.offsets.to_pylist(), raw.values.to_pylist(), strict=True)
     ]
     assert found == [(0, b"a"), (1, b"b"), (6, b"e")]
-    part = list(read_spans(settings, {place: Span(1, 3)}, deadline))
+    part = list(read_spans(settings, {place: OffsetRange(1, 3)}, deadline))
     assert [raw.values.to_pylist() for raw in part] == [[b"b"]]
-    assert list(read_spans(settings, {place: Span(2, 2)}, deadline)) == []
+    assert list(read_spans(settings, {place: OffsetRange(2, 2)}, deadline)) == []
     assert read_record(settings, place, 6, deadline).values.to_pylist() == [b"e"]
     with pytest.raises(ConnectError, match=f"{topic_name}-0@3 is no longer in the log"):
         read_record(settings, place, 3, deadline)

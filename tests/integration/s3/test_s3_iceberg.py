@@ -15,7 +15,7 @@ from connect.api.records import TopicPartition
 from connect.lib.deadline import Deadline
 from connect.tools.services import S3Endpoint
 from connectors.s3.connector import connector
-from connectors.s3.iceberg.witnesses import told_by
+from connectors.s3.iceberg.stored_progress import told_by
 from connectors.s3.settings.config import S3SinkConfig
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connect.alerts.changes import SETTLED_MS, Standing, changes
+from connect.alerts.changes import SETTLED_MS, ToldAlert, changes
 from connect.alerts.facts import Facts, Kind, Subject, Thresholds
 from connect.alerts.recent_letters import HOUR_MS, RecentLetters
 from connect.cluster.model.statuses import OverdueTask
@@ -30,7 +30,7 @@ def facts(now_ms: int = T0, task: dict[str, Any] | None = None, **others: Any) -
     return Facts(now_ms, **{"statuses": {"c-1": status(task or WELL)}, **others})
 
 
-def told(known: dict[Subject, Standing], *looks: Facts) -> tuple[dict[Subject, Standing], list[tuple[Kind, bool]]]:
+def told(known: dict[Subject, ToldAlert], *looks: Facts) -> tuple[dict[Subject, ToldAlert], list[tuple[Kind, bool]]]:
     found = []
     for look in looks:
         known, events = changes(known, look, LIMITS)
@@ -178,13 +178,13 @@ def seen(now_ms: int, connector: str, task: str, lag: float | None, job: str | N
 @given(LOOKS)
 def test_of_each_subject_beginnings_and_ends_alternate_in_any_order(looks):
     """A new leader (the last of each tuple) knows what was told, and nothing else."""
-    known: dict[Subject, Standing] = {}
+    known: dict[Subject, ToldAlert] = {}
     open_now: set[Subject] = set()
     now_ms = T0
     for passed_ms, connector, task, lag, job, is_new_leader in looks:
         now_ms += passed_ms
         if is_new_leader:
-            known = {subject: Standing(standing.alert) for subject, standing in known.items()}
+            known = {subject: ToldAlert(standing.alert) for subject, standing in known.items()}
         known, events = changes(known, seen(now_ms, connector, task, lag, job), LIMITS)
         for event in events:
             subject = event.alert.subject

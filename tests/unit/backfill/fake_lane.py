@@ -10,9 +10,9 @@ import pyarrow as pa
 from connect.api.errors import SchemaError
 from connect.api.optional.bulk import Split
 from connect.api.records import Batch, Column, SourcePosition
-from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Step, Wish
+from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneRun, LaneWork, Signal, Step
 from connect.backfill.job.markers import Marker, markers
-from connect.backfill.job.parts import ChunkPart, ChunkRest, Rejected, record_parts
+from connect.backfill.job.parts import ChunkPart, Rejected, RemainingChunk, record_parts
 from connect.backfill.lane.read_ahead import ReadAhead
 from connect.kafka.client.errors import FencedError
 from connect.kafka.raw import RawBatch
@@ -128,7 +128,7 @@ class Ports:
     broker: Broker
     producer: Producer
     reader: Numbers
-    wishes: list[Wish] = field(default_factory=list)
+    signals: list[Signal] = field(default_factory=list)
     max_bytes: int = 10**6
     lane: int = 0
 
@@ -143,7 +143,7 @@ class Ports:
         letters = [RawBatch(LETTERS, pa.array(bad, pa.binary()))] if bad else []
         return Encoded([RawBatch(TOPIC, pa.array(good, pa.binary()))], letters)
 
-    def parts(self, rest: ChunkRest, then: ChunkRest | None) -> Iterator[ChunkPart]:
+    def parts(self, rest: RemainingChunk, then: RemainingChunk | None) -> Iterator[ChunkPart]:
         return self.ahead.parts(rest, then)
 
     def markers(self) -> Iterable[Marker]:
@@ -155,8 +155,8 @@ class Ports:
             markers_of(self.lane), pa.array([value], pa.binary()), pa.array([key], pa.binary()), partition=0
         )
 
-    def wish(self) -> Wish:
-        return self.wishes.pop(0) if self.wishes else Wish.GO_ON
+    def signal(self) -> Signal:
+        return self.signals.pop(0) if self.signals else Signal.GO_ON
 
     def pace(self, rows: int, size_bytes: int) -> None:
         pass
@@ -183,12 +183,12 @@ def run(
     on_step: Callable[[Step, str], None] = lambda _step, _chunk: None,
     *,
     reader: Numbers | None = None,
-    wishes: Sequence[Wish] = (),
+    signals: Sequence[Signal] = (),
     max_bytes: int = 10**6,
     lane: int = 0,
 ) -> LaneReport:
     """One run of a lane."""
-    ports = Ports(broker, Producer(broker, f"bf-numbers-{lane}"), reader or Numbers(), list(wishes), max_bytes, lane)
+    ports = Ports(broker, Producer(broker, f"bf-numbers-{lane}"), reader or Numbers(), list(signals), max_bytes, lane)
     try:
         return LaneRun(LaneWork(JOB, lane, work, LaneLimits(max_bytes, 5.0, 3)), ports, on_step).run()
     finally:

@@ -12,7 +12,7 @@ from fake_lane import LETTERS, MARKERS, Broker, CountedNumbers, Numbers, PickyNu
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import SourcePosition
 from connect.backfill.job import chunk as protocol
-from connect.backfill.job.chunk import Step, Wish
+from connect.backfill.job.chunk import Signal, Step
 from connect.backfill.job.markers import Marker, chunk_states
 from connect.kafka.client.errors import FencedError
 
@@ -123,11 +123,11 @@ def test_a_second_run_writes_nothing_anew():
     assert len(broker.committed[MARKERS]) == 3
 
 
-@pytest.mark.parametrize("wish", [Wish.PAUSE, Wish.CANCEL, Wish.SUPERSEDED])
-def test_a_wish_is_heard_before_the_next_chunk(wish):
+@pytest.mark.parametrize("signal", [Signal.PAUSE, Signal.CANCEL, Signal.SUPERSEDED])
+def test_a_signal_is_heard_before_the_next_chunk(signal):
     broker = Broker()
-    report = run(broker, WORK, wishes=[Wish.GO_ON, wish])
-    assert (report.wish, report.chunks, len(broker.rows)) == (wish, 1, 40)
+    report = run(broker, WORK, signals=[Signal.GO_ON, signal])
+    assert (report.signal, report.chunks, len(broker.rows)) == (signal, 1, 40)
     run(broker, WORK)
     assert Counter(broker.rows) == EVERY_ROW
 

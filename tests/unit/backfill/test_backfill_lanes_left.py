@@ -14,32 +14,32 @@ from connect.api.errors import ConfigError
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.engines.spark import collected
 from connect.backfill.estimate import cores_at_work
-from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Wish
-from connect.backfill.job.job import JobPace, Jobs, JobWish
+from connect.backfill.job.chunk import LaneLimits, LaneReport, LaneWork, Signal
+from connect.backfill.job.job import JobPace, Jobs, JobSignal
 from connect.backfill.job.job_store import StateTopics
 from connect.backfill.job.kinds import JobConnectors
 from connect.backfill.job.limits import require_room
-from connect.backfill.job.pace import LanesLeft, Pace
+from connect.backfill.job.pace import Pace, RemainingLanes
 from connect.backfill.job.spec import BackfillSpec
-from connect.backfill.lane.lane import LaneTask, wish_of
+from connect.backfill.lane.lane import LaneTask, signal_of
 
 
 def lane(number: int = 0, **pace: int) -> LaneTask:
     """One of four, whose readers have one connection each."""
     work = LaneWork("orders", number, (), LaneLimits(1, 1.0, 0))
     topics = StateTopics("jobs", "markers", 4)
-    return LaneTask(work, JobConnectors(None), topics, "run", Pace(**pace), 1, LanesLeft(4, 1))
+    return LaneTask(work, JobConnectors(None), topics, "run", Pace(**pace), 1, RemainingLanes(4, 1))
 
 
 @pytest.mark.parametrize(
     ("limit", "of_a_reader", "at_once"), [(0, 2, 4), (8, 2, 4), (7, 2, 3), (2, 2, 1), (1, 2, 1), (3, 1, 3), (99, 1, 4)]
 )
 def test_so_many_lanes_run_side_by_side_that_their_connections_are_within_the_limit(limit, of_a_reader, at_once):
-    assert LanesLeft(4, of_a_reader).at_once(Pace(source_connections=limit)) == at_once
+    assert RemainingLanes(4, of_a_reader).at_once(Pace(source_connections=limit)) == at_once
 
 
 def test_a_lane_that_asks_how_busy_the_source_is_has_one_connection_more():
-    left = LanesLeft(4, 2)
+    left = RemainingLanes(4, 2)
     assert left.at_once(Pace(source_connections=6)) == 3
     assert left.at_once(Pace(source_connections=6, max_active_sessions=9)) == 2
     assert left.at_once(Pace(max_active_sessions=9)) == 4
@@ -55,22 +55,22 @@ def test_a_limit_below_what_one_lane_has_is_refused():
 def test_lanes_end_when_more_or_fewer_of_them_may_run_and_only_then():
     task = lane(source_connections=2)
     jobs = Jobs()
-    assert wish_of(jobs, task) is Wish.GO_ON
+    assert signal_of(jobs, task) is Signal.GO_ON
     found = []
     for said in (Pace(5, source_connections=2), Pace(source_connections=3), Pace(), Pace(source_connections=2)):
         jobs.apply(*JobPace("orders", said).record)
-        found.append(wish_of(jobs, task))
-    assert found == [Wish.GO_ON, Wish.AGAIN, Wish.AGAIN, Wish.GO_ON]
+        found.append(signal_of(jobs, task))
+    assert found == [Signal.GO_ON, Signal.AGAIN, Signal.AGAIN, Signal.GO_ON]
     jobs.apply(*JobPace("orders", Pace()).record)
-    assert wish_of(jobs, lane()) is Wish.GO_ON, "it was started when this counted"
-    jobs.apply(*JobWish("orders", Wish.PAUSE).record)
-    assert wish_of(jobs, task) is Wish.PAUSE
+    assert signal_of(jobs, lane()) is Signal.GO_ON, "it was started when this counted"
+    jobs.apply(*JobSignal("orders", Signal.PAUSE).record)
+    assert signal_of(jobs, task) is Signal.PAUSE
 
 
-@pytest.mark.parametrize("wish", Wish)
-def test_the_driver_starts_lanes_anew_unless_the_owner_wants_an_end_or_one_cannot_go_on(wish):
-    assert LaneReport(0, wish).ends_run is (wish not in {Wish.GO_ON, Wish.AGAIN})
-    assert LaneReport(0, wish, error="no such table").ends_run
+@pytest.mark.parametrize("signal", Signal)
+def test_the_driver_starts_lanes_anew_unless_the_owner_wants_an_end_or_one_cannot_go_on(signal):
+    assert LaneReport(0, signal).ends_run is (signal not in {Signal.GO_ON, Signal.AGAIN})
+    assert LaneReport(0, signal, error="no such table").ends_run
 
 
 def test_cores_that_no_lane_may_use_do_not_count_for_how_long_a_job_takes():
@@ -88,7 +88,7 @@ class Noted:
 
     notes: Path
     together: int = 1
-    wish: Wish = Wish.GO_ON
+    signal: Signal = Signal.GO_ON
 
     def __call__(self, task: LaneTask) -> LaneReport:
         (self.notes / str(task.work.lane)).write_text(str(os.getpid()))
@@ -96,7 +96,7 @@ class Noted:
         while len(list(self.notes.iterdir())) < self.together:
             assert time.monotonic() < until_s
             os.sched_yield()
-        return LaneReport(task.work.lane, self.wish)
+        return LaneReport(task.work.lane, self.signal)
 
 
 def test_processes_of_an_earlier_round_are_given_no_more_lanes_than_may_run_now(tmp_path: Path):
@@ -111,7 +111,7 @@ def test_processes_of_an_earlier_round_are_given_no_more_lanes_than_may_run_now(
 
 
 def test_lanes_that_wait_are_not_started_behind_one_that_ended_by_its_owners_wish(tmp_path: Path):
-    engine = LocalEngine(1, 0, Noted(tmp_path, wish=Wish.AGAIN))
+    engine = LocalEngine(1, 0, Noted(tmp_path, signal=Signal.AGAIN))
     try:
         assert [report.lane for report in engine.run([lane(0), lane(1)], 1)] == [0]
     finally:

@@ -11,11 +11,11 @@ import pytest
 from connect.api.records import TopicPartition
 from connect.backfill.job.markers import HEADER_JOB
 from connect.backfill.verify import missing
-from connect.kafka.consume.log_reader import Span
+from connect.kafka.consume.log_reader import OffsetRange
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 
-PLACE, SPAN, BEGAN_MS = TopicPartition("t", 2), Span(0, 100), 1000
+PLACE, SPAN, BEGAN_MS = TopicPartition("t", 2), OffsetRange(0, 100), 1000
 
 
 def record(key: bytes | None, value: bytes | None, at_ms: int = 1, job: str | None = None) -> tuple[Any, ...]:

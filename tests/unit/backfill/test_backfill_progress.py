@@ -9,7 +9,7 @@ import pytest
 from connect.backfill.job.job import Job, JobState
 from connect.backfill.job.markers import Marker
 from connect.backfill.job.pace import Pace
-from connect.backfill.job.progress import JobProgress, Tally
+from connect.backfill.job.progress import JobProgress, MarkerTotals
 
 SPEC = {"apiVersion": "backfill/v1", "name": "orders", "source": {"connector": "orders"}}
 RUNNING = Job(SPEC, JobState.RUNNING, "run", 10, 10_000, 0, (), (), (), created_ms=0, updated_ms=0)
@@ -17,7 +17,7 @@ RUNNING = Job(SPEC, JobState.RUNNING, "run", 10, 10_000, 0, (), (), (), created_
 
 def tally_of(*written_s, rows=1000):
     """Of a marker for each of these moments, lane by lane."""
-    tally = Tally()
+    tally = MarkerTotals()
     for lane, moments in enumerate(written_s):
         for at_s in moments:
             tally.add(Marker(f"c{lane}-{at_s}", 0, rows, rows, 1, 1, True, written_ms=at_s * 1000), lane)
@@ -41,7 +41,7 @@ def test_of_a_job_that_runs_time_without_a_marker_counts_and_of_others_it_does_n
 
 def test_a_clock_behind_that_of_the_lanes_divides_by_no_time():
     assert tally_of((90, 100)).rate(1000) == pytest.approx(1000 / 10)
-    assert tally_of((100,)).rate(100_000) == Tally().rate(100_000) == 0.0
+    assert tally_of((100,)).rate(100_000) == MarkerTotals().rate(100_000) == 0.0
 
 
 def test_a_job_is_done_no_sooner_than_its_limit_lets_it():
@@ -58,13 +58,13 @@ def test_a_job_that_was_just_resumed_is_not_called_silent(resumed_s, told):
 
 
 def test_a_job_whose_lanes_have_not_begun_for_a_minute_says_where_to_look():
-    def told(tally: Tally, now_s: int) -> str:
+    def told(tally: MarkerTotals, now_s: int) -> str:
         return tally.progress(RUNNING, Pace(), now_s * 1000).line()
 
-    assert told(Tally(), 61).endswith(
+    assert told(MarkerTotals(), 61).endswith(
         "; no chunk for 61 s, and none before: see whether limits let it, its driver runs and Spark has executors"
     )
-    assert told(Tally(), 60).endswith("; no chunk for 60 s")
+    assert told(MarkerTotals(), 60).endswith("; no chunk for 60 s")
     assert told(tally_of((1,)), 70).endswith("; no chunk for 69 s")
 
 

@@ -8,10 +8,10 @@ import pytest
 from fake_lane import chunks
 
 from connect.api.errors import RetriableError
-from connect.backfill.job.parts import ChunkPart, ChunkRest
+from connect.backfill.job.parts import ChunkPart, RemainingChunk
 from connect.backfill.lane.read_ahead import ReadAhead
 
-FIRST, SECOND, THIRD = (ChunkRest(chunk) for chunk in chunks(3, 20))
+FIRST, SECOND, THIRD = (RemainingChunk(chunk) for chunk in chunks(3, 20))
 _SOON_S = 10.0
 
 
@@ -78,7 +78,7 @@ def test_after_a_failure_a_chunk_is_read_anew_and_what_came_behind_it_is_forgott
     assert len(list(ahead.parts(FIRST, SECOND))) == 2
     source.wait_for(("c1", 0))
     # The transaction of the first chunk's last part was aborted.
-    again = ChunkRest(FIRST.chunk, {"next": 10})
+    again = RemainingChunk(FIRST.chunk, {"next": 10})
     assert len(list(ahead.parts(again, SECOND))) == 2
     assert source.read.count(("c0", 1)) == 2
     assert source.closed[:2] == ["c0", "c1"]
@@ -91,7 +91,9 @@ def test_a_part_that_was_given_is_given_again_when_its_chunk_is_asked_for_again(
     assert source.read.count(("c0", 0)) == 2
 
 
-@pytest.mark.parametrize("rest", [THIRD, ChunkRest(SECOND.chunk, {"next": 30})], ids=["another chunk", "further on"])
+@pytest.mark.parametrize(
+    "rest", [THIRD, RemainingChunk(SECOND.chunk, {"next": 30})], ids=["another chunk", "further on"]
+)
 def test_what_was_read_early_from_another_place_is_not_used(source, ahead, rest):
     assert len(list(ahead.parts(FIRST, SECOND))) == 2
     source.wait_for(("c1", 0))

@@ -11,8 +11,8 @@ import pytest
 
 from connect.api.errors import ConfigError, RetriableError
 from connect.backfill import service
-from connect.backfill.job.chunk import Wish
-from connect.backfill.job.job import Job, Jobs, JobState, JobStateError, JobWish
+from connect.backfill.job.chunk import Signal
+from connect.backfill.job.job import Job, Jobs, JobSignal, JobState, JobStateError
 from connect.backfill.job.spec import BackfillSpec
 from connect.backfill.job.stored_spec import checked, runnable, told_to_requests
 from connect.backfill.service import BackfillService
@@ -144,7 +144,7 @@ def test_a_worker_adopts_what_the_dead_ran_and_what_a_process_of_its_own_ran_tha
         job("mine-of-an-older-release", "me:1", group=""),
     ]  # fmt: skip
     children.running = {"mine"}
-    backfills = with_jobs(*(one.record for one in found), JobWish("to-be-paused", Wish.PAUSE).record)
+    backfills = with_jobs(*(one.record for one in found), JobSignal("to-be-paused", Signal.PAUSE).record)
     assert backfills.adopt({"me:1", "you:1"}, 1.0) == {}
     mine = {"mine-and-died", "mine-of-an-older-release"}
     assert asked_for(children) == {"of-the-dead", "planned", *mine}

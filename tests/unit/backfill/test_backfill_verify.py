@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from connect.api.optional.bulk import Split
 from connect.api.records import SourcePosition
-from connect.backfill.job.chunk import Wish
-from connect.backfill.job.job import Job, Jobs, JobState, JobWish
+from connect.backfill.job.chunk import Signal
+from connect.backfill.job.job import Job, Jobs, JobSignal, JobState
 from connect.backfill.job.markers import (
     SPLITS_PER_RECORD,
     ChunkState,
@@ -223,8 +223,8 @@ def test_what_a_newer_version_wrote_beside_is_left_aside():
 def test_a_lane_hears_the_owner_and_another_run():
     job = Job(SPEC, JobState.RUNNING, "run1", 1, 1, 1, [], [], [], 0, 0)
     jobs = Jobs([job.record])
-    assert jobs.wish("orders", "run1") is Wish.GO_ON
-    assert jobs.wish("orders", "run0") is Wish.SUPERSEDED
-    jobs.apply(*JobWish("orders", Wish.PAUSE).record)
-    assert jobs.wish("orders", "run1") is Wish.PAUSE
+    assert jobs.signal("orders", "run1") is Signal.GO_ON
+    assert jobs.signal("orders", "run0") is Signal.SUPERSEDED
+    jobs.apply(*JobSignal("orders", Signal.PAUSE).record)
+    assert jobs.signal("orders", "run1") is Signal.PAUSE
     assert jobs.jobs["orders"] == job

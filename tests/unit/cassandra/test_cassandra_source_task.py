@@ -16,7 +16,7 @@ from connectors.cassandra.cql.cql_types import CqlType
 from connectors.cassandra.cql.errors import TableGoneError
 from connectors.cassandra.cql.owners import NO_NODES, OwnedPart
 from connectors.cassandra.cql.pages import Page
-from connectors.cassandra.cql.retries import AnotherNode
+from connectors.cassandra.cql.retries import NextNodeRetries
 from connectors.cassandra.cql.schema_reader import Schemas
 from connectors.cassandra.cql.statements import as_long
 from connectors.cassandra.cql.tables import Table, TableColumn
@@ -108,10 +108,10 @@ def test_a_page_that_is_late_is_told_of_until_it_comes(monkeypatch: pytest.Monke
 
 
 def test_another_node_is_asked_where_one_fails_but_only_one_more_where_replicas_are_slow() -> None:
-    policy = AnotherNode()
-    failed, slow = AnotherNode.RETRY_NEXT_HOST, {"consistency": 6, "required_responses": 2, "received_responses": 1}
+    policy = NextNodeRetries()
+    failed, slow = NextNodeRetries.RETRY_NEXT_HOST, {"consistency": 6, "required_responses": 2, "received_responses": 1}
     assert policy.on_request_error(None, 6, error=ConnectionError(), retry_num=5)[0] == failed
     assert policy.on_unavailable(None, 6, 2, 1, retry_num=1)[0] == failed
     assert policy.on_read_timeout(None, data_retrieved=False, retry_num=0, **slow)[0] == failed
-    assert policy.on_read_timeout(None, data_retrieved=False, retry_num=1, **slow)[0] == AnotherNode.RETHROW
-    assert policy.on_write_timeout(None, 6, "SIMPLE", 2, 1, retry_num=0)[0] == AnotherNode.RETHROW
+    assert policy.on_read_timeout(None, data_retrieved=False, retry_num=1, **slow)[0] == NextNodeRetries.RETHROW
+    assert policy.on_write_timeout(None, 6, "SIMPLE", 2, 1, retry_num=0)[0] == NextNodeRetries.RETHROW

@@ -9,7 +9,7 @@ from alone import Alone
 
 from connect.api.errors import ConfigProblem, RetriableError
 from connect.cluster.herder.herder import Herder
-from connect.cluster.herder.reconcile import HerderWorld
+from connect.cluster.herder.reconcile import HerderDependencies
 from connect.cluster.hosts.task_host import CrashReport
 from connect.kafka.client.errors import FencedError
 from connect.lib.deadline import Deadline
@@ -274,7 +274,7 @@ class World:
     def herder(self, membership=lambda configs: Alone(), worker_id="me:1", **keys):
         herder = Herder(
             WorkerConfig.parse({**WORKER, **keys}),
-            HerderWorld(
+            HerderDependencies(
                 config_log=self.configs.log,
                 status_log=self.statuses.log,
                 offset_log=self.offsets.log,

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 
 from cluster_fakes import WORKER, MemoryLog, MemoryTopic
 
-from connect.cluster.herder.reconcile import HerderWorld, Reconciler
+from connect.cluster.herder.reconcile import HerderDependencies, Reconciler
 from connect.cluster.herder.requests import Requests
 from connect.cluster.hosts.task_host import CrashReport
 from connect.cluster.loop.event_loop import EventLoop
@@ -235,7 +235,7 @@ class SteppedWorker:
         self._first_log = len(cluster.logs())
         self.reconciler = Reconciler(
             cluster.worker_config,
-            HerderWorld(
+            HerderDependencies(
                 config_log=cluster.configs.log,
                 status_log=cluster.statuses.log,
                 offset_log=cluster.offsets.log,

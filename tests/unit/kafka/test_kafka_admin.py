@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
 from connect.api.records import TopicPartition
-from connect.kafka.admin.calls import PatientAdmin
+from connect.kafka.admin.calls import RetryingAdmin
 from connect.kafka.admin.topics import TopicAdmin
 from connect.lib.deadline import Deadline
 
@@ -25,7 +25,7 @@ def test_a_request_that_gets_lost_is_made_again_with_more_patience_each_time():
             answer.set_result("answered")
         return answer
 
-    admin = PatientAdmin({"bootstrap.servers": "127.0.0.1:1"})
+    admin = RetryingAdmin({"bootstrap.servers": "127.0.0.1:1"})
     assert admin.call(ask, Deadline.after(60), "asking", first_s=0.5) == "answered"
     assert limits_s == [0.5, 1.0, 2.0]
 

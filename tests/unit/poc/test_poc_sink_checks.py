@@ -9,7 +9,7 @@ import pytest
 from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
-from connect.poc.sandbox.faults import KILL, Faults, Struck
+from connect.poc.sandbox.faults import KILL, CausedFault, Faults
 from connect.poc.sandbox.result import Outcome
 from connect.poc.sandbox.timeline import Reading
 from connect.poc.sink.made_records import VALUE, made_records, made_row
@@ -93,7 +93,7 @@ def test_rows_of_a_killed_run_are_compared_as_far_as_it_has_committed(killed, lo
 @pytest.mark.parametrize(("is_once", "outcome"), [(True, Outcome.FAIL), (False, Outcome.WARN)])
 def test_a_repeated_row_breaks_a_promise_where_there_is_one(is_once, outcome):
     killed = run("abcdefghijj", is_once=is_once)
-    faults = Faults([], done=[Struck(KILL, rows=1, under_way=1, after_s=1.0, what="")])
+    faults = Faults([], done=[CausedFault(KILL, rows=1, under_way=1, after_s=1.0, what="")])
     told = judge_sink_delivery(killed, compare_targets(run("abcdefghij"), killed, KEPT), faults)
     assert (told.outcome, told.defects) == (outcome, {"duplicate"})
 

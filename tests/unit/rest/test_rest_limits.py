@@ -24,7 +24,7 @@ from connect.plugins.catalog import Catalog
 from connect.rest.app import rest_app
 from connect.rest.rest_server import HttpThread
 from connect.rest.server import request_body
-from connect.rest.server.connections import Patience
+from connect.rest.server.connections import ConnectionTimeouts
 from connect.rest.server.context import RestContext
 from connect.rest.server.listeners import BACKLOG, bind
 
@@ -157,7 +157,7 @@ def small() -> Iterator[tuple[HttpThread, int]]:
     settings = worker_config(listeners="http://127.0.0.1:0")
     bound = bind(settings)
     context = RestContext(MemoryOperations(), catalog(), settings)
-    server = HttpThread(rest_app(context), bound, None, 5, Patience(head_s=0.3, take_s=0.3))
+    server = HttpThread(rest_app(context), bound, None, 5, ConnectionTimeouts(head_s=0.3, take_s=0.3))
     server.start()
     yield server, bound.ports[0]
     server.stop()

@@ -10,11 +10,11 @@ from connect.client.overview import Line
 from connect.client.reasons import reasons
 from connect.rest.ui.views import numbers
 from connect.rest.ui.views.connector import KEYS, TASKS, settings, standing
-from connect.rest.ui.views.look import Look, Sample
-from connect.rest.ui.views.overview import Asked, overview_page
+from connect.rest.ui.views.overview import OverviewQuery, overview_page
 from connect.rest.ui.views.plot import HEIGHT, WIDTH, plot
+from connect.rest.ui.views.sample_window import Sample, SampleWindow
 
-LOOK = Look(
+LOOK = SampleWindow(
     (
         Sample(10.0, {"a-0": {"rows_total": 100, "lag_rows": 8}, "a-1": {"rows_total": 50}}, {}),
         Sample(
@@ -36,20 +36,22 @@ def test_rates_are_growth_in_a_second_and_unknown_where_a_task_began_anew() -> N
     assert LOOK.rate("b-0") is None
     assert LOOK.rates(["a-0", "a-1"]) == [100.0]
     assert LOOK.values(["a-0", "b-0"], "lag_rows") == [8, 6]
-    assert Look(LOOK.samples[:1]).rate("a-0") is None
+    assert SampleWindow(LOOK.samples[:1]).rate("a-0") is None
 
 
 @pytest.mark.parametrize(
     ("asked", "names", "found", "page"),
     [
-        (Asked(), [f"c{n:02}" for n in range(50)], 60, 1),
-        (Asked(page=2), [f"c{n:02}" for n in range(50, 60)], 60, 2),
-        (Asked(page=99), [f"c{n:02}" for n in range(50, 60)], 60, 2),
-        (Asked("C03 "), ["c03"], 1, 1),
-        (Asked("filestream", "FAILED"), [], 0, 1),
+        (OverviewQuery(), [f"c{n:02}" for n in range(50)], 60, 1),
+        (OverviewQuery(page=2), [f"c{n:02}" for n in range(50, 60)], 60, 2),
+        (OverviewQuery(page=99), [f"c{n:02}" for n in range(50, 60)], 60, 2),
+        (OverviewQuery("C03 "), ["c03"], 1, 1),
+        (OverviewQuery("filestream", "FAILED"), [], 0, 1),
     ],
 )
-def test_a_list_is_searched_filtered_and_cut_into_pages(asked: Asked, names: list[str], found: int, page: int) -> None:
+def test_a_list_is_searched_filtered_and_cut_into_pages(
+    asked: OverviewQuery, names: list[str], found: int, page: int
+) -> None:
     result = overview_page([line(f"c{n:02}") for n in range(60)], {}, {"w": 0}, LOOK, asked)
     assert [row.line.name for row in result.rows] == names
     assert (result.found, result.connectors, result.asked.page, result.pages) == (
@@ -61,7 +63,7 @@ def test_a_list_is_searched_filtered_and_cut_into_pages(asked: Asked, names: lis
 
 
 def test_a_row_adds_up_its_tasks_and_names_silent_workers() -> None:
-    result = overview_page([line("a")], {"a": ["a-0", "a-1"]}, {"w2:1": 1, "w1:1": 1}, LOOK, Asked())
+    result = overview_page([line("a")], {"a": ["a-0", "a-1"]}, {"w2:1": 1, "w1:1": 1}, LOOK, OverviewQuery())
     (row,) = result.rows
     assert (row.rows_per_s, row.lag_rows, row.lag_s) == (100.0, 6, 90.0)
     assert [(worker.id, worker.silent) for worker in result.workers] == [("w1:1", ""), ("w2:1", "it hangs")]

@@ -132,12 +132,12 @@ def test_the_last_offset_of_each_partition_goes_with_the_rows(kafka, producer, o
 
 
 def test_a_connectors_transaction_ends_when_it_says_so_only(kafka, producer, offsets):
-    wishes = ConnectorTransactions()
-    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, wishes)
+    ends = ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, ends)
     send(delivery, 0)
     assert not delivery.due(polled=True, interval_over=True)
     assert delivery.drain(in_s()) == []  # as when a task stops or is paused
-    wishes.commit()
+    ends.commit()
     assert delivery.due(polled=False, interval_over=False)
     assert [p.offset for p in delivery.drain(in_s())] == [{"n": 1}]
     assert not delivery.due(polled=True, interval_over=True)
@@ -145,15 +145,15 @@ def test_a_connectors_transaction_ends_when_it_says_so_only(kafka, producer, off
 
 
 def test_an_aborted_transaction_leaves_its_offset_alone(kafka, producer, offsets):
-    wishes = ConnectorTransactions()
-    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, wishes)
+    ends = ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, ends)
     send(delivery, 0)
-    wishes.abort()
-    wishes.commit()
+    ends.abort()
+    ends.commit()
     assert [p.offset for p in delivery.drain(in_s())] == [{"n": 1}]
     assert (kafka.records["t"], kafka.offsets) == ([], {'{"p":1}': {"n": 1}})
     assert transactions(kafka) == ["begin", "abort", "begin", "commit"]
-    wishes.abort()
+    ends.abort()
     assert delivery.drain(in_s()) == []
 
 
@@ -170,10 +170,10 @@ def test_what_is_open_in_the_end_is_aborted(kafka, producer, offsets):
 
 @pytest.mark.parametrize("end", ["commit", "abort"])
 def test_a_transaction_that_does_not_end_in_time_is_given_up(kafka, producer, offsets, end):
-    wishes = ConnectorTransactions()
-    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, wishes)
+    ends = ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, ends)
     send(delivery, 0)
-    getattr(wishes, end)()
+    getattr(ends, end)()
     kafka.failures[end] = 1
     with pytest.raises(AbortableError, match="in time"):
         delivery.drain(in_s())

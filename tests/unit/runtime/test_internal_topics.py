@@ -25,9 +25,9 @@ from connect.cluster.model.config_records import (
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import ConfigVersion
 from connect.runtime.settings.internal_topics import (
-    Holds,
     ReservedTopicError,
     ReservedTopics,
+    StateKind,
     held_by_name,
     held_by_record,
 )
@@ -42,10 +42,12 @@ KEYS = {
 }  # fmt: skip
 WORKER = WorkerConfig.parse(KEYS)
 NAMES = {
-    "my-configs": Holds.CONFIGS, "my-offsets": Holds.OFFSETS, "my-status": Holds.STATUSES, "g-slots": Holds.SLOTS,
-    "connect-backfill-jobs": Holds.JOBS, "connect-backfill-orders": Holds.MARKERS,
-    "__consumer_offsets": Holds.KAFKA, "__transaction_state": Holds.KAFKA, "__share_group_state": Holds.KAFKA,
-    "__cluster_metadata": Holds.KAFKA,
+    "my-configs": StateKind.CONFIGS, "my-offsets": StateKind.OFFSETS, "my-status": StateKind.STATUSES,
+    "g-slots": StateKind.SLOTS,
+    "connect-backfill-jobs": StateKind.JOBS, "connect-backfill-orders": StateKind.MARKERS,
+    "__consumer_offsets": StateKind.KAFKA, "__transaction_state": StateKind.KAFKA,
+    "__share_group_state": StateKind.KAFKA,
+    "__cluster_metadata": StateKind.KAFKA,
 }  # fmt: skip
 CONFIG_RECORDS = [
     ConnectorRecord("c", {"connector.class": "x"}), TaskRecord(TaskId("c", 0), {}), CommitRecord("c", 1),
@@ -58,12 +60,12 @@ CONFIG_RECORDS = [
 class Looked:
     """Says of some topics what they hold, and remembers which it was asked about."""
 
-    def __init__(self, **found: Holds) -> None:
+    def __init__(self, **found: StateKind) -> None:
         self._found = found
         self.asked: list[str] = []
         self.rests = 0
 
-    def __call__(self, topic: str) -> Holds | None:
+    def __call__(self, topic: str) -> StateKind | None:
         self.asked.append(topic)
         return self._found.get(topic)
 
@@ -81,7 +83,7 @@ def test_no_row_goes_to_a_topic_of_this_cluster_whatever_allows_it(topic):
 
 
 def test_a_topic_of_another_cluster_is_told_by_its_records_and_may_be_allowed_by_the_worker():
-    look = Looked(theirs=Holds.CONFIGS)
+    look = Looked(theirs=StateKind.CONFIGS)
     with pytest.raises(
         RejectedRowsError, match=r"Topic theirs holds connector conf.*internal\.topics\.writable=theirs"
     ):
@@ -98,33 +100,37 @@ def test_a_topic_is_looked_at_once_and_nothing_is_held_open_between_new_ones():
 
 
 def test_a_task_may_keep_the_kind_of_state_that_is_its_own_and_no_other():
-    reserved = ReservedTopics(WORKER, Looked(mine=Holds.OFFSETS, theirs=Holds.MARKERS))
-    reserved.require_free("mine", "offsets.storage.topic", but={Holds.OFFSETS})
+    reserved = ReservedTopics(WORKER, Looked(mine=StateKind.OFFSETS, theirs=StateKind.MARKERS))
+    reserved.require_free("mine", "offsets.storage.topic", but={StateKind.OFFSETS})
     with pytest.raises(ReservedTopicError, match="theirs holds markers") as caught:
-        reserved.require_free("theirs", "offsets.storage.topic", but={Holds.OFFSETS})
+        reserved.require_free("theirs", "offsets.storage.topic", but={StateKind.OFFSETS})
     assert caught.value.key == "offsets.storage.topic"
     with pytest.raises(ReservedTopicError, match="mine"):
-        reserved.require_free("mine", "state.topic", but={Holds.MEMORY})
+        reserved.require_free("mine", "state.topic", but={StateKind.MEMORY})
 
 
 @pytest.mark.parametrize("record", CONFIG_RECORDS, ids=lambda record: type(record).__name__)
 def test_every_kind_of_record_of_a_config_topic_is_known(record):
-    assert held_by_record(*encode(record)) is Holds.CONFIGS
+    assert held_by_record(*encode(record)) is StateKind.CONFIGS
 
 
 @pytest.mark.parametrize(
     ("key", "value", "held"),
     [
-        (b"status-connector-c", b'{"state":"RUNNING","trace":null,"worker_id":"h:1","generation":1}', Holds.STATUSES),
-        (b'["c",{"table":"t"}]', b'{"incrementing":5}', Holds.OFFSETS),
-        (KEY, ClusterClaim.of(WORKER).as_bytes(), Holds.SLOTS),
-        (b'{"job":"j"}', b'{"spec":{"apiVersion":"backfill/v1"},"state":"RUNNING"}', Holds.JOBS),
-        (b'{"job":"j","wish":true}', b'{"wish":"pause"}', Holds.JOBS),
-        (b'{"chunk":"c","part":0}', b'{"checksum":1,"rows":2}', Holds.MARKERS),
-        (b'{"plan":0}', b'{"splits":[]}', Holds.MARKERS),
-        (b"ids raw.ks.t 0 7", b"\x00", Holds.MEMORY),
-        (b'["rows","raw.ks.t",0,1]', b"{}", Holds.MEMORY),
-        (b"[0,7]", b'{"connector":"c","from":"t-0@1","timestamp_ms":5}', Holds.REPLAYED),
+        (
+            b"status-connector-c",
+            b'{"state":"RUNNING","trace":null,"worker_id":"h:1","generation":1}',
+            StateKind.STATUSES,
+        ),
+        (b'["c",{"table":"t"}]', b'{"incrementing":5}', StateKind.OFFSETS),
+        (KEY, ClusterClaim.of(WORKER).as_bytes(), StateKind.SLOTS),
+        (b'{"job":"j"}', b'{"spec":{"apiVersion":"backfill/v1"},"state":"RUNNING"}', StateKind.JOBS),
+        (b'{"job":"j","wish":true}', b'{"wish":"pause"}', StateKind.JOBS),
+        (b'{"chunk":"c","part":0}', b'{"checksum":1,"rows":2}', StateKind.MARKERS),
+        (b'{"plan":0}', b'{"splits":[]}', StateKind.MARKERS),
+        (b"ids raw.ks.t 0 7", b"\x00", StateKind.MEMORY),
+        (b'["rows","raw.ks.t",0,1]', b"{}", StateKind.MEMORY),
+        (b"[0,7]", b'{"connector":"c","from":"t-0@1","timestamp_ms":5}', StateKind.REPLAYED),
     ],
 )
 def test_records_of_cluster_state_are_known(key, value, held):
@@ -145,7 +151,7 @@ def test_rows_of_users_are_no_cluster_state(key, value):
 
 def test_an_offset_is_told_from_a_row_also_without_spaces_or_with_them():
     for text in (json.dumps(["c", {"t": 1}]), '["c",{"t":1}]'):
-        assert held_by_record(text.encode(), b"{}") is Holds.OFFSETS
+        assert held_by_record(text.encode(), b"{}") is StateKind.OFFSETS
 
 
 @pytest.mark.parametrize("part", ["key", "value"])

@@ -98,9 +98,9 @@ class Topic:
 class InTwos(Task):
     """Every second row ends the connector's transaction."""
 
-    def __init__(self, wishes, end):
+    def __init__(self, transactions, end):
         super().__init__()
-        self.end = getattr(wishes, end)
+        self.end = getattr(transactions, end)
 
     def poll(self, deadline):
         batch = super().poll(deadline)
@@ -158,10 +158,10 @@ def test_within_the_retry_timeout_the_same_batch_is_tried_again_before_the_next_
 
 @pytest.mark.parametrize("end", ["commit", "abort"])
 def test_a_connectors_transaction_does_not_end_before_the_batch_that_ends_it_is_sent(end):
-    kafka, control, wishes = FakeKafka(), Control(), ConnectorTransactions()
-    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.CONNECTOR, wishes)
+    kafka, control, transactions = FakeKafka(), Control(), ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.CONNECTOR, transactions)
     pipeline = AwayOnce(control.ask_to_stop, control.ask_to_stop)
-    loop_of(InTwos(wishes, end), pipeline, delivery, 60_000, Topic()).run(control, lambda paused: None)
+    loop_of(InTwos(transactions, end), pipeline, delivery, 60_000, Topic()).run(control, lambda paused: None)
     assert (kafka.records["t"], kafka.offsets) == ([], {})
 
 
@@ -173,10 +173,10 @@ def test_a_connectors_transaction_does_not_end_before_the_batch_that_ends_it_is_
     ],
 )
 def test_a_connectors_transaction_goes_on_behind_a_pause(end, committed):
-    kafka, control, wishes = FakeKafka(), Control(), ConnectorTransactions()
-    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.CONNECTOR, wishes)
+    kafka, control, transactions = FakeKafka(), Control(), ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(FakeProducer(kafka), FakeOffsets(kafka), Boundary.CONNECTOR, transactions)
     pipeline = AwayOnce(lambda: control.ask_to_pause(True), control.ask_to_stop)
-    loop = loop_of(InTwos(wishes, end), pipeline, delivery, 60_000, Topic())
+    loop = loop_of(InTwos(transactions, end), pipeline, delivery, 60_000, Topic())
     loop.run(control, lambda paused: control.ask_to_pause(False))
     assert kafka.records["t"] == committed
     assert [json.loads(offset)["n"] for offset in kafka.records["offsets"]] == [2, 4]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from connect.api import schema as s
 from connect.api.records import Batch, Column, Consumed, TopicPartition
-from connectors.s3.files.commit_together import Together
+from connectors.s3.files.commit_together import CommonRotation
 from connectors.s3.files.each_path import EachPath
 from connectors.s3.files.intake import Intake
 from connectors.s3.files.partition_files import PartitionFiles
@@ -71,7 +71,7 @@ class Life:
             counts_bytes=self.rules.size_bytes is not None,
             ignores_nulls=False,
         )
-        rotation = Together(self.rules) if self.is_together else EachPath(self.rules)
+        rotation = CommonRotation(self.rules) if self.is_together else EachPath(self.rules)
         self.files = PartitionFiles(TP, rotation, self.format)
         self.read_to = self.committed
 

@@ -16,7 +16,7 @@ from connectors.s3.iceberg.catalog import properties
 from connectors.s3.iceberg.columns import fitted, merged
 from connectors.s3.iceberg.pending import Pending, Piece
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
-from connectors.s3.iceberg.witnesses import ROWS, Told, properties_of, told_by
+from connectors.s3.iceberg.stored_progress import ROWS, StoredProgress, properties_of, told_by
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.settings.partition_by import PartitionField, parse_partition_by
 
@@ -167,12 +167,12 @@ DELETED = {"total-records": "9", "deleted-records": "1"}
 
 
 def test_offsets_are_read_behind_snapshots_of_others():
-    assert told_by(table(REWRITTEN, None, OWN)) == Told(NEWER)
+    assert told_by(table(REWRITTEN, None, OWN)) == StoredProgress(NEWER)
     assert (
         told_by(table())
         == told_by(table(REWRITTEN))
         == told_by(table(REWRITTEN, OWN, expired=1))
-        == Told(TableProgress())
+        == StoredProgress(TableProgress())
     )
     found = told_by(table(OWN)).progress
     assert (found.next_offset(ZERO), found.next_offset(ONE), found.next_offset(TopicPartition("x", 0))) == (7, 3, 0)
@@ -182,7 +182,7 @@ def test_the_property_tells_offsets_where_their_snapshot_has_expired():
     tables = [
         table(*above, OWN, expired=1, **with_property(NEWER, 10)) for above in ([REWRITTEN], [DELETED, REWRITTEN])
     ]
-    assert [told_by(one) for one in tables] == [Told(NEWER), Told(NEWER)]
+    assert [told_by(one) for one in tables] == [StoredProgress(NEWER), StoredProgress(NEWER)]
 
 
 def test_rows_that_delete_files_mark_are_not_counted():
@@ -193,20 +193,20 @@ def test_rows_that_delete_files_mark_are_not_counted():
     rewritten = {
         "total-records": "8", "added-records": "8", "deleted-records": "10", "removed-position-deletes": "2",
     }  # fmt: skip
-    assert told_by(table(rewritten, OWN, expired=1, **told)) == Told(NEWER)
-    assert told_by(table({"total-records": "8"}, rewritten, OWN, expired=2, **told)) == Told(NEWER)
+    assert told_by(table(rewritten, OWN, expired=1, **told)) == StoredProgress(NEWER)
+    assert told_by(table({"total-records": "8"}, rewritten, OWN, expired=2, **told)) == StoredProgress(NEWER)
 
 
 @pytest.mark.parametrize("oldest", [{**REWRITTEN, "total-records": "9"}, {}, None])
 def test_offsets_whose_rows_are_not_counted_are_in_doubt(oldest):
     """As where others deleted rows, and the snapshot that did has expired, too; or a rollback took them away."""
-    assert told_by(table(oldest, OWN, expired=1, **with_property(NEWER, 10))) == Told(NEWER, is_certain=False)
+    assert told_by(table(oldest, OWN, expired=1, **with_property(NEWER, 10))) == StoredProgress(NEWER, is_certain=False)
 
 
 def test_what_goes_with_the_rows_counts_before_what_stays_through_a_rollback():
     own = {OFFSETS: OLDER.text, "total-records": "6"}
-    assert told_by(table(own, **with_property(NEWER, 10))) == Told(OLDER, taken_back=NEWER)
-    assert told_by(table(**with_property(NEWER, 10))) == Told(TableProgress(), taken_back=NEWER)
+    assert told_by(table(own, **with_property(NEWER, 10))) == StoredProgress(OLDER, taken_back=NEWER)
+    assert told_by(table(**with_property(NEWER, 10))) == StoredProgress(TableProgress(), taken_back=NEWER)
 
 
 def test_a_topic_made_anew_is_told_by_its_id():

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from connect.cluster.model.operations import Tasks
 from connect.rest.ui.live.peers import Peers
-from connect.rest.ui.views.look import Look, Sample
+from connect.rest.ui.views.sample_window import Sample, SampleWindow
 
 INTERVAL_S: Final = 2.0
 INTERVAL_MAX_S: Final = 30.0
@@ -41,7 +41,7 @@ class Sampler:
         self._asked_s = 0.0
         self._spent_s = 0.0
 
-    async def look(self) -> Look:
+    async def look(self) -> SampleWindow:
         """Return the last look; the first is taken now."""
         self._asked_s = time.monotonic()
         if not self._samples or self._asked_s - self._samples[-1].at_s > INTERVAL_MAX_S:
@@ -50,7 +50,7 @@ class Sampler:
         self._start()
         return self._last()
 
-    async def looks(self) -> AsyncGenerator[Look]:
+    async def looks(self) -> AsyncGenerator[SampleWindow]:
         """Yield each look from now on, without an end."""
         self._watched += 1
         try:
@@ -77,8 +77,8 @@ class Sampler:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    def _last(self) -> Look:
-        return Look(tuple(self._samples))
+    def _last(self) -> SampleWindow:
+        return SampleWindow(tuple(self._samples))
 
     def _start(self) -> None:
         if self._running is None or self._running.done():

@@ -14,13 +14,13 @@ from connect.rest.errors.client_errors import CLIENT_ERRORS
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.connections import PLACE
 from connect.rest.ui.live.sampler import SAMPLER
-from connect.rest.ui.views.look import Look
+from connect.rest.ui.views.sample_window import SampleWindow
 
 EVENTS: Final = "text/event-stream"
 STREAMS_MAX: Final = 64
 """More pages than that show what they were loaded with: the connections are for REST too."""
 _OPEN: Final = web.AppKey("open_streams", set[web.StreamResponse])
-Draw = Callable[[web.Request, Look], Awaitable[str]]
+Draw = Callable[[web.Request, SampleWindow], Awaitable[str]]
 
 
 def prepare(app: web.Application) -> None:

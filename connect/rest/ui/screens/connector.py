@@ -21,9 +21,9 @@ from connect.rest.ui.live.stream import EVENTS, stream
 from connect.rest.ui.screens.actions import DONE
 from connect.rest.ui.screens.named import named
 from connect.rest.ui.screens.seen import version_of
-from connect.rest.ui.views.connector import TOPICS, Standing, settings, standing
-from connect.rest.ui.views.look import Look
+from connect.rest.ui.views.connector import TOPICS, LiveState, settings, standing
 from connect.rest.ui.views.plot import plot
+from connect.rest.ui.views.sample_window import SampleWindow
 from connect.rest.ui.views.states import sign
 
 TEXT: Final = "text/plain"
@@ -62,13 +62,13 @@ async def trace(request: web.Request) -> web.Response:
     return web.Response(text=part.trace, content_type=TEXT, charset="utf-8")
 
 
-async def _draw(request: web.Request, look: Look) -> str:
+async def _draw(request: web.Request, look: SampleWindow) -> str:
     values = await _values(request, look)
     drawn = ("connector", named(request), values["may_operate"])
     return request.app[SAMPLER].once(drawn, lambda: rendered("connector_live.html.j2", values))
 
 
-async def _values(request: web.Request, look: Look) -> dict[str, Any]:
+async def _values(request: web.Request, look: SampleWindow) -> dict[str, Any]:
     found = await _standing(request, look)
     return {
         "found": found, "sign": sign, "rate_plot": plot(found.rates), "lag_plot": plot(found.lags),
@@ -76,7 +76,7 @@ async def _values(request: web.Request, look: Look) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def _standing(request: web.Request, look: Look) -> Standing:
+async def _standing(request: web.Request, look: SampleWindow) -> LiveState:
     context, name = context_of(request), named(request)
     info = context.operations.connectors.info(name)
     try:

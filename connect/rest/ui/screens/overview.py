@@ -19,8 +19,8 @@ from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, page, rendered
 from connect.rest.ui.live.sampler import SAMPLER
 from connect.rest.ui.live.stream import EVENTS, stream
-from connect.rest.ui.views.look import Look
-from connect.rest.ui.views.overview import Asked, Overview, overview_page
+from connect.rest.ui.views.overview import Overview, OverviewQuery, overview_page
+from connect.rest.ui.views.sample_window import SampleWindow
 from connect.rest.ui.views.states import STATES, sign
 
 
@@ -36,7 +36,7 @@ async def live(request: web.Request) -> web.StreamResponse:
     return await stream(request, _draw)
 
 
-async def _draw(request: web.Request, look: Look) -> str:
+async def _draw(request: web.Request, look: SampleWindow) -> str:
     sampler, asked = request.app[SAMPLER], _asked(request)
 
     def draw() -> str:
@@ -70,7 +70,7 @@ def _gathered(request: web.Request) -> _Gathered:
     return _Gathered(overview(parts), tasks, workers)
 
 
-def _page_of(gathered: _Gathered, look: Look, asked: Asked) -> Overview:
+def _page_of(gathered: _Gathered, look: SampleWindow, asked: OverviewQuery) -> Overview:
     return overview_page(gathered.lines, gathered.tasks, gathered.workers, look, asked)
 
 
@@ -87,11 +87,11 @@ def _parts(operations: Operations, name: str) -> dict[str, Any] | None:
     return None
 
 
-def _asked(request: web.Request) -> Asked:
+def _asked(request: web.Request) -> OverviewQuery:
     query = request.query
     number = query.get("page", "1")
     state = query.get("state", "")
-    return Asked(
+    return OverviewQuery(
         query.get("q", "")[:200],
         state if state in STATES else "",
         int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1,

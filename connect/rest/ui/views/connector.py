@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from connect.client.overview import rank
 from connect.client.reasons import Reason
-from connect.rest.ui.views.look import Look, largest, total
 from connect.rest.ui.views.numbers import cut
+from connect.rest.ui.views.sample_window import SampleWindow, largest, total
 
 TRACE_CHARS: Final = 4000
 """A trace longer than that is cut, and a link leads to all of it."""
@@ -45,7 +45,7 @@ class TaskRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ReasonLine:
     """A line of `connect connectors why`, and the trace of what it is about."""
 
     about: str
@@ -54,14 +54,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LiveState:
     """What moves on a connector's page. `state`: the worst of the connector's own and its tasks'."""
 
     name: str
     type: str
     state: str
     own_state: str
-    why: Sequence[Said]
+    why: Sequence[ReasonLine]
     tasks: Sequence[TaskRow]
     """Tasks that need a person come first; there are at most TASKS of `task_count`."""
     task_count: int
@@ -76,7 +76,7 @@ class Standing:
     silent: Mapping[str, str]
 
 
-def standing(status: Mapping[str, Any], found: Sequence[Reason], look: Look) -> Standing:
+def standing(status: Mapping[str, Any], found: Sequence[Reason], look: SampleWindow) -> LiveState:
     """Return what moves. `status` is Kafka Connect's ConnectorStateInfo; `found` what `connect connectors why` says."""
     name, own = status["name"], status["connector"]
     ids = [f"{name}-{task['id']}" for task in status["tasks"]]
@@ -85,7 +85,7 @@ def standing(status: Mapping[str, Any], found: Sequence[Reason], look: Look) -> 
     figures = [look.figures(task) for task in ids]
     workers = {task.get("worker_id") for task in status["tasks"]}
     states = {own["state"], *(task["state"] for task in status["tasks"])}
-    return Standing(
+    return LiveState(
         name, status["type"], min(states, key=rank), own["state"], _why(status, worst, found), tasks, len(ids),
         has_failed="FAILED" in states,
         rows_per_s=total([look.rate(task) for task in ids]), rates=look.rates(ids),
@@ -96,18 +96,18 @@ def standing(status: Mapping[str, Any], found: Sequence[Reason], look: Look) -> 
     )  # fmt: skip
 
 
-def _why(status: Mapping[str, Any], worst: Sequence[Mapping[str, Any]], found: Sequence[Reason]) -> list[Said]:
+def _why(status: Mapping[str, Any], worst: Sequence[Mapping[str, Any]], found: Sequence[Reason]) -> list[ReasonLine]:
     """Return what there is to say but for tasks that are not shown."""
     traces = {f"task {task['id']}": _trace(task["id"], task) for task in worst}
     traces[f"connector {status['name']}"] = _trace(None, status["connector"])
     return [
-        Said(reason.about, cut(reason.text, VALUE_CHARS), traces.get(reason.about))
+        ReasonLine(reason.about, cut(reason.text, VALUE_CHARS), traces.get(reason.about))
         for reason in found
         if not reason.about.startswith("task ") or reason.about in traces
     ]
 
 
-def _task(name: str, task: Mapping[str, Any], look: Look) -> TaskRow:
+def _task(name: str, task: Mapping[str, Any], look: SampleWindow) -> TaskRow:
     id_ = f"{name}-{task['id']}"
     return TaskRow(task["id"], task["state"], task.get("worker_id", ""), look.rate(id_), look.figures(id_))
 

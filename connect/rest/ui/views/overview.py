@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.client.overview import Line, rank
-from connect.rest.ui.views.look import Look, largest, total
+from connect.rest.ui.views.sample_window import SampleWindow, largest, total
 
 ROWS: Final = 50
 """One page has so many connectors."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OverviewQuery:
     """What a reader wants to see: a text in names, plug-ins or types; one state; a page of the result, from 1 on."""
 
     text: str = ""
@@ -47,7 +47,7 @@ class Overview:
     """A page of the list that was asked for. `found` of `connectors` fit; `states` counts all of them."""
 
     rows: Sequence[Row]
-    asked: Asked
+    asked: OverviewQuery
     found: int
     connectors: int
     pages: int
@@ -57,7 +57,11 @@ class Overview:
 
 
 def overview_page(
-    lines: Sequence[Line], tasks: Mapping[str, Sequence[str]], workers: Mapping[str, int], look: Look, asked: Asked
+    lines: Sequence[Line],
+    tasks: Mapping[str, Sequence[str]],
+    workers: Mapping[str, int],
+    look: SampleWindow,
+    asked: OverviewQuery,
 ) -> Overview:
     """Return a page of `lines`, which are sorted. `tasks` are each connector's by name; `workers` counts each one's."""
     fitting = [line for line in lines if _fits(line, asked)]
@@ -67,7 +71,7 @@ def overview_page(
     states = Counter(line.state for line in lines)
     return Overview(
         [_row(line, tasks.get(line.name, ()), look) for line in shown],
-        Asked(asked.text, asked.state, page),
+        OverviewQuery(asked.text, asked.state, page),
         len(fitting),
         len(lines),
         pages,
@@ -77,13 +81,13 @@ def overview_page(
     )
 
 
-def _fits(line: Line, asked: Asked) -> bool:
+def _fits(line: Line, asked: OverviewQuery) -> bool:
     text = asked.text.strip().lower()
     named = not text or any(text in part.lower() for part in (line.name, line.plugin, line.type))
     return named and asked.state in {"", line.state}
 
 
-def _row(line: Line, tasks: Sequence[str], look: Look) -> Row:
+def _row(line: Line, tasks: Sequence[str], look: SampleWindow) -> Row:
     figures = [look.figures(task) for task in tasks]
     return Row(
         line,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Sign(NamedTuple):
+class StateSign(NamedTuple):
     """A picture of a state, and the kind of it by which it is coloured."""
 
     picture: str
@@ -13,16 +13,16 @@ class Sign(NamedTuple):
 
 
 _SIGNS: Final = {
-    "RUNNING": Sign("●", "good"),
-    "PAUSED": Sign("‖", "still"),
-    "STOPPED": Sign("■", "still"),
-    "FAILED": Sign("✕", "bad"),
-    "UNASSIGNED": Sign("…", "odd"),
-    "RESTARTING": Sign("↻", "odd"),
+    "RUNNING": StateSign("●", "good"),
+    "PAUSED": StateSign("‖", "still"),
+    "STOPPED": StateSign("■", "still"),
+    "FAILED": StateSign("✕", "bad"),
+    "UNASSIGNED": StateSign("…", "odd"),
+    "RESTARTING": StateSign("↻", "odd"),
 }
 STATES: Final = tuple(_SIGNS)
 
 
-def sign(state: str) -> Sign:
+def sign(state: str) -> StateSign:
     """Return the picture and kind of a state."""
-    return _SIGNS.get(state, Sign("?", "odd"))
+    return _SIGNS.get(state, StateSign("?", "odd"))

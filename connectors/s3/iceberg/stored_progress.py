@@ -30,7 +30,7 @@ gone.
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoredProgress:
     """How far a table is, as its witnesses tell.
 
     `is_certain` False: by its property alone, which its rows do not bear out. `taken_back`: the property says otherwise
@@ -42,7 +42,7 @@ class Told:
     taken_back: TableProgress | None = None
 
 
-def told_by(table: Table) -> Told:
+def told_by(table: Table) -> StoredProgress:
     """Return what the witnesses of a table say together, as it was when it was refreshed.
 
     ConnectError: none of ours.
@@ -54,12 +54,12 @@ def told_by(table: Table) -> Told:
         own = None if snapshot.summary is None else snapshot.summary.get(OFFSETS)
         if own is not None:
             found = TableProgress.parsed(own)
-            return Told(found, taken_back=by_property if by_property != found else None)
+            return StoredProgress(found, taken_back=by_property if by_property != found else None)
         oldest = snapshot
     if by_property is None or oldest is None:
-        return Told(TableProgress(), taken_back=by_property)
+        return StoredProgress(TableProgress(), taken_back=by_property)
     before = _rows_before(oldest)
-    return Told(by_property, is_certain=before is not None and str(before) == table.properties.get(ROWS))
+    return StoredProgress(by_property, is_certain=before is not None and str(before) == table.properties.get(ROWS))
 
 
 def properties_of(progress: TableProgress, head: Snapshot | None) -> dict[str, str]:

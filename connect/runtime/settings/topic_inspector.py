@@ -10,12 +10,12 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_part, consumer_settings
-from connect.kafka.consume.log_reader import Span, read_spans
+from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.internal_topics import (
     SLOTS_SUFFIX,
-    Holds,
     ReservedTopics,
+    StateKind,
     claimed_topics,
     held_by_record,
 )
@@ -36,10 +36,10 @@ def reserved_topics(worker: WorkerConfig, connector: Mapping[str, str]) -> Reser
     """
     overrides = {k.removeprefix(_OVERRIDE): v for k, v in connector.items() if k.startswith(_OVERRIDE)}
     client_id = f"connector-topics-{connector.get('name', '')}"
-    return ReservedTopics(worker, TopicLook(worker.originals, overrides, client_id))
+    return ReservedTopics(worker, BrokerTopicInspector(worker.originals, overrides, client_id))
 
 
-class TopicLook:
+class BrokerTopicInspector:
     """Asks the brokers that a connector's producer writes to. Owned by one thread."""
 
     def __init__(self, worker: Mapping[str, str], producer: Mapping[str, str], client_id: str) -> None:
@@ -50,7 +50,7 @@ class TopicLook:
         self._settings = consumer_settings(worker, addresses, client_id=client_id).properties
         self._admin: TopicAdmin | None = None
 
-    def __call__(self, topic: str) -> Holds | None:
+    def __call__(self, topic: str) -> StateKind | None:
         """Return what state the topic's records are; None: none, or the principal may not look.
 
         RetriableError: no answer.
@@ -69,13 +69,13 @@ class TopicLook:
         """Let the admin client go: no new topic came."""
         self._admin = None
 
-    def _found(self, topic: str, deadline: Deadline) -> Holds | None:
+    def _found(self, topic: str, deadline: Deadline) -> StateKind | None:
         if self._admin is None:
             self._admin = TopicAdmin(admin_part(self._settings))
         if "compact" not in (self._admin.configs(topic, deadline, is_there=False).get("cleanup.policy") or ""):
             return None
         if self._is_claimed(self._admin, topic, deadline):
-            return Holds.CLUSTER
+            return StateKind.CLUSTER
         held = (held_by_record(key, value) for key, value in self._records(self._admin, [topic], deadline))
         return next((one for one in held if one is not None), None)
 
@@ -91,7 +91,7 @@ class TopicLook:
         counts = admin.partition_counts(topics, deadline)
         places = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
         begins, ends = admin.beginning_offsets(places, deadline), admin.end_offsets(places, deadline)
-        spans = {place: Span(begins[place], min(ends[place], begins[place] + _RECORDS)) for place in places}
+        spans = {place: OffsetRange(begins[place], min(ends[place], begins[place] + _RECORDS)) for place in places}
         for raw in read_spans(self._settings, spans, deadline):
             keys = [] if raw.keys is None else raw.keys.to_pylist()
             yield from zip(keys, raw.values.to_pylist(), strict=False)

@@ -37,7 +37,7 @@ class _Line:
     requests: int = 0
 
 
-class Turns:
+class RequestQueues:
     """Holds the requests of each client. Owned by the event loop."""
 
     def __init__(self, connections_max: int) -> None:
@@ -65,7 +65,7 @@ class Turns:
                 self._lines.pop(key, None)
 
 
-TURNS: Final = web.AppKey("turns", Turns)
+TURNS: Final = web.AppKey("turns", RequestQueues)
 
 
 @web.middleware

@@ -19,7 +19,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SampleWindow:
     """The last samples, oldest first; there is at least one."""
 
     samples: Sequence[Sample]
