@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from connect.api.records import TopicPartition
 from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE, DedupColumns
-from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.rows.table_schema import Columns, grown
+from connectors.bigquery.rows.types import arrow_type_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,6 +93,15 @@ class SealedBatch:
         """Return the number of rows that are rows of their own, whatever their key."""
         return self._marked(IS_APPEND)
 
+    def with_members_of(self, table: Columns) -> SealedBatch:
+        """Return the batch with all members that a table's records have, null in its rows; itself where it has them."""
+        columns = grown(self.columns, table)
+        if columns == self.columns:
+            return self
+        changed = tuple(new for old, new in zip(self.columns, columns, strict=True) if new != old)
+        pieces = [replace(piece, rows=_with_types(piece.rows, changed)) for piece in self.pieces]
+        return replace(self, pieces=pieces, columns=columns)
+
     def slice(self, start: int, stop: int) -> SealedBatch:
         """Return the rows start..stop-1, without a copy. If there are none, one piece stays, for its columns."""
         pieces, before = [], 0
@@ -131,3 +141,12 @@ class SealedBatch:
         import pyarrow.compute as pc
 
         return sum(pc.sum(table[mark]).as_py() or 0 for table in self.tables)
+
+
+def _with_types(rows: pa.Table, columns: Columns) -> pa.Table:
+    """Return the rows with the types of these columns, as far as they have them."""
+    for column in columns:
+        index = rows.schema.get_field_index(column.name)
+        if index >= 0:
+            rows = rows.set_column(index, column.name, rows[index].cast(arrow_type_of(column)))
+    return rows

@@ -111,9 +111,19 @@ class Merging:
         try:
             self._write(batch)
         except RefusedJobError as error:
+            grown = self._with_members_now(batch)
+            if grown is not batch:
+                return self.write(grown)
             # The parts are merged here, whoever merges the table: each would wait for a look of the other task.
             return write_parts(batch, self._write_alone, error)
         return {}
+
+    def _with_members_now(self, batch: SealedBatch) -> SealedBatch:
+        """Return the batch with the members that its table's records have got since it was sealed; itself where there
+        are none. BigQuery takes no record for one with more members.
+        """
+        table = self._warehouse.table(batch.target)
+        return batch if table is None else batch.with_members_of(table.columns)
 
     def _write(self, batch: SealedBatch) -> None:
         """Return once all rows are in the table. RefusedJobError: none is."""

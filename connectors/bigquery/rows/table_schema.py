@@ -99,3 +99,23 @@ Columns = tuple[ColumnSchema, ...]
 def by_name(columns: Sequence[ColumnSchema]) -> dict[str, ColumnSchema]:
     """Return the columns by their names in lower case, as BigQuery compares names."""
     return {column.name.lower(): column for column in columns}
+
+
+def grown(columns: Columns, table: Columns) -> Columns:
+    """Return the columns, their records with the members that those of a table have now.
+
+    A record that has a member which the table's lacks is left as it is.
+    """
+    now = by_name(table)
+    return tuple(_grown(column, now.get(column.name.lower(), column)) for column in columns)
+
+
+def _grown(column: ColumnSchema, now: ColumnSchema) -> ColumnSchema:
+    is_repeated, is_repeated_now = column.mode == REPEATED, now.mode == REPEATED
+    if not column.type is now.type is ColumnType.RECORD or is_repeated is not is_repeated_now:
+        return column
+    members = by_name(now.fields)
+    if any(member.name.lower() not in members for member in column.fields):
+        return column
+    known = by_name(grown(column.fields, now.fields))
+    return replace(column, fields=tuple(known.get(member.name.lower(), member) for member in now.fields))

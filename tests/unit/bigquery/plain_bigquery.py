@@ -1,8 +1,9 @@
 """BigQuery's rules for tables and jobs in plain Python, beside Google's client: what an emulator does not keep.
 
 A job's id is taken once. A statement reads the tables as they were when it began, and writes when it ends: where
-another one has changed its table meanwhile it fails, unless both only added rows; then the rows of both are there. A
-table has a version, and a change that names an old one is refused. Whatever is asked may be refused for now, or be done
+another one has changed its table meanwhile it fails, unless both only added rows; then the rows of both are there. No
+record stands for one with other members, as it does in DuckDB. A table has a version, and a change that names an old
+one is refused. Whatever is asked may be refused for now, or be done
 and its answer lost. DuckDB runs the text of the statements; nothing of the sink is used.
 """
 
@@ -122,6 +123,16 @@ class PlainBigQuery:
 
         job.end = end
 
+    def misfit(self, name: str, sql: str) -> str | None:
+        """Why a statement into a table is refused whose other tables have records with other members."""
+        wanted = {column["name"]: _column(column) for column in self.stored(name).resource["schema"]["fields"]}
+        for other in (table for table in self.tables if _sql(table) in sql):
+            for column in self.stored(other).resource["schema"]["fields"]:
+                given = _column(column)
+                if column["type"] == "RECORD" and given != wanted.get(column["name"], given):
+                    return f"Value of type {given} cannot be assigned to {wanted[column['name']]}"
+        return None
+
     def _end(self, name: str, copy: str, before: int, *, only_adds: bool, is_same: bool) -> dict[str, str] | None:
         table = self.tables.get(name)
         if table is None:
@@ -215,11 +226,13 @@ class PlainClient:
                 raise api.PreconditionFailed("The table was changed meanwhile.")
             given = table.to_api_repr()
             if "schema" in fields:
-                known = {column["name"].lower() for column in stored.resource["schema"]["fields"]}
+                known = {column["name"].lower(): column for column in stored.resource["schema"]["fields"]}
                 for column in given["schema"]["fields"]:
-                    if column["name"].lower() not in known:
-                        sql = f"ALTER TABLE {_sql(table.table_id)} ADD COLUMN {_column(column)}"
-                        self._service.database.execute(sql)
+                    before, change = known.get(column["name"].lower()), f"ADD COLUMN {_column(column)}"
+                    if before is not None:
+                        change = f'ALTER "{column["name"]}" TYPE {_type(column)}'
+                    if before is None or _type(before) != _type(column):
+                        self._service.database.execute(f"ALTER TABLE {_sql(table.table_id)} {change}")
             stored.resource |= {name: given.get(name) for name in fields}
             stored.resource["etag"] = str(int(stored.resource["etag"]) + 1)
 
@@ -254,6 +267,9 @@ class PlainClient:
 
         def begin(job: StoredJob) -> None:
             try:
+                if (message := self._service.misfit(target, text)) is not None:
+                    job.end = lambda: {"reason": "invalidQuery", "message": message}
+                    return
                 self._service.write(target, text, job)
             except (api.NotFound, duckdb.CatalogException) as error:
                 message = f"Not found: {error}"
@@ -323,4 +339,10 @@ def _sql(table: str) -> str:
 
 
 def _column(column: dict[str, Any]) -> str:
-    return f'"{column["name"]}" {_TYPES[column["type"]]}'
+    return f'"{column["name"]}" {_type(column)}'
+
+
+def _type(column: dict[str, Any]) -> str:
+    members = ", ".join(map(_column, column.get("fields", ())))
+    kind = f"STRUCT({members})" if column["type"] == "RECORD" else _TYPES[column["type"]]
+    return f"{kind}[]" if column.get("mode") == "REPEATED" else kind
