@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 import requests
 
-_VOID = {"meta", "link", "input", "img", "br", "hr", "polyline"}
+_VOID = {"meta", "link", "input", "img", "br", "hr", "polyline", "path", "rect"}
 
 
 class Page(HTMLParser):

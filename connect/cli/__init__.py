@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "dlq": "Dead letters: list, show, replay, purge.",
     "doctor": "What is wrong around a cluster, a connector's file, or a worker's file before it starts.",
     "demo": "Real data from a database through Kafka into S3, the worker killed half-way, every row verified.",
+    "flow": "Sources, topics, sinks and backfills: what leads where, how fast, how far behind.",
     "import": "Bring connectors of a Java cluster here, with their offsets.",
     "init": "Begin a connector of your own: a project that works, with tests and a tutorial.",
     "plugins": "The plug-ins of a cluster.",

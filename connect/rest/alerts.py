@@ -10,12 +10,12 @@ from aiohttp import web
 from connect.alerts.alerting import Alerting
 from connect.alerts.facts import Thresholds
 from connect.alerts.webhook import Origin, Webhook
+from connect.rest.figures.peers import Peers, scheme
 from connect.rest.jobs.alert_watch import ALERTING, AlertWatch, Sources
 from connect.rest.resources.backfills import BACKFILLS
 from connect.rest.server.answers import status_json
 from connect.rest.server.context import CONTEXT
 from connect.rest.server.forward import CLIENT
-from connect.rest.ui.live.peers import Peers, scheme
 
 
 async def alerts(app: web.Application) -> AsyncIterator[None]:

@@ -9,6 +9,11 @@ from weakref import WeakValueDictionary
 from aiohttp import ClientSession, TCPConnector, web
 
 from connect.rest.alerts import alerts
+from connect.rest.figures import peers
+from connect.rest.figures.peers import Peers, scheme
+from connect.rest.figures.sampler import SAMPLER, Sampler
+from connect.rest.flow import resource as flow
+from connect.rest.flow.gathering import flow_from_kafka
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import (
     backfills,
@@ -42,7 +47,6 @@ from connect.rest.server.routing import Route, add_routes
 from connect.rest.server.tls import client_context
 from connect.rest.ui import site
 from connect.rest.ui.frame.error_pages import error_pages
-from connect.rest.ui.live import peers
 
 ADMIN_KEY: Final = "admin.listeners"
 """Set, admin paths are on its listeners alone, and nowhere when it is empty."""
@@ -64,6 +68,7 @@ ROUTES: tuple[Route, ...] = tuple(
         metrics,
         backfills,
         evaluations,
+        flow,
     )
     for route in resource.ROUTES
 )
@@ -75,16 +80,16 @@ def rest_app(context: RestContext) -> web.Application:
     app[connectors.PATCHING] = WeakValueDictionary()
     app[NOTED] = {}
     app.cleanup_ctx.append(_forward_client)
+    app.cleanup_ctx.append(_sampled)
     app.cleanup_ctx.append(backfills.backfill_service)
+    app.cleanup_ctx.append(flow_from_kafka)
     app.cleanup_ctx.append(evaluations.evaluation_jobs)
     app.cleanup_ctx.append(alerts)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
-    add_routes(app, (*served, openapi_route(served)))
+    add_routes(app, (*served, openapi_route(served), *peers.ROUTES))
     if context.worker.rest_ui != "off":
         app.cleanup_ctx.append(site.shared)
         add_routes(app, site.ROUTES)
-    elif context.worker.alerts_webhook_url:
-        add_routes(app, peers.ROUTES)  # the leader asks for lag and dead letters of all workers
     return app
 
 
@@ -118,3 +123,10 @@ async def _forward_client(app: web.Application) -> AsyncIterator[None]:
     async with ClientSession(connector=TCPConnector(ssl=tls, limit=0)) as client:
         app[CLIENT] = client
         yield
+
+
+async def _sampled(app: web.Application) -> AsyncIterator[None]:
+    context = app[CONTEXT]
+    sampler = app[SAMPLER] = Sampler(context.operations.tasks, Peers(context, app[CLIENT], scheme(context.worker)))
+    yield
+    await sampler.close()

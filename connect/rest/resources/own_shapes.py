@@ -33,6 +33,41 @@ class Examination(TypedDict):
     findings: list[Finding]
 
 
+class FlowNode(TypedDict):
+    """Describes a connector, a topic or a backfill. `is_there` of a topic is null where Kafka did not tell."""
+
+    id: str
+    kind: Literal["source", "sink", "topic", "backfill"]
+    name: str
+    state: str
+    is_there: bool | None
+    rows_per_s: float | None
+    lag_rows: float | None
+    lag_s: float | None
+
+
+class FlowEdge(TypedDict):
+    """Describes a way of rows between two nodes. `declared`: a configuration names it; `seen`: rows went along it."""
+
+    start: str
+    end: str
+    does: Literal["writes", "reads", "dead letters", "copies"]
+    declared: bool
+    seen: bool
+    rows_per_s: Annotated[float | None, Field(description="null also where a connector has several topics")]
+    lag_rows: float | None
+    lag_s: float | None
+
+
+class Flow(TypedDict):
+    """Holds sources, topics, sinks and backfills as one graph. `not_told`: what Kafka did not tell in time."""
+
+    nodes: list[FlowNode]
+    edges: list[FlowEdge]
+    not_told: list[Literal["topics", "backfills"]]
+    silent: Annotated[dict[str, str], Field(description="workers whose figures are not known, and why")]
+
+
 class BrokenPlugin(TypedDict):
     """An entry point that could not be used."""
 

@@ -9,19 +9,17 @@ from aiohttp import web
 
 from connect.rest.jobs.letter_jobs import LetterJobs
 from connect.rest.server.context import CONTEXT
-from connect.rest.server.forward import CLIENT
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame import assets
 from connect.rest.ui.frame.forms import OnceOnly
-from connect.rest.ui.live import peers, stream
+from connect.rest.ui.live import stream
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN, OffsetsSeen
-from connect.rest.ui.live.peers import Peers, scheme
-from connect.rest.ui.live.sampler import SAMPLER, Sampler
 from connect.rest.ui.screens import (
     actions,
     backfills,
     connector,
     edit,
+    flow,
     history,
     letters,
     offsets,
@@ -36,6 +34,7 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
     route
     for part in (
         overview,
+        flow,
         connector,
         actions,
         edit,
@@ -46,7 +45,6 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
         backfills,
         reports,
         assets,
-        peers,
     )
     for route in part.ROUTES
 )
@@ -55,10 +53,8 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
 async def shared(app: web.Application) -> AsyncIterator[None]:
     """Keep what pages share as long as the application is served."""
     context = app[CONTEXT]
-    sampler = app[SAMPLER] = Sampler(context.operations.tasks, Peers(context, app[CLIENT], scheme(context.worker)))
     app[OFFSETS_SEEN] = OffsetsSeen(context.operations.offsets)
     app[ONCE_ONLY] = OnceOnly()
     app[LETTER_JOBS] = LetterJobs(context.worker.originals)
     stream.prepare(app)
     yield
-    await sampler.close()

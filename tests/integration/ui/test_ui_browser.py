@@ -60,6 +60,7 @@ def is_live(page: Any) -> None:
     [
         ("overview", "/ui"),
         ("connector", "/ui/connector?name=bills-to-lake"),
+        ("flow", "/ui/flow"),
         ("nothing-there", "/ui?q=nothing-is-called-so"),
         ("offsets", "/ui/offsets?name=orders-source"),
         ("history", "/ui/history?name=bills-to-lake"),
@@ -196,6 +197,25 @@ def test_a_connector_is_created_and_changed(look: Look, axe: str, bed: Any, tmp_
     page.get_by_text("The configuration is stored.").wait_for()
     bed.worker.wait_for_tasks("made-here", "RUNNING")
     assert bed.worker.call("DELETE", "made-here").status_code == 204
+
+
+def test_the_flow_is_walked_by_keyboard_and_says_what_moves(look: Look, bed: Any) -> None:
+    page = look("/ui/flow?q=orders")
+    is_live(page)
+    picture = page.get_by_role("region", name="Picture of the flow")
+    assert {"orders-source", "orders-to-lake"} <= set(picture.locator("a.box text:first-of-type").all_text_contents())
+    row = page.get_by_role("row").filter(has_text="orders-source").filter(has_text="writes")
+    assert bed.topic in row.text_content()
+    assert "configuration, rows" in row.text_content()
+    bed.write(20_000)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('svg .pace')].some((label) => /[1-9].* rows/.test(label.textContent))"
+    )
+    box = picture.get_by_role("link", name="bills-to-lake")
+    assert "FAILED" in box.text_content()
+    box.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="bills-to-lake").wait_for()
 
 
 def test_the_picture_of_the_readme(look: Look, bed: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from connect.api.errors import ConfigError
 from connect.cluster.model.statuses import OverdueTask
 from connect.rest.access.role import Role
 from connect.rest.app import ROUTES
+from connect.rest.figures import peers
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import backfills
 from connect.rest.server.authentication import Login
@@ -24,7 +25,7 @@ from connect.rest.ui import site
 from connect.runtime.task.task_id import TaskId
 
 ROOT = Path(__file__).parents[3]
-ALL_ROUTES = (*ROUTES, openapi_route(ROUTES), *site.ROUTES)
+ALL_ROUTES = (*ROUTES, openapi_route(ROUTES), *site.ROUTES, *peers.ROUTES)
 ROW = re.compile(r"^\| `(\w+) (\S+)` \| (\w+) \|$", re.MULTILINE)
 NAMES = ["anyone", "viewer", "operator", "editor", "admin"]
 PASSWORD = "s3cret"

@@ -207,8 +207,9 @@ def test_read_only_pages_have_no_buttons_and_refuse_forms(serve: ServerMaker) ->
 
 def test_a_worker_may_have_no_pages(serve: ServerMaker) -> None:
     rest = serve(worker={"rest.ui": "off"})
-    for path in ("/ui", "/ui/connector?name=a", "/ui/ui.css", "/ui/figures"):
+    for path in ("/ui", "/ui/connector?name=a", "/ui/ui.css"):
         assert rest("GET", path).status_code == 404
+    assert rest("GET", "/ui/figures").status_code == 403, "other workers may have pages, and sign what they ask"
 
 
 def test_pages_ask_for_the_workers_own_password(serve: ServerMaker, tmp_path: Any) -> None:

@@ -17,8 +17,8 @@ from rest_client import Rest, ServerMaker
 from ui_reader import Reader
 
 from connect.cluster.model.history import Rebalance
-from connect.rest.ui.live.peers import Peers
-from connect.rest.ui.live.sampler import Sampler
+from connect.rest.figures.peers import Peers
+from connect.rest.figures.sampler import Sampler
 
 FAR_S = 60.0
 
@@ -59,7 +59,7 @@ def events(rest: Rest, path: str) -> Iterator[tuple[str, str]]:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look as often as a test asks, rather than as a person reads."""
-    monkeypatch.setattr("connect.rest.ui.live.sampler.INTERVAL_S", 0.1)
+    monkeypatch.setattr("connect.rest.figures.sampler.INTERVAL_S", 0.1)
 
 
 @pytest.mark.usefixtures("often")
@@ -143,7 +143,7 @@ def run(use: Callable[[Sampler, Counting], Any]) -> Any:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    from connect.rest.ui.live import sampler
+    from connect.rest.figures import sampler
 
     monkeypatch.setattr(sampler, "INTERVAL_S", 0.02)
 
@@ -211,7 +211,7 @@ def test_a_look_that_fails_ends_nothing(quick: None) -> None:
 
 
 def test_what_costs_much_is_looked_at_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    from connect.rest.ui.live import sampler as module
+    from connect.rest.figures import sampler as module
 
     monkeypatch.setattr(module, "INTERVAL_S", 0.01)
     pauses: list[float] = []
@@ -242,7 +242,7 @@ def test_what_costs_much_is_looked_at_seldom(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_nobody_is_asked_while_nobody_looks(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from connect.rest.ui.live import sampler as module
+    from connect.rest.figures import sampler as module
 
     monkeypatch.setattr(module, "_LEFT_S", 0.0)
 

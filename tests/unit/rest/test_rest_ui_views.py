@@ -8,11 +8,11 @@ import pytest
 
 from connect.client.overview import Line
 from connect.client.reasons import reasons
+from connect.rest.figures.sample_window import Sample, SampleWindow
 from connect.rest.ui.views import numbers
 from connect.rest.ui.views.connector import KEYS, TASKS, settings, standing
 from connect.rest.ui.views.overview import OverviewQuery, overview_page
 from connect.rest.ui.views.plot import HEIGHT, WIDTH, plot
-from connect.rest.ui.views.sample_window import Sample, SampleWindow
 
 LOOK = SampleWindow(
     (
@@ -65,7 +65,7 @@ def test_a_list_is_searched_filtered_and_cut_into_pages(
 def test_a_row_adds_up_its_tasks_and_names_silent_workers() -> None:
     result = overview_page([line("a")], {"a": ["a-0", "a-1"]}, {"w2:1": 1, "w1:1": 1}, LOOK, OverviewQuery())
     (row,) = result.rows
-    assert (row.rows_per_s, row.lag_rows, row.lag_s) == (100.0, 6, 90.0)
+    assert (row.pace.rows_per_s, row.pace.lag_rows, row.pace.lag_s) == (100.0, 6, 90.0)
     assert [(worker.id, worker.silent) for worker in result.workers] == [("w1:1", ""), ("w2:1", "it hangs")]
 
 

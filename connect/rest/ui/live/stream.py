@@ -12,9 +12,9 @@ from aiohttp import hdrs, web
 from connect.cluster.model.request_errors import RequestError
 from connect.rest.errors.client_errors import CLIENT_ERRORS
 from connect.rest.errors.http_error import HttpError
+from connect.rest.figures.sample_window import SampleWindow
+from connect.rest.figures.sampler import SAMPLER
 from connect.rest.server.connections import PLACE
-from connect.rest.ui.live.sampler import SAMPLER
-from connect.rest.ui.views.sample_window import SampleWindow
 
 EVENTS: Final = "text/event-stream"
 STREAMS_MAX: Final = 64

@@ -10,20 +10,20 @@ from aiohttp import web
 from connect.client.reasons import reasons
 from connect.cluster.model.request_errors import NotFoundError
 from connect.rest.access.role import Role
+from connect.rest.figures.sample_window import SampleWindow
+from connect.rest.figures.sampler import SAMPLER
 from connect.rest.resources.notes import notes_of
 from connect.rest.server.answers import status_json
 from connect.rest.server.context import context_of
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, may_change, page, rendered
 from connect.rest.ui.live.offsets_seen import OFFSETS_SEEN
-from connect.rest.ui.live.sampler import SAMPLER
 from connect.rest.ui.live.stream import EVENTS, stream
 from connect.rest.ui.screens.actions import DONE
 from connect.rest.ui.screens.named import named
 from connect.rest.ui.screens.seen import version_of
 from connect.rest.ui.views.connector import TOPICS, LiveState, settings, standing
 from connect.rest.ui.views.plot import plot
-from connect.rest.ui.views.sample_window import SampleWindow
 from connect.rest.ui.views.states import sign
 
 TEXT: Final = "text/plain"

@@ -1,4 +1,4 @@
-"""Tells which connector a page is about."""
+"""Tells which connector, and which page of a list, a request is about."""
 
 from __future__ import annotations
 
@@ -13,3 +13,9 @@ def named(request: web.Request) -> str:
     if not name:
         raise NotFoundError("The address names no connector.")
     return name
+
+
+def page_number(request: web.Request) -> int:
+    """Return the page of a list that is asked for, from 1 on."""
+    number = request.query.get("page", "1")
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1

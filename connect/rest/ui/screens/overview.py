@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from aiohttp import web
 
 from connect.client.overview import Line, overview
-from connect.cluster.model.operations import Operations
-from connect.cluster.model.request_errors import NotFoundError
-from connect.rest.server.answers import status_json
+from connect.rest.figures.connector_parts import connector_parts, task_ids
+from connect.rest.figures.sample_window import SampleWindow
+from connect.rest.figures.sampler import SAMPLER
 from connect.rest.server.context import context_of
 from connect.rest.server.rights import IDENTITY, visible
 from connect.rest.server.routing import Route
 from connect.rest.ui.frame.pages import HTML, page, rendered
-from connect.rest.ui.live.sampler import SAMPLER
 from connect.rest.ui.live.stream import EVENTS, stream
+from connect.rest.ui.screens.named import page_number
 from connect.rest.ui.views.overview import Overview, OverviewQuery, overview_page
-from connect.rest.ui.views.sample_window import SampleWindow
 from connect.rest.ui.views.states import STATES, sign
 
 
@@ -61,9 +59,8 @@ class _Gathered(NamedTuple):
 def _gathered(request: web.Request) -> _Gathered:
     context = context_of(request)
     operations = context.operations
-    names = visible(request, operations.connectors.names())
-    parts = {name: found for name in names if (found := _parts(operations, name)) is not None}
-    tasks = {name: [f"{name}-{task['id']}" for task in found["status"]["tasks"]] for name, found in parts.items()}
+    parts = connector_parts(operations, visible(request, operations.connectors.names()))
+    tasks = {name: task_ids(found) for name, found in parts.items()}
     rebalances = operations.history.rebalances()
     workers = Counter(dict.fromkeys((context.worker_id, *(rebalances[-1].workers if rebalances else ())), 0))
     workers.update(task["worker_id"] for found in parts.values() for task in found["status"]["tasks"])
@@ -74,28 +71,9 @@ def _page_of(gathered: _Gathered, look: SampleWindow, asked: OverviewQuery) -> O
     return overview_page(gathered.lines, gathered.tasks, gathered.workers, look, asked)
 
 
-def _parts(operations: Operations, name: str) -> dict[str, Any] | None:
-    """Return what `connect status` reads of a connector. None: it was deleted meanwhile."""
-    with suppress(NotFoundError):
-        info = operations.connectors.info(name)
-        shown = {"type": info.type, "config": {"connector.class": info.config.get("connector.class", "")}}
-        try:
-            status = status_json(operations.connectors.status(name))
-        except NotFoundError:
-            status = {"name": name, "connector": {"state": "UNASSIGNED", "worker_id": ""}, "tasks": []}
-        return {"info": shown, "status": status}
-    return None
-
-
 def _asked(request: web.Request) -> OverviewQuery:
-    query = request.query
-    number = query.get("page", "1")
-    state = query.get("state", "")
-    return OverviewQuery(
-        query.get("q", "")[:200],
-        state if state in STATES else "",
-        int(number) if number.isascii() and number.isdigit() and len(number) < 7 else 1,
-    )
+    state = request.query.get("state", "")
+    return OverviewQuery(request.query.get("q", "")[:200], state if state in STATES else "", page_number(request))
 
 
 ROUTES = (

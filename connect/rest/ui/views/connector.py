@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from connect.client.overview import rank
 from connect.client.reasons import Reason
+from connect.rest.figures.sample_window import Pace, SampleWindow
 from connect.rest.ui.views.numbers import cut
-from connect.rest.ui.views.sample_window import SampleWindow, largest, total
 
 TRACE_CHARS: Final = 4000
 """A trace longer than that is cut, and a link leads to all of it."""
@@ -67,10 +67,8 @@ class LiveState:
     task_count: int
     has_failed: bool
     """The connector or a task of it has failed."""
-    rows_per_s: float | None
+    pace: Pace
     rates: Sequence[float | None]
-    lag_rows: float | None
-    lag_s: float | None
     lags: Sequence[float | None]
     span_s: float
     silent: Mapping[str, str]
@@ -82,15 +80,12 @@ def standing(status: Mapping[str, Any], found: Sequence[Reason], look: SampleWin
     ids = [f"{name}-{task['id']}" for task in status["tasks"]]
     worst = sorted(status["tasks"], key=lambda task: (rank(task["state"]), task["id"]))[:TASKS]
     tasks = [_task(name, task, look) for task in worst]
-    figures = [look.figures(task) for task in ids]
     workers = {task.get("worker_id") for task in status["tasks"]}
     states = {own["state"], *(task["state"] for task in status["tasks"])}
     return LiveState(
         name, status["type"], min(states, key=rank), own["state"], _why(status, worst, found), tasks, len(ids),
         has_failed="FAILED" in states,
-        rows_per_s=total([look.rate(task) for task in ids]), rates=look.rates(ids),
-        lag_rows=total([counted.get("lag_rows") for counted in figures]),
-        lag_s=largest([_lag_s(counted) for counted in figures]), lags=look.values(ids, "lag_rows"),
+        pace=look.pace(ids), rates=look.rates(ids), lags=look.values(ids, "lag_rows"),
         span_s=look.span_s,
         silent={worker: why for worker, why in look.silent.items() if worker in workers},
     )  # fmt: skip
@@ -110,10 +105,6 @@ def _why(status: Mapping[str, Any], worst: Sequence[Mapping[str, Any]], found: S
 def _task(name: str, task: Mapping[str, Any], look: SampleWindow) -> TaskRow:
     id_ = f"{name}-{task['id']}"
     return TaskRow(task["id"], task["state"], task.get("worker_id", ""), look.rate(id_), look.figures(id_))
-
-
-def _lag_s(figures: Mapping[str, float]) -> float | None:
-    return figures.get("lag_s", figures.get("source_lag_s"))
 
 
 def _trace(task: int | None, part: Mapping[str, Any]) -> Trace | None:

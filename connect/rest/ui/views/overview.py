@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.client.overview import Line, rank
-from connect.rest.ui.views.sample_window import SampleWindow, largest, total
+from connect.rest.figures.sample_window import Pace, SampleWindow, total
 
 ROWS: Final = 50
 """One page has so many connectors."""
@@ -25,12 +25,10 @@ class OverviewQuery:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A connector, and what its tasks do together. None: it is not known."""
+    """A connector, and what its tasks do together."""
 
     line: Line
-    rows_per_s: float | None
-    lag_rows: float | None
-    lag_s: float | None
+    pace: Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ def overview_page(
     shown = fitting[(page - 1) * ROWS : page * ROWS]
     states = Counter(line.state for line in lines)
     return Overview(
-        [_row(line, tasks.get(line.name, ()), look) for line in shown],
+        [Row(line, look.pace(tasks.get(line.name, ()))) for line in shown],
         OverviewQuery(asked.text, asked.state, page),
         len(fitting),
         len(lines),
@@ -85,13 +83,3 @@ def _fits(line: Line, asked: OverviewQuery) -> bool:
     text = asked.text.strip().lower()
     named = not text or any(text in part.lower() for part in (line.name, line.plugin, line.type))
     return named and asked.state in {"", line.state}
-
-
-def _row(line: Line, tasks: Sequence[str], look: SampleWindow) -> Row:
-    figures = [look.figures(task) for task in tasks]
-    return Row(
-        line,
-        total([look.rate(task) for task in tasks]),
-        total([found.get("lag_rows") for found in figures]),
-        largest([found.get("lag_s", found.get("source_lag_s")) for found in figures]),
-    )

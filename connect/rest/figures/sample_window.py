@@ -19,6 +19,15 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """Tells what tasks do together. None: it is not known."""
+
+    rows_per_s: float | None = None
+    lag_rows: float | None = None
+    lag_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SampleWindow:
     """The last samples, oldest first; there is at least one."""
 
@@ -44,6 +53,15 @@ class SampleWindow:
     def values(self, tasks: Sequence[str], figure: str) -> list[float | None]:
         """Return the sum of several tasks' figures at each moment; None where none is known."""
         return [total([sample.figures.get(task, _EMPTY).get(figure) for task in tasks]) for sample in self.samples]
+
+    def pace(self, tasks: Sequence[str]) -> Pace:
+        """Return what tasks do together now."""
+        found = [self.figures(task) for task in tasks]
+        return Pace(
+            total([self.rate(task) for task in tasks]),
+            total([counted.get("lag_rows") for counted in found]),
+            largest([counted.get("lag_s", counted.get("source_lag_s")) for counted in found]),
+        )
 
     @property
     def span_s(self) -> float:

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 from aiohttp import web
 
 from connect.cluster.model.operations import Tasks
-from connect.rest.ui.live.peers import Peers
-from connect.rest.ui.views.sample_window import Sample, SampleWindow
+from connect.rest.figures.peers import Peers
+from connect.rest.figures.sample_window import Sample, SampleWindow
 
 INTERVAL_S: Final = 2.0
 INTERVAL_MAX_S: Final = 30.0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import asdict
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +12,6 @@ from connect.cli.shared.cluster_options import as_json, cluster_command, print_j
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
-    from connect.client.task_lines import Scrape
 
 _commands = click.Group()
 
@@ -29,6 +26,7 @@ def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> 
 
     A Java cluster tells states and reasons; `–` stands for the rest.
     """
+    from connect.cli.top.scrapes import scraped
     from connect.client.task_lines import COLUMNS, cells, task_lines
 
     pause = threading.Event()
@@ -46,24 +44,3 @@ def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> 
         print_table(COLUMNS, [cells(line) for line in lines])
         if once:
             return
-
-
-def scraped(client: ConnectClient) -> Scrape:
-    """Return the figures of all workers that run tasks; those of a worker that tells none are left out."""
-    from connect.api.errors import ConnectError
-    from connect.client.rest import RefusedError
-    from connect.client.task_lines import Scrape, figures_of, workers_of
-
-    figures: dict[tuple[str, str], dict[str, float]] = {}
-    # First the one that is asked: its own address may be one that is not known here.
-    for worker in ["", *workers_of(client.connectors())]:
-        try:
-            figures |= figures_of(client.metrics(worker))
-        except RefusedError as error:
-            if error.status != HTTPStatus.NOT_FOUND:  # which a Java worker answers
-                raise
-        except ConnectError:
-            if not worker:
-                raise
-            # One that cannot be reached from here: its tasks are shown without figures.
-    return Scrape(time.monotonic(), figures)

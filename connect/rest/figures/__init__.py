@@ -1,0 +1,1 @@
+"""Looks at what all tasks of the cluster count now, those of other workers too."""

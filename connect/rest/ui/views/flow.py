@@ -1,0 +1,101 @@
+"""A part of the flow, as a page shows it: connectors and backfills that were searched for, with their topics. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from connect.client.overview import rank
+from connect.rest.flow.graph import Edge, Flow, Kind, Node
+from connect.rest.ui.views.flow_picture import Picture, picture
+
+MOVERS: Final = 40
+"""One page has so many connectors and backfills, so that it stays light."""
+EDGES: Final = 150
+
+
+@dataclass(frozen=True, slots=True)
+class FlowQuery:
+    """What a reader wants to see: a text in the names of connectors, backfills or their topics; a page, from 1 on."""
+
+    text: str = ""
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A line of the table: an edge with both its ends, or a node that nothing leads to or from."""
+
+    start: Node
+    edge: Edge | None
+    end: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPage:
+    """Describes a page of the flow. `found` of `movers` fit; `more` of their edges are not shown."""
+
+    asked: FlowQuery
+    picture: Picture
+    ways: Sequence[Way]
+    found: int
+    movers: int
+    pages: int
+    more: int
+
+
+def flow_page(flow: Flow, asked: FlowQuery) -> FlowPage:
+    """Return the page that was asked for; what is tied together stands on one page where it fits."""
+    nodes = {node.id: node for node in flow.nodes}
+    ends: dict[str, list[Edge]] = {id_: [] for id_ in nodes}
+    for edge in flow.edges:
+        ends[edge.start].append(edge)
+        ends[edge.end].append(edge)
+    movers = _sorted([node for node in flow.nodes if node.kind is not Kind.TOPIC], nodes, ends)
+    fitting = [node for node in movers if _fits(node, ends[node.id], nodes, asked.text.strip().lower())]
+    pages = max(1, -(-len(fitting) // MOVERS))
+    page = min(max(1, asked.page), pages)
+    shown = {node.id for node in fitting[(page - 1) * MOVERS : page * MOVERS]}
+    edges = [edge for edge in flow.edges if all(_is_shown(nodes[id_], shown) for id_ in (edge.start, edge.end))]
+    # A topic whose connector is on another page would stand there alone.
+    edges = [edge for edge in edges if edge.start in shown or edge.end in shown]
+    kept = edges[:EDGES]
+    used = shown | {id_ for edge in kept for id_ in (edge.start, edge.end)}
+    part = Flow([node for node in flow.nodes if node.id in used], kept)
+    return FlowPage(
+        FlowQuery(asked.text, page), picture(part), _ways(part), len(fitting), len(movers), pages,
+        len(edges) - len(kept),
+    )  # fmt: skip
+
+
+def _is_shown(node: Node, shown: set[str]) -> bool:
+    return node.kind is Kind.TOPIC or node.id in shown
+
+
+def _fits(node: Node, edges: Sequence[Edge], nodes: Mapping[str, Node], text: str) -> bool:
+    names = [node.name, *(nodes[id_].name for edge in edges for id_ in (edge.start, edge.end))]
+    return not text or any(text in name.lower() for name in names)
+
+
+def _sorted(movers: Sequence[Node], nodes: Mapping[str, Node], ends: Mapping[str, Sequence[Edge]]) -> list[Node]:
+    """Return them by what they are tied to: first a part in which something needs a person."""
+    part: dict[str, int] = {}
+    for number, first in enumerate(nodes):
+        waiting = [first]
+        while waiting:
+            id_ = waiting.pop()
+            if id_ not in part:
+                part[id_] = number
+                waiting += [end for edge in ends[id_] for end in (edge.start, edge.end)]
+    worst: dict[int, int] = {}
+    for node in movers:
+        worst[part[node.id]] = min(worst.get(part[node.id], 99), rank(node.state))
+    return sorted(movers, key=lambda node: (worst[part[node.id]], part[node.id], rank(node.state), node.name))
+
+
+def _ways(flow: Flow) -> list[Way]:
+    nodes = {node.id: node for node in flow.nodes}
+    tied = {id_ for edge in flow.edges for id_ in (edge.start, edge.end)}
+    alone = [Way(node, None, None) for node in flow.nodes if node.id not in tied]
+    return [*(Way(nodes[edge.start], edge, nodes[edge.end]) for edge in flow.edges), *alone]
