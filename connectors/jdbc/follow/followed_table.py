@@ -170,13 +170,7 @@ class FollowedTable:
 
     def _look(self) -> bool:
         """Plan the table; False when it is as it was."""
-        database = self._connections.take()
-        try:
-            plan = self._make_plan(database, self._last)
-        except BaseException:
-            self._connections.discard(database)
-            raise
-        self._connections.give_back(database)
+        plan = self._connections.asked(lambda database: self._make_plan(database, self._last))
         self._look_at_s = time.monotonic() + self._look_s
         known = self._plan
         if known is not None and (plan.format.columns, plan.described) == (known.format.columns, known.described):

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, Column, SourcePosition
@@ -30,7 +28,6 @@ from connectors.jdbc.settings.table_choice import TablePart
 _log = logging.getLogger(__name__)
 _SOON_S = 0.25
 _RARELY_S = 5.0
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +42,6 @@ class ReaderContext:
     stored: StoredOffset
     look_s: float
     reject: Reject
-
-    def asked(self, ask: Callable[[Database], T]) -> T:
-        """Return what a connection answers."""
-        database = self.connections.take()
-        try:
-            answer = ask(database)
-        except BaseException:
-            self.connections.discard(database)
-            raise
-        self.connections.give_back(database)
-        return answer
 
 
 class PartReader:
@@ -144,7 +130,7 @@ class PartReader:
             split = first.split(table, number)
             return split_plan(TableBase.of(assembled(database, table, config), split), config, split, known)
 
-        return self._context.asked(plan)
+        return self._context.connections.asked(plan)
 
     def _rest(self, rest_s: float) -> None:
         self.due_at_s = time.monotonic() + rest_s
@@ -162,7 +148,7 @@ class Handover:
         self._own = PartReader(part, context)
         self._table = part.table
         self._context = context
-        self._beginning: FirstReadSearch | None = None
+        self._search: FirstReadSearch | None = None
         self._begun = False
         self._is_over = False
         self._due_at_s = 0.0
@@ -240,7 +226,7 @@ class Handover:
         if self._begun:
             return None  # given to the framework, which has yet to store it
         try:
-            first = self._context.asked(self._look)
+            first = self._context.connections.asked(self._look)
         except NotSplit as why:
             _log.info("%s is not read in ranges first: %s.", self.label, why)
             self._is_over = True
@@ -253,7 +239,7 @@ class Handover:
         return batch
 
     def _look(self, database: Database) -> FirstRead | None:
-        if self._beginning is None:
+        if self._search is None:
             self._search = FirstReadSearch(database, self._table, self._context.config)
         return self._search.look(database)
 
@@ -268,6 +254,8 @@ class Handover:
         """Return a batch that has no rows, and the table's offset."""
         partition = offsets.table_partition(self._table)
         config = self._context.config
-        plan = self._context.asked(lambda database: assembled(database, self._table, config).plan(partition, offset))
+        plan = self._context.connections.asked(
+            lambda database: assembled(database, self._table, config).plan(partition, offset)
+        )
         values = Column.from_arrow(plan.format.build(()), plan.format.schema)
         return Batch(plan.topic, values, position=SourcePosition(partition, offset))

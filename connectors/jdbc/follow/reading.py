@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -22,6 +22,7 @@ from connectors.jdbc.follow.offsets import Offset
 from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
+T = TypeVar("T")
 _SOON_S = 0.25
 """The rest before the next look at rows that are held back."""
 
@@ -54,6 +55,17 @@ class Connections:
         """Close a connection that failed."""
         self._busy.remove(database)
         database.close()
+
+    def asked(self, ask: Callable[[Database], T]) -> T:
+        """Return what a connection answers. One that failed is not used again."""
+        database = self.take()
+        try:
+            answer = ask(database)
+        except BaseException:
+            self.discard(database)
+            raise
+        self.give_back(database)
+        return answer
 
     def interrupt(self) -> None:
         """Break off what is running."""

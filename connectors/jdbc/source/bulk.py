@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import sqlalchemy as sa
 
@@ -28,7 +27,6 @@ from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.source.check import unmatched
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
-T = TypeVar("T")
 PAGE_ROWS = 20_000
 """A bulk read is there to be fast: batch.max.rows, 1000 by default, suits rows that are followed."""
 _LOOK_S = 0.25
@@ -203,7 +201,11 @@ class JdbcBulkReader:
         last = offsets.range_progress_of(offset, wanted.mark)
         if last is None or len(last) != 1 or not isinstance(last[0], int):
             return ()
-        end = wanted.end if wanted.end is not None else self._asked(lambda database: self._keys_end(database, wanted))
+        end = (
+            wanted.end
+            if wanted.end is not None
+            else self._connections.asked(lambda database: self._keys_end(database, wanted))
+        )
         return divided(split, last[0], end, parts)
 
     def count(self, split: Split) -> int:
@@ -216,7 +218,7 @@ class JdbcBulkReader:
             statement = sa.select(sa.func.count()).select_from(plan.source.relation).where(*conditions)
             return int(database.scalar(statement, f"counting {plan.label}"))
 
-        return self._asked(counted)
+        return self._connections.asked(counted)
 
     def close(self) -> None:
         """Close every connection."""
@@ -227,7 +229,7 @@ class JdbcBulkReader:
         return 0 if keys is None else keys.stop
 
     def _reader(self, wanted: TableSplit, after: Offset | None) -> TableReader:
-        plan = self._asked(lambda database: self._plan(database, wanted, after))
+        plan = self._connections.asked(lambda database: self._plan(database, wanted, after))
         return TableReader(plan, self._connections, self._reject)
 
     def _plan(self, database: Database, wanted: TableSplit, after: Offset | None) -> ReadingPlan:
@@ -241,13 +243,3 @@ class JdbcBulkReader:
         plan = split_plan(base, self._config, wanted, after)
         rows = self._config.paced(max(PAGE_ROWS, self._config.batch_max_rows))
         return replace(plan, page_rows=rows, described=base.plan.described)
-
-    def _asked(self, ask: Callable[[Database], T]) -> T:
-        database = self._connections.take()
-        try:
-            answer = ask(database)
-        except BaseException:
-            self._connections.discard(database)
-            raise
-        self._connections.give_back(database)
-        return answer

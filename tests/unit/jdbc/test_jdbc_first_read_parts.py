@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConfigError
-from connectors.jdbc.follow import offsets
+from connectors.jdbc.follow import handover, offsets
 from connectors.jdbc.follow.first_read import LEAST_KEYS, FirstRead, NotSplit, bounds
+from connectors.jdbc.follow.handover import Handover, ReaderContext
+from connectors.jdbc.follow.reading import Connections
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, TablePart, parts_from_text, parts_to_text, share_out
 
@@ -84,3 +88,25 @@ def test_ranges_are_refused_where_nothing_is_followed_safely(settings: dict[str,
     JdbcSourceConfig.parse({**given, **EVERYWHERE})
     with pytest.raises(ConfigError, match=r"initial\.read\.parallelism is for tables"):
         JdbcSourceConfig.parse({**EVERYWHERE, **given, **settings})
+
+
+def test_the_search_for_the_mark_goes_on_where_the_last_look_ended(monkeypatch: pytest.MonkeyPatch):
+    class Search:
+        """Has waited long enough at the third look."""
+
+        def __init__(self, *_: Any) -> None:
+            self.looks = 0
+
+        def look(self, _: Any) -> None:
+            self.looks += 1
+            if self.looks == 3:
+                raise NotSplit("it is empty")
+
+    monkeypatch.setattr(handover, "FirstReadSearch", Search)
+    followed: Any = SimpleNamespace(label="orders", read=lambda: "followed")
+    database: Any = SimpleNamespace(end_transaction=lambda: None, close=lambda: None)
+    config: Any = SimpleNamespace(initial_read_parallelism=2)
+    reader = Handover(
+        followed, TablePart(ORDERS), ReaderContext(config, Connections(lambda: database), lambda _: None, 1.0, print)
+    )
+    assert [reader.read() for _ in range(4)] == [None, None, None, "followed"]
