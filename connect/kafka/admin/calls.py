@@ -13,6 +13,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.connection_diagnosis import NOT_KAFKA, ConnectionErrors
 from connect.kafka.client.errors import translate, translated
+from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.lib.deadline import Deadline
 
 Answer = Future[Any] | dict[Any, Future[Any]]
@@ -82,7 +83,7 @@ class RetryingAdmin:
         again: Collection[int] = (),
         first_s: float = _CALL_S,
     ) -> Any:
-        """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as AnsweredError.
+        """Ask until there is an answer. `ignore`: errors that mean done; `answers`: those raised as BrokerRefusedError.
 
         `again`: errors that count as retriable in this call. `first_s`: how long the first request may take before it
         is made again, each later one twice as long.
@@ -107,6 +108,18 @@ class RetryingAdmin:
                     self.metadata(deadline, doing)
             except TimeoutError as error:
                 raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
+
+    def call_coordinator(
+        self,
+        ask: Callable[[float], Answer],
+        deadline: Deadline,
+        doing: str,
+        *,
+        ignore: Collection[int] = (),
+        answers: Collection[int] = (),
+    ) -> Any:
+        """As `call`, for what a group's coordinator answers: the deadline alone ends a request."""
+        return self.call(lambda _: ask(COORDINATOR_S), deadline, doing, ignore=ignore, answers=answers)
 
 
 class BrokerRefusedError(Exception):

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AclOperation, ConfigResource, OffsetSpec, Reso
 
 from connect.api.errors import ConnectError
 from connect.kafka.admin.calls import RetryingAdmin
+from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.kafka.client.settings import Value
 from connect.lib.deadline import Deadline
 
@@ -149,7 +150,7 @@ class _Questions:
         if not groups:
             return frozenset()
         asked = self._client.describe_consumer_groups(
-            list(groups), include_authorized_operations=True, request_timeout=self._timeout_s
+            list(groups), include_authorized_operations=True, request_timeout=COORDINATOR_S
         )
         answers, refused = self._answers(asked)
         told = {name: _operations(group.authorized_operations) for name, group in answers.items()}

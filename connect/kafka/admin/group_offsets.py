@@ -79,7 +79,7 @@ def _set(admin: RetryingAdmin, group: str, offsets: Mapping[TopicPartition, int]
         return admin.client.alter_consumer_group_offsets(request, request_timeout=timeout_s)[group]
 
     doing = f"altering the offsets of group {group}"
-    answer = admin.call(ask, deadline, doing)
+    answer = admin.call_coordinator(ask, deadline, doing)
     for part in answer.topic_partitions:
         if part.error is None:
             continue

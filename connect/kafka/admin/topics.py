@@ -23,6 +23,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.admin.calls import BrokerRefusedError, RetryingAdmin
 from connect.kafka.admin.group_offsets import alter_offsets, committed_offsets
+from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
 
@@ -188,7 +189,7 @@ class TopicAdmin:
 
     def call_coordinator(self, group: str) -> None:
         """Have a new cluster make what it keeps groups in, which takes it a second; does not wait for that."""
-        self._admin.client.describe_consumer_groups([group], request_timeout=_PROPAGATION_S)
+        self._admin.client.describe_consumer_groups([group], request_timeout=COORDINATOR_S)
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], deadline: Deadline, *, committed_only: bool = False
@@ -230,13 +231,8 @@ class TopicAdmin:
 
         doing = f"deleting group {group}"
         try:
-            self._admin.call(
-                ask,
-                deadline,
-                doing,
-                ignore={KafkaError.GROUP_ID_NOT_FOUND},
-                answers={KafkaError.NON_EMPTY_GROUP},
-            )
+            ignored, refused = {KafkaError.GROUP_ID_NOT_FOUND}, {KafkaError.NON_EMPTY_GROUP}
+            self._admin.call_coordinator(ask, deadline, doing, ignore=ignored, answers=refused)
         except BrokerRefusedError as refused:
             raise RetriableError(f"Failed {doing}: the group still has members.") from refused
 
@@ -246,7 +242,9 @@ class TopicAdmin:
         def ask(timeout_s: float) -> Future[Any]:
             return self._admin.client.describe_consumer_groups([group], request_timeout=timeout_s)[group]
 
-        described = self._admin.call(ask, deadline, f"describing group {group}", ignore={KafkaError.GROUP_ID_NOT_FOUND})
+        described = self._admin.call_coordinator(
+            ask, deadline, f"describing group {group}", ignore={KafkaError.GROUP_ID_NOT_FOUND}
+        )
         return 0 if described is None else len(described.members)
 
     def fence(self, producer_settings: Sequence[Settings], deadline: Deadline) -> None:

@@ -22,6 +22,11 @@ from connect.lib.deadline import Deadline
 EVENT_DELIVERY: Final = 0x1
 EVENT_LOG: Final = 0x4
 EVENT_ERROR: Final = 0x8
+COORDINATOR_S: Final = 3600.0
+"""How long librdkafka waits for an answer of a group's coordinator: the longest that it takes, and longer than anybody
+here waits. Where such a request ends by librdkafka's own limit and its answer comes late, an assertion of librdkafka's
+(`rd_kafka_enq_once_del_source_return`) ends the process."""
+_ANY_REQUEST: Final = 0
 _POLL_S: Final = 0.1
 _MEET_MS: Final = 200
 
@@ -67,6 +72,9 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_commit_queue": (c_int, (c_void_p, POINTER(PartitionList), c_void_p, c_void_p, c_void_p)),
     "rd_kafka_event_error": (c_int, (c_void_p,)),
     "rd_kafka_event_error_string": (c_char_p, (c_void_p,)),
+    "rd_kafka_AdminOptions_new": (c_void_p, (c_void_p, c_int)),
+    "rd_kafka_AdminOptions_set_request_timeout": (c_int, (c_void_p, c_int, c_char_p, c_size_t)),
+    "rd_kafka_AdminOptions_destroy": (None, (c_void_p,)),
     "rd_kafka_DeleteConsumerGroupOffsets_new": (c_void_p, (c_char_p, POINTER(PartitionList))),
     "rd_kafka_DeleteConsumerGroupOffsets_destroy": (None, (c_void_p,)),
     "rd_kafka_DeleteConsumerGroupOffsets": (
@@ -205,9 +213,11 @@ def forget_offsets(
         lib.rd_kafka_topic_partition_list_add(wanted, topic.encode(), partition)
     request = c_void_p(lib.rd_kafka_DeleteConsumerGroupOffsets_new(group.encode(), wanted))
     lib.rd_kafka_topic_partition_list_destroy(wanted)
+    options = c_void_p(lib.rd_kafka_AdminOptions_new(client, _ANY_REQUEST))
+    lib.rd_kafka_AdminOptions_set_request_timeout(options, int(COORDINATOR_S * 1000), None, 0)
     queue = lib.rd_kafka_queue_new(client)
     try:
-        lib.rd_kafka_DeleteConsumerGroupOffsets(client, byref(request), 1, None, queue)
+        lib.rd_kafka_DeleteConsumerGroupOffsets(client, byref(request), 1, options, queue)
         event = _next_event(queue, deadline)
         try:
             if code := lib.rd_kafka_event_error(event):
@@ -216,6 +226,7 @@ def forget_offsets(
         finally:
             lib.rd_kafka_event_destroy(event)
     finally:
+        lib.rd_kafka_AdminOptions_destroy(options)
         lib.rd_kafka_DeleteConsumerGroupOffsets_destroy(request)
         lib.rd_kafka_queue_destroy(queue)
 
