@@ -149,8 +149,16 @@ def version_key(version: str) -> tuple[tuple[int, int, str], ...]:
 
     So 1.9 < 1.10-rc1 < 1.10 < 1.10.1.
     """
-    parts = re.findall(r"\d+|[A-Za-z]+", version)
-    return (*((1, int(part), "") if part.isdigit() else (0, 0, part.lower()) for part in parts), (1, -1, ""))
+    parts = re.findall(r"[0-9]+|[A-Za-z]+", version)
+    return (*map(_part_key, parts), (1, -1, ""))
+
+
+def _part_key(part: str) -> tuple[int, int, str]:
+    """Return a number's key by its length first, as Python reads none of more than 4300 digits."""
+    if not part.isdigit():
+        return 0, 0, part.lower()
+    digits = part.lstrip("0")
+    return 1, len(digits), digits
 
 
 def _rank(kind: PluginKind) -> int:

@@ -30,7 +30,7 @@ from connect.cluster.validation.plugins import (
     shown_in_forms,
     version_error,
 )
-from connect.cluster.validation.rules import broken_rules, comma_separated
+from connect.cluster.validation.rules import broken_rules, comma_separated, takes_a_match
 from connect.lib.secrets import HIDDEN, KnownSecrets
 from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import placeholders
@@ -58,7 +58,11 @@ _SOURCE_GROUPS = (*_SINK_GROUPS, TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC)
 
 @dataclass(frozen=True)
 class Validator:
-    """Validates against the installed plug-ins and the worker's settings; without `resolve` it trusts placeholders."""
+    """Validates against the installed plug-ins and the worker's settings.
+
+    Without `resolve`, in a worker, it trusts placeholders and matches no pattern of a configuration: a match that does
+    not end holds all threads of its process.
+    """
 
     catalog: Catalog
     worker: WorkerConfig
@@ -76,9 +80,11 @@ class Validator:
             raise BadRequestError(str(error)) from error
 
     def needs_host(self, config: Mapping[str, str | None]) -> bool:
-        """Return True if some value comes from a config provider, so that only a task host can tell whether it is
-        right.
+        """Return True if only a task host can tell whether it is right: a value comes from a config provider, or a
+        pattern has to be matched.
         """
+        if takes_a_match(config):
+            return True
         return next(iter(self._unresolved({key: value for key, value in config.items() if value})), None) is not None
 
     def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
@@ -123,7 +129,7 @@ class Validator:
         errors: dict[str, list[str]] = {k: list(v) for k, v in key_errors(framework_config(plugin.kind), given).items()}
         if any("Not a number" in message for message in errors.get("tasks.max", ())):
             errors["tasks.max"].append("Invalid value null for configuration tasks.max: Value must be non-null")
-        for problem in broken_rules(plugin, given, self.worker):
+        for problem in broken_rules(plugin, given, self.worker, in_host=self.resolve is not None):
             errors.setdefault(problem.key, []).append(problem.message)
         mismatch = version_error(self.catalog, plugin, given.get("connector.plugin.version"))
         if mismatch:

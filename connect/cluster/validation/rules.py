@@ -24,11 +24,19 @@ _CREATION = "topic.creation."
 _CREATION_DEFAULTS: Final = ("replication.factor", "partitions")
 
 
-def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
-    """Yield what is wrong between keys."""
+def broken_rules(plugin: Plugin, given: Properties, worker: WorkerConfig, *, in_host: bool) -> Iterator[ConfigProblem]:
+    """Yield what is wrong between keys; `in_host`: also where that takes a match of a pattern, which may never end."""
     yield from _aliases(given)
     yield from _reserved_topics(given, worker)
-    yield from _sink(given, worker) if plugin.kind is PluginKind.SINK else _source(plugin, given, worker)
+    if plugin.kind is PluginKind.SINK:
+        yield from _sink(given, worker, in_host=in_host)
+    else:
+        yield from _source(plugin, given, worker)
+
+
+def takes_a_match(given: Mapping[str, str | None]) -> bool:
+    """Return True if a pattern has to be matched to tell whether the rules are kept."""
+    return bool((given.get(TOPICS_REGEX) or "").strip() and (given.get(DLQ) or "").strip())
 
 
 def comma_separated(text: str | None) -> list[str]:
@@ -53,13 +61,13 @@ def _reserved_topics(given: Properties, worker: WorkerConfig) -> Iterator[Config
             yield from refusal.problems
 
 
-def _sink(given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
+def _sink(given: Properties, worker: WorkerConfig, *, in_host: bool) -> Iterator[ConfigProblem]:
     topics, regex = comma_separated(given.get(TOPICS)), given.get(TOPICS_REGEX, "").strip()
     if bool(topics) == bool(regex):
         text = BOTH if topics else NEITHER
         yield ConfigProblem(TOPICS, text)
         yield ConfigProblem(TOPICS_REGEX, text)
-    yield from _dead_letters(topics, regex, given.get(DLQ, "").strip())
+    yield from _dead_letters(topics, regex, given.get(DLQ, "").strip(), in_host=in_host)
     name = given.get("name", "")
     group = given.get("consumer.override.group.id", f"connect-{name}")
     if group == worker.group_id:
@@ -69,7 +77,7 @@ def _sink(given: Properties, worker: WorkerConfig) -> Iterator[ConfigProblem]:
         )
 
 
-def _dead_letters(topics: list[str], regex: str, dlq: str) -> Iterator[ConfigProblem]:
+def _dead_letters(topics: list[str], regex: str, dlq: str, *, in_host: bool) -> Iterator[ConfigProblem]:
     if dlq and dlq in topics:
         yield ConfigProblem(
             TOPICS,
@@ -84,7 +92,7 @@ def _dead_letters(topics: list[str], regex: str, dlq: str) -> Iterator[ConfigPro
         invalid = f"Invalid value {regex} for configuration {TOPICS_REGEX}: Invalid regex: {error}"
         yield ConfigProblem(TOPICS_REGEX, invalid)
         return
-    if dlq and pattern.fullmatch(dlq):
+    if in_host and dlq and pattern.fullmatch(dlq):
         yield ConfigProblem(
             TOPICS_REGEX,
             f"The DLQ topic '{dlq}' may not be matched by the regex for the topics "

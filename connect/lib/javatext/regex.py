@@ -6,6 +6,7 @@ Refused, as there is no translation: flags in the middle of a pattern. Pure.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -23,6 +24,10 @@ _VERTICAL = r"\n\x0b\f\r\x85\u2028\u2029"
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": re.UNICODE, "U": re.UNICODE}
 _NAME = re.compile(r"[A-Za-z0-9]*")
+_GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)(>?)")
+_HEXADECIMAL = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
+_PROPERTY = re.compile(r"\\[pP](?:\{(\w+)\}|(\w))")
+_REFERENCE = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>")
 
 
 class JavaPatternError(ValueError):
@@ -32,9 +37,9 @@ class JavaPatternError(ValueError):
 def compile_pattern(regex: str) -> re.Pattern[str]:
     """Return the pattern compiled. JavaPatternError says what is wrong, with its place, as Java does."""
     translation = _Translation(regex)
-    text = translation.run()
-    flags = translation.flags if translation.unicode else translation.flags | re.ASCII
     try:
+        text = translation.run()
+        flags = translation.flags if translation.unicode else translation.flags | re.ASCII
         return re.compile(text, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise JavaPatternError(_java_message(regex, error)) from None
@@ -97,6 +102,7 @@ class _Translation:
     def __init__(self, regex: str) -> None:
         self._regex = regex
         self._at = 0
+        self._groups: set[str] = set()
         self.flags = 0
         self.unicode = False
 
@@ -119,63 +125,71 @@ class _Translation:
         self._at = found.end()
 
     def _next(self) -> str:
-        rest = self._regex[self._at :]
-        if rest[0] == "\\":
+        char = self._regex[self._at]
+        if char == "\\":
             return self._escape(in_class=False)
-        if rest[0] == "[":
+        if char == "[":
             return self._class()
-        if rest[0] == "." and not self.flags & re.DOTALL:
+        if char == "." and not self.flags & re.DOTALL:
             self._at += 1
             return f"[^{_LINE_ENDS}]"
-        named = re.match(r"\(\?<([A-Za-z][A-Za-z0-9]*)(>?)", rest)
+        named = _GROUP.match(self._regex, self._at)
         if named is not None:
             if not named.group(2):
                 text = "named capturing group is missing trailing '>'"
-                raise JavaPatternError(self._error(text, self._at + named.end()))
-            self._at += named.end()
+                raise JavaPatternError(self._error(text, named.end()))
+            self._at = named.end()
+            self._groups.add(named.group(1))
             return f"(?P<{named.group(1)}>"
         self._at += 1
-        return rest[0]
+        return char
 
     def _escape(self, *, in_class: bool) -> str:
-        rest = self._regex[self._at :]
-        if len(rest) == 1:
-            raise JavaPatternError(self._error("Unexpected internal error", self._at + 1))
-        if rest[1] == "Q":
-            end = rest.find("\\E", 2)
-            self._at += len(rest) if end < 0 else end + 2
-            return re.escape(rest[2:] if end < 0 else rest[2:end])
-        if rest[1] in "pP":
-            return self._property(rest, in_class=in_class)
-        if rest[1] == "k":
-            return self._back_reference(rest)
-        hexadecimal = re.match(r"\\x\{([0-9A-Fa-f]+)\}", rest)
+        at = self._at
+        escape = self._regex[at : at + 2]
+        if len(escape) == 1:
+            raise JavaPatternError(self._error("Unexpected internal error", at + 1))
+        if escape[1] == "Q":
+            end = self._regex.find("\\E", at + 2)
+            self._at = len(self._regex) if end < 0 else end + 2
+            return re.escape(self._regex[at + 2 :] if end < 0 else self._regex[at + 2 : end])
+        if escape[1] in "pP":
+            return self._property(in_class=in_class)
+        if escape[1] == "k":
+            return self._back_reference()
+        hexadecimal = _HEXADECIMAL.match(self._regex, at)
         if hexadecimal is not None:
-            self._at += hexadecimal.end()
-            return re.escape(chr(int(hexadecimal.group(1), 16)))
+            self._at = hexadecimal.end()
+            return re.escape(self._character(hexadecimal.group(1)))
         self._at += 2
-        return _ESCAPES.get(rest[1], rest[:2]) if not in_class else _CLASS_ESCAPES.get(rest[1], rest[:2])
+        return _ESCAPES.get(escape[1], escape) if not in_class else _CLASS_ESCAPES.get(escape[1], escape)
 
-    def _property(self, rest: str, *, in_class: bool) -> str:
-        found = re.match(r"\\[pP](?:\{(\w+)\}|(\w))", rest)
+    def _character(self, hexadecimal: str) -> str:
+        code = int(hexadecimal, 16)
+        if code > sys.maxunicode:
+            raise JavaPatternError(self._error("Hexadecimal codepoint is too big", self._at - 1))
+        return chr(code)
+
+    def _property(self, *, in_class: bool) -> str:
+        found = _PROPERTY.match(self._regex, self._at)
         name = "" if found is None else found.group(1) or found.group(2)
         ranges = _POSIX.get(name)
         if found is None or ranges is None:
-            end = self._at + (found.end() - 1 if found is not None else 1)
+            end = found.end() - 1 if found is not None else self._at + 1
             raise JavaPatternError(self._error(f"Unknown character property name {{{name}}}", end))
-        self._at += found.end()
-        negated = rest[1] == "P"
+        negated = self._regex[self._at + 1] == "P"
+        self._at = found.end()
         if in_class and negated:
             raise JavaPatternError(self._error("Negated properties inside a class are not supported", self._at))
         return ranges if in_class else f"[{'^' if negated else ''}{ranges}]"
 
-    def _back_reference(self, rest: str) -> str:
-        found = re.match(r"\\k<([A-Za-z][A-Za-z0-9]*)>", rest)
+    def _back_reference(self) -> str:
+        found = _REFERENCE.match(self._regex, self._at)
         name = found.group(1) if found is not None else ""
-        if found is None or f"(?<{name}>" not in self._regex[: self._at]:
-            end = self._at + (found.end() - 1 if found is not None else 2)
+        if found is None or name not in self._groups:
+            end = found.end() - 1 if found is not None else self._at + 2
             raise JavaPatternError(self._error(f"named capturing group <{name}> does not exist", end))
-        self._at += found.end()
+        self._at = found.end()
         return f"(?P={name})"
 
     def _class(self) -> str:

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 GRACE_S = 2.0
 CLASS = "connector.class"
 """The key that carries what concerns no key in particular."""
+_IN_HOST = "The check in a task host (values of config providers, matches of topics.regex)"
 
 
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
@@ -56,7 +57,7 @@ async def _declared(
 ) -> ConfigInfos:
     """Return what declarations say of a configuration.
 
-    Values of config providers are looked up in a task host; the worker never holds them.
+    Values of config providers are looked up in a task host; the worker never holds them. Patterns are matched there.
     """
     context = context_of(request)
     if not context.validator.needs_host(config):
@@ -64,13 +65,13 @@ async def _declared(
     try:
         found = await within(context.operations.trials.validate(given, timeout_s), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
-        why = f"were not there in {timeout_s:.0f} s"
+        why = f"did not end in {timeout_s:.0f} s"
     except ConnectError as error:
-        why = f"could not be looked up: {error}"
+        why = f"could not be run: {error}"
     else:
         return with_nulls(found, config)
     infos = await finished(request, apart(context.validator.validate, config), "validating the configuration")
-    return infos.with_errors({CLASS: (f"The values of config providers {why.rstrip('.')}.",)})
+    return infos.with_errors({CLASS: (f"{_IN_HOST} {why.rstrip('.')}.",)})
 
 
 async def restored(

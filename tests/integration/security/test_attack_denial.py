@@ -89,6 +89,29 @@ def test_values_that_are_slow_to_search_for_secrets(target: Target, key: str) ->
             assert target.validate({**SOURCE, key: value}) is not None
 
 
+def test_a_pattern_that_takes_for_ever_is_given_up(target: Target) -> None:
+    """The match of a dead letter topic with topics.regex held all threads of a worker."""
+    config = {"connector.class": "FileStreamSink", "topics.regex": "(a+)+b"}
+    with target.answering():
+        told = target.validate({**config, "errors.deadletterqueue.topic.name": "a" * 60})
+    assert any("The check in a task host" in error for error in told), told
+    told = target.validate({**config, "errors.deadletterqueue.topic.name": "aab"})
+    assert any("The DLQ topic 'aab' may not be matched by the regex" in error for error in told), told
+
+
+@pytest.mark.parametrize("regex", ["[" * 250_000, "[\\w-" * 60_000, r"\x{FFFFFFFFFF}"], ids=["deep", "classes", "code"])
+def test_a_pattern_that_python_cannot_read_is_the_clients_fault(target: Target, regex: str) -> None:
+    with target.answering():
+        told = target.validate({"connector.class": "FileStreamSink", "topics.regex": regex})
+    assert any(error.startswith("Invalid value") for error in told), told
+
+
+def test_a_version_of_many_digits_is_another_one(target: Target) -> None:
+    with target.answering():
+        told = target.validate({**SOURCE, "connector.plugin.version": "9" * 100_000})
+    assert any("not found that matches the version range" in error for error in told), told
+
+
 def test_broken_heads(target: Target) -> None:
     head = b"POST /connectors HTTP/1.1\r\nHost: localhost\r\n"
     with target.answering():

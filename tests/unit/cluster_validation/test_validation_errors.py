@@ -23,6 +23,7 @@ from connect.api.errors import ConfigError
 from connect.cluster.model.request_errors import FailedRequestError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import PROVIDED_VALUE, Validator
+from connect.cluster.validation.rules import takes_a_match
 
 Keys = dict[str, str | None]
 INVALID = "Invalid value {} for configuration {}: {}"
@@ -44,7 +45,10 @@ NOT_EOS = "This worker does not have exactly-once source support enabled."
 
 
 def validate(keys: Keys, **worker: str) -> ConfigInfos:
-    return Validator(catalog(), worker_config(**worker)).validate(keys)
+    """Validate as a worker does: what it cannot tell itself, a task host tells."""
+    by_worker = Validator(catalog(), worker_config(**worker))
+    in_host = Validator(catalog(), worker_config(**worker), dict)
+    return (in_host if takes_a_match(keys) else by_worker).validate(keys)
 
 
 def errors(found: ConfigInfos) -> Mapping[str, list[str]]:
@@ -360,3 +364,12 @@ def test_a_secret_that_cannot_be_read_is_an_error_of_its_key() -> None:
     keys = SINK | {"topics": "${file:/gone:topics}"}
     found = Validator(catalog(), worker_config(config_providers="file"), resolve).validate(keys)
     assert errors(found) == {"topics": ["Could not read properties from file /gone: No such file or directory."]}
+
+
+def test_a_worker_matches_no_pattern_of_a_configuration() -> None:
+    keys = {"connector.class": FILE_SINK, "name": "k", "topics.regex": "(a+)+b"}
+    in_worker = Validator(catalog(), worker_config())
+    assert not in_worker.needs_host(keys)
+    keys["errors.deadletterqueue.topic.name"] = "a" * 60  # to match these would take as long as the sun burns
+    assert in_worker.needs_host(keys)
+    assert errors(in_worker.validate(keys)) == {}

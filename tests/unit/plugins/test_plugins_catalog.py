@@ -98,8 +98,9 @@ def test_the_newest_version_wins() -> None:
 
 
 def test_versions_sort_by_number_and_release_after_candidate() -> None:
-    texts = ["1.10.1", "1.10", "2", "1.9", "1.10-rc2", "1.10-rc1"]
-    assert sorted(texts, key=version_key) == ["1.9", "1.10-rc1", "1.10-rc2", "1.10", "1.10.1", "2"]
+    texts = [f"9{'0' * 5000}", "1.10.1", "1.10", "2", "1.9", "1.10-rc2", "1.10-rc1"]
+    assert sorted(texts, key=version_key) == ["1.9", "1.10-rc1", "1.10-rc2", "1.10", "1.10.1", "2", texts[0]]
+    assert version_key("1.010") == version_key("1.10")
 
 
 def test_an_unknown_connector_names_those_there_are() -> None:
