@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("connect", "connectors", "tests", "pyproject.toml")
+COPIED = ("configs", "connect", "connectors", "tests", "pyproject.toml")
 LIMIT_S = 120
 """Of the tests of one mutant: one that hangs was noticed, too."""
 PASSED, FAILED = 0, 1

@@ -1,0 +1,255 @@
+"""One random history of the BigQuery sink as it runs: Kafka, a worker, its task hosts and the emulator, with faults."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import psutil
+import requests
+from bigquery_dataset import Dataset
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from e2e_worker import WorkerProcess, wait_for
+from histories import History
+from test_bigquery_killed import SOON, config_of
+from worker_log import Place, Sent, WorkerLog, send
+
+from connect.tools.services import BigQueryService, KafkaEndpoint
+
+STANDSTILL_S: Final = 240.0
+"""With records to read some are committed within this time, whichever fault came last. A merge waits 15 s for a task
+that is gone, a group 6 s, and the emulator is frozen for 20 s at most; the rest is for a machine that is busy."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Says how much happens in a history."""
+
+    topics: tuple[int, ...]
+    rounds: tuple[int, int]
+    records: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Services:
+    """Holds what a history runs on; the worker is its own."""
+
+    kafka: KafkaEndpoint
+    dataset: Dataset
+    emulator: BigQueryService
+    worker: WorkerProcess
+
+
+@dataclass
+class WorkerHistory:
+    """Runs a history with topics, tables and a connector of its own; it draws all that it does."""
+
+    services: Services
+    history: History
+    name: str
+    size: Size
+    log: WorkerLog = field(init=False)
+    _admin: AdminClient = field(init=False)
+    _thaw: threading.Timer | None = None
+
+    def __post_init__(self) -> None:
+        self._admin = AdminClient({"bootstrap.servers": self.services.kafka.bootstrap_servers})
+        self.log = self._made_topics()
+
+    def run(self) -> None:
+        draw = self.history.draw
+        self._send(self.log.first(draw))
+        self._create()
+        try:
+            self._until(self.log.count)
+            for _ in range(draw.randint(*self.size.rounds)):
+                self._send(self.log.grown(draw, draw.randint(*self.size.records)))
+                self._until(draw.randrange(self.log.count))
+                fault = draw.choice([
+                    self._kill_host, self._kill_worker, self._restart, self._freeze, self._freeze, self._reset,
+                ])  # fmt: skip
+                fault()
+            self._until(self.log.count)
+        finally:
+            self._end_freeze()
+        self._compare()
+
+    def _made_topics(self) -> WorkerLog:
+        draw = self.history.draw
+        topics = [f"{self.name}-{number:02}" for number in range(draw.choice(self.size.topics))]
+        tables = draw.choice([1, 2, len(topics), len(topics)])
+        partitions = 1 if len(topics) > 10 else draw.randint(1, 3)
+        made = self._admin.create_topics([NewTopic(t, partitions, config={"retention.ms": "-1"}) for t in topics])
+        for outcome in made.values():
+            outcome.result(60)
+        by_version = draw.random() < 0.5
+        self.history.note("topics", topics=len(topics), tables=tables, partitions=partitions, by_version=by_version)
+        to = {topic: f"{self.name}-table-{number % tables}" for number, topic in enumerate(topics)}
+        return WorkerLog(to, partitions, by_version)
+
+    def _create(self) -> None:
+        draw = self.history.draw
+        drawn = {
+            "tasks.max": draw.choice(["1", "2", "3"]), "dedup.delete": draw.choice(["tombstone", "soft"]),
+            "dedup.merge.max.records": draw.choice(["20", "1000"]), "threadPoolSize": draw.choice(["1", "2", "10"]),
+            "dedup.order.by": "version" if self.log.by_version else "__timestamp",
+        }  # fmt: skip
+        self.history.note("create", **drawn)
+        others = {
+            "topic2TableMap": ",".join(f"{topic}:{table}" for topic, table in self.log.tables.items()),
+            "consumer.override.max.poll.records": "30", "bigquery.request.timeout.ms": "5000",
+        }  # fmt: skip
+        config = config_of(self.services.kafka, self.services.dataset, self.name, **drawn, **others, **SOON)
+        answer = self.services.worker.create(self.name, {**config, "topics": ",".join(self.log.tables)})
+        assert answer.status_code == 201, answer.text
+
+    def _send(self, records: list[Sent]) -> None:
+        told = [(m.topic, m.partition, m.offset, m.id, m.time_s, m.version, value) for m, value in records]
+        self.history.note("send", records=told)
+        send(self.services.kafka.bootstrap_servers, records)
+
+    # The faults.
+
+    def _kill_host(self) -> None:
+        """End a process that has tasks; the worker starts another one."""
+        hosts = wait_for(self._hosts, 60, f"a host; {self.services.worker.log_tail()}")
+        self.history.note("kill a host", of=len(hosts))
+        with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+            self.history.draw.choice(hosts).kill()
+
+    def _hosts(self) -> list[psutil.Process]:
+        """Return the processes that run tasks: those below the worker with none below them."""
+        try:
+            below = psutil.Process(self.services.worker.pid).children(recursive=True)
+            return [process for process in below if not process.children()]
+        except psutil.NoSuchProcess:  # it ended meanwhile; the next look finds the others
+            return []
+
+    def _kill_worker(self) -> None:
+        self.history.note("kill the worker")
+        self.services.worker.kill()
+        self.services.worker.start()
+
+    def _restart(self) -> None:
+        self.history.note("restart the connector")
+        self._call("POST", "/restart?includeTasks=true&onlyFailed=false")
+
+    def _freeze(self) -> None:
+        """Let the emulator stand still while the history goes on."""
+        self._end_freeze()
+        seconds = self.history.draw.uniform(1, 20)
+        self.history.note("freeze BigQuery", seconds=seconds)
+        process = psutil.Process(self.services.emulator.pid)
+        self._thaw = threading.Timer(seconds, process.resume)
+        process.suspend()
+        self._thaw.start()
+
+    def _end_freeze(self) -> None:
+        if self._thaw is not None:
+            self._thaw.join()
+            self._thaw = None
+
+    def _reset(self) -> None:
+        """Let the group begin again at the beginning, or somewhere in what it has read."""
+        draw = self.history.draw
+        self.history.note("stop the connector")
+        self._call("PUT", "/stop")
+        wait_for(
+            lambda: self.services.worker.status(self.name).get("connector", {}).get("state") == "STOPPED",
+            STANDSTILL_S, f"the connector to stop; {self.services.worker.log_tail()}",
+        )  # fmt: skip
+        starts = [
+            {
+                "partition": {"kafka_topic": place.topic, "kafka_partition": place.partition},
+                "offset": {"kafka_offset": draw.randrange(place.offset + 1)},
+            }
+            for place in self._places()
+            if draw.random() < 0.5 and place.offset >= 0
+        ]
+        self.history.note("reset the group", starts=starts)
+        if starts:
+            self._call("PATCH", "/offsets", {"offsets": starts})
+        else:
+            self._call("DELETE", "/offsets")
+        self._call("PUT", "/resume")
+
+    def _call(self, method: str, rest: str, body: dict[str, Any] | None = None) -> None:
+        """Ask until the worker does it: it may be busy with what came before."""
+        url = f"{self.services.worker.url}/connectors/{self.name}{rest}"
+        answers: list[str] = []
+
+        def is_done() -> bool:
+            answer = requests.request(method, url, json=body, timeout=60)
+            answers.append(f"{answer.status_code} {answer.text}")
+            return answer.ok
+
+        wait_for(is_done, STANDSTILL_S, f"{method} {rest}: {answers[-1:]}", pause_s=0.5)
+
+    # What has to hold.
+
+    def _committed(self) -> int:
+        return sum(max(0, place.offset) for place in self._places())
+
+    def _places(self) -> list[TopicPartition]:
+        """Return what the group has committed of each partition; a negative offset is none."""
+        group = f"connect-{self.name}"
+        places = [TopicPartition(topic, partition) for topic, partition in sorted(self.log.ends)]
+        asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])
+        found: list[TopicPartition] = asked[group].result(60).topic_partitions
+        return found
+
+    def _until(self, count: int) -> None:
+        """Wait until so many records are committed; the history fails where nothing moves for STANDSTILL_S."""
+        last, moved_s, pause = -1, time.monotonic(), threading.Event()
+        while (found := self._committed()) < count:
+            if found != last:
+                last, moved_s = found, time.monotonic()
+            assert time.monotonic() - moved_s < STANDSTILL_S, (
+                f"nothing was committed for {STANDSTILL_S} s: {found} of {self.log.count}; "
+                f"{self.services.worker.status(self.name)}; {self.services.worker.log_tail()}"
+            )
+            pause.wait(0.25)
+
+    def _compare(self) -> None:
+        """Check that each table equals the model, and that the bad records alone are dead letters."""
+        for table in sorted(set(self.log.tables.values())):
+            rows = self.services.dataset.rows(table)
+            assert len({row["id"] for row in rows}) == len(rows), f"a key has two rows in {table}"
+            found = {row["id"]: row["text"] for row in rows if not row.get("_deleted")}
+            wanted = self.log.rows(table)
+            differing = {key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)}
+            assert not differing, (table, [(key, found.get(key), wanted.get(key)) for key in sorted(differing)])
+        letters = self._letters()
+        assert letters == self.log.bad, (
+            f"no letters: {self.log.bad - letters}; no bad records: {letters - self.log.bad}"
+        )
+
+    def _letters(self) -> set[Place]:
+        """Return the places of the dead letters."""
+        settings = {"bootstrap.servers": self.services.kafka.bootstrap_servers, "group.id": f"{self.name}-reader"}
+        consumer, found = Consumer(settings), set()
+        try:
+            for letter in _until_end(consumer, f"{self.name}-letters"):
+                headers = {name: value.decode() for name, value in letter.headers()}
+                place = [headers[f"__connect.errors.{what}"] for what in ("topic", "partition", "offset")]
+                found.add((place[0], int(place[1]), int(place[2])))
+        finally:
+            consumer.close()
+        return found
+
+
+def _until_end(consumer: Consumer, topic: str) -> Iterator[Message]:
+    """Yield all that a topic has now; nothing where it does not exist."""
+    for number in consumer.list_topics(topic, timeout=60).topics[topic].partitions:
+        first, end = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60)
+        consumer.assign([TopicPartition(topic, number, first)])
+        for _ in range(first, end):
+            letter = consumer.poll(60)
+            assert letter is not None, "a dead letter cannot be read"
+            assert letter.error() is None, letter.error()
+            yield letter

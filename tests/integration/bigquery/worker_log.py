@@ -1,0 +1,99 @@
+"""Topics of a random history of a worker: what was sent to them, and what a plain model says of tables and letters."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bigquery_oracle import Message, behind_tombstones, latest
+from confluent_kafka import Producer
+
+NEVER_A_ROW: tuple[Any, ...] = (5, "text", [1], b"{")
+"""These values are bad records in any table; bytes are no JSON."""
+BAD_IN_A_TABLE: tuple[Any, ...] = ({"id": 1, "version": "much"}, {"id": 1, "version": 2**63}, {"id": "x"})
+"""These values are bad records in a table whose columns are known."""
+Place = tuple[str, int, int]
+"""Names a record by its topic, partition and offset."""
+Sent = tuple[Message, Any]
+"""Holds a record, and its value in JSON's types."""
+
+
+@dataclass
+class WorkerLog:
+    """Keeps the log of all topics, as it was sent.
+
+    by_version: records are ordered by a field that tombstones lack. Then each id comes through one partition alone, for
+    which the README says exactly what a tombstone removes. Else ids come through all partitions, in Kafka's times.
+    """
+
+    tables: Mapping[str, str]
+    """Gives the table of each topic."""
+    partitions: int
+    by_version: bool
+    good: list[Message] = field(default_factory=list)
+    bad: set[Place] = field(default_factory=set)
+    ends: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Return how many records were sent."""
+        return sum(self.ends.values())
+
+    def first(self, draw: random.Random) -> list[Sent]:
+        """Return records after which each table has its columns; some topics begin with a bad record."""
+        records = []
+        for topic in self.tables:
+            if draw.random() < 0.2:
+                records.append(self._next(topic, 0, draw, value=draw.choice(NEVER_A_ROW)))
+            records.append(self._next(topic, 0, draw))
+        return records
+
+    def grown(self, draw: random.Random, count: int) -> list[Sent]:
+        """Return so many further records, of which some are tombstones and some are bad."""
+        topics, records = sorted(self.tables), []
+        for _ in range(count):
+            topic, partition, chance = draw.choice(topics), draw.randrange(self.partitions), draw.random()
+            bad = draw.choice(NEVER_A_ROW + BAD_IN_A_TABLE) if chance < 0.05 else None
+            records.append(self._next(topic, partition, draw, value=bad, is_tombstone=chance > 0.85))
+        return records
+
+    def _next(
+        self, topic: str, partition: int, draw: random.Random, *, value: Any = None, is_tombstone: bool = False
+    ) -> Sent:
+        """Return the next record of a partition. `value` makes it a bad one; None: it is a good one."""
+        offset = self.ends.get((topic, partition), 0)
+        self.ends[topic, partition] = offset + 1
+        place = sorted(self.tables).index(topic) * self.partitions + partition
+        number = (10 * place if self.by_version else 0) + draw.randrange(6)
+        text = None if is_tombstone else f"{topic}-{partition}@{offset}"
+        message = Message(
+            partition, offset, number, draw.randrange(20), version=draw.randrange(5), text=text, topic=topic
+        )
+        if value is None:
+            self.good.append(message)
+            return message, message.value
+        self.bad.add((topic, partition, offset))
+        return message, value
+
+    def rows(self, table: str) -> dict[int | None, str | None]:
+        """Return the rows that a table has to show: id -> text."""
+        log = [message for message in self.good if self.tables[message.topic] == table]
+        model = latest(behind_tombstones(log) if self.by_version else log, by_version=self.by_version)
+        return {key: message.text for key, message in model.items()}
+
+
+def send(bootstrap_servers: str, records: Iterable[Sent]) -> None:
+    """Send records to their topics and partitions, in this order."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    for message, value in records:
+        producer.produce(
+            message.topic,
+            key=json.dumps({"id": message.id}),
+            value=value if value is None or isinstance(value, bytes) else json.dumps(value, default=str),
+            partition=message.partition,
+            timestamp=int(message.time.timestamp() * 1000),
+        )
+    assert producer.flush(60) == 0
