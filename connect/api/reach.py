@@ -65,6 +65,6 @@ def problems_of_urls(name: str, urls: Iterable[object]) -> Iterator[ConfigProble
             yield ConfigProblem(name, text)
 
 
-def declared(*reaches: Reach, bounds: str = "", harmless: str = "") -> dict[str, Any]:
+def declared(*reaches: Reach, bounds: str) -> dict[str, Any]:
     """Return the same declaration for a field of a pydantic model that is no `Config`: its `json_schema_extra`."""
-    return {"reach": [*reaches], "bounds": bounds, "harmless": harmless}
+    return {"reach": [*reaches], "bounds": bounds, "harmless": ""}

@@ -43,12 +43,11 @@ class Contexts:
         return Access(found["url"], found.get("user", ""), password, found.get("ca_file", ""), token)
 
 
-def contexts_file(environ: Mapping[str, str] | None = None) -> Path:
+def contexts_file() -> Path:
     """Return the file that contexts are kept in."""
-    environ = os.environ if environ is None else environ
-    if environ.get(FILE_VARIABLE):
-        return Path(environ[FILE_VARIABLE])
-    home = environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    if os.environ.get(FILE_VARIABLE):
+        return Path(os.environ[FILE_VARIABLE])
+    home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(home) / "connect-for-kafka" / "contexts.yaml"
 
 

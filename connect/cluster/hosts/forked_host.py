@@ -34,11 +34,6 @@ class ForkedHosts:
         with self._lock:
             return self._running().pid
 
-    def start_server(self) -> None:
-        """Start the server now, from a thread that lives as long as the worker."""
-        with self._lock:
-            self._running()
-
     def load(self) -> None:
         """Have the server load what hosts need before the first of them is asked for."""
         with self._lock:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author, ConfigVersion
-from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
+from connect.cluster.model.record_json import KeyedBytes, RecordFormatError, json_object, key_text, keyed, member
 from connect.runtime.task.task_id import TaskId
 
 SESSION_KEY: Final = "session-key"
@@ -125,59 +125,43 @@ ConfigRecord = (
 )
 
 
-class KeyedBytes(NamedTuple):
-    """A record as Kafka holds it; value None is a tombstone."""
-
-    key: bytes
-    value: bytes | None
-
-
 def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kind of record
     """Return the bytes of a record."""
     match record:
         case ConnectorRecord(name, properties):
-            return _keyed(f"connector-{name}", None if properties is None else {"properties": dict(properties)})
+            return keyed(f"connector-{name}", None if properties is None else {"properties": dict(properties)})
         case TaskRecord(task, properties):
-            return _keyed(f"task-{task}", {"properties": dict(properties)})
+            return keyed(f"task-{task}", {"properties": dict(properties)})
         case CommitRecord(name, tasks):
-            return _keyed(f"commit-{name}", {"tasks": tasks})
+            return keyed(f"commit-{name}", {"tasks": tasks})
         case TargetRecord(name, target):
-            return _keyed(f"target-state-{name}", None if target is None else _target_members(target))
+            return keyed(f"target-state-{name}", None if target is None else _target_members(target))
         case FencingRecord(name, tasks):
-            return _keyed(f"tasks-fencing-{name}", {"task-count": tasks})
+            return keyed(f"tasks-fencing-{name}", {"task-count": tasks})
         case RestartRecord(name, include_tasks, only_failed):
             members = {"include-tasks": include_tasks, "only-failed": only_failed}
-            return _keyed(f"restart-connector-{name}", members)
+            return keyed(f"restart-connector-{name}", members)
         case LoggerRecord(logger, level):
-            return _keyed(f"logger-cluster-{logger}", {"level": level})
+            return keyed(f"logger-cluster-{logger}", {"level": level})
         case SessionKeyRecord(key, algorithm, created_ms):
-            return _keyed(SESSION_KEY, {"key": key, "algorithm": algorithm, "creation-timestamp": created_ms})
+            return keyed(SESSION_KEY, {"key": key, "algorithm": algorithm, "creation-timestamp": created_ms})
         case PlacementRecord(name, slots):
-            return _keyed(f"placement-{name}", None if slots is None else {"slots": list(slots)})
+            return keyed(f"placement-{name}", None if slots is None else {"slots": list(slots)})
         case WorkerRecord(worker_id, url, slots):
-            return _keyed(f"worker-{worker_id}", {"url": url, "slots": list(slots)})
+            return keyed(f"worker-{worker_id}", {"url": url, "slots": list(slots)})
         case ConfigHistoryRecord(name, number, version):
-            return _keyed(f"history-config-{name}-{number}", None if version is None else _version_members(version))
+            return keyed(f"history-config-{name}-{number}", None if version is None else _version_members(version))
 
 
 def decode(key: bytes | None, value: bytes | None) -> ConfigRecord:
     """Return the record of these bytes. RecordFormatError when they are none of ours."""
-    if key is None:
-        raise RecordFormatError("no key")
-    try:
-        text = key.decode()
-    except UnicodeDecodeError as error:
-        raise RecordFormatError(f"key is not UTF-8 ({error.reason})") from error
+    text = key_text(key)
     if text == SESSION_KEY:
         return _session_key("", value)
     for prefix, read in _READERS.items():
         if text.startswith(prefix):
             return read(text.removeprefix(prefix), value)
     raise RecordFormatError("unknown kind of key")
-
-
-def _keyed(key: str, members: Mapping[str, object] | None) -> KeyedBytes:
-    return KeyedBytes(key.encode(), None if members is None else compact_json(members))
 
 
 def _target_members(target: TargetState) -> Mapping[str, object]:

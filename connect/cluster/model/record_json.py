@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 
@@ -15,6 +15,28 @@ _SPECIAL = re.compile(r"\\(?:u[0-9a-f]{4}|.)|[\U00010000-\U0010ffff]")
 
 class RecordFormatError(ValueError):
     """A record of an internal topic is not what its key promises; the text says what was found."""
+
+
+class KeyedBytes(NamedTuple):
+    """A record as Kafka holds it; value None is a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+def keyed(key: str, members: Mapping[str, object] | None) -> KeyedBytes:
+    """Return a record of these members in JSON; None: its tombstone."""
+    return KeyedBytes(key.encode(), None if members is None else compact_json(members))
+
+
+def key_text(key: bytes | None) -> str:
+    """Return a record's key as text. RecordFormatError: there is none, or it is no UTF-8."""
+    if key is None:
+        raise RecordFormatError("no key")
+    try:
+        return key.decode()
+    except UnicodeDecodeError as error:
+        raise RecordFormatError(f"key is not UTF-8 ({error.reason})") from error
 
 
 def compact_json(value: object) -> bytes:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from connect.cluster.model.config_records import KeyedBytes, parse_task_id
+from connect.cluster.model.config_records import parse_task_id
 from connect.cluster.model.history import Rebalance, StateChange
-from connect.cluster.model.record_json import RecordFormatError, compact_json, json_object, member
+from connect.cluster.model.record_json import KeyedBytes, RecordFormatError, json_object, key_text, keyed, member
 from connect.cluster.model.statuses import Status
 from connect.runtime.task.condition import Condition
 from connect.runtime.task.state import State
@@ -98,28 +98,23 @@ def encode(record: StatusRecord) -> KeyedBytes:
     """Return the bytes of a record."""
     match record:
         case ConnectorStatusRecord(name, status):
-            return _keyed(_CONNECTOR + name, None if status is None else _status_members(status))
+            return keyed(_CONNECTOR + name, None if status is None else _status_members(status))
         case TaskStatusRecord(task, status):
-            return _keyed(_TASK + str(task), None if status is None else _status_members(status))
+            return keyed(_TASK + str(task), None if status is None else _status_members(status))
         case TopicRecord(connector, topic, use):
-            return _keyed(_TOPIC + topic + _TOPIC_CONNECTOR + connector, _topic_members(connector, topic, use))
+            return keyed(_TOPIC + topic + _TOPIC_CONNECTOR + connector, _topic_members(connector, topic, use))
         case StateHistoryRecord(name, task, slot, change):
             key = f"{_HISTORY}{name}-{_ITSELF if task is None else task}-{slot}"
-            return _keyed(key, None if change is None else _change_members(change))
+            return keyed(key, None if change is None else _change_members(change))
         case RebalanceRecord(slot, rebalance):
-            return _keyed(f"{_REBALANCE}{slot}", _rebalance_members(rebalance))
+            return keyed(f"{_REBALANCE}{slot}", _rebalance_members(rebalance))
         case ToldAlertRecord(alert, members):
-            return _keyed(_ALERT + alert, members)
+            return keyed(_ALERT + alert, members)
 
 
 def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
     """Return the record of these bytes. RecordFormatError when they are none of ours."""
-    if key is None:
-        raise RecordFormatError("no key")
-    try:
-        text = key.decode()
-    except UnicodeDecodeError as error:
-        raise RecordFormatError(f"key is not UTF-8 ({error.reason})") from error
+    text = key_text(key)
     if text.startswith(_CONNECTOR):
         return ConnectorStatusRecord(text.removeprefix(_CONNECTOR), _status(value))
     if text.startswith(_TASK):
@@ -133,10 +128,6 @@ def decode(key: bytes | None, value: bytes | None) -> StatusRecord:
     if text.startswith(_ALERT):
         return ToldAlertRecord(text.removeprefix(_ALERT), None if value is None else json_object(value))
     raise RecordFormatError("unknown kind of key")
-
-
-def _keyed(key: str, members: Mapping[str, object] | None) -> KeyedBytes:
-    return KeyedBytes(key.encode(), None if members is None else compact_json(members))
 
 
 def _status_members(status: Status) -> Mapping[str, object]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
+from connect.api.errors import ConnectError
 from connect.lib.deadline import Deadline
 
 OnRecord = Callable[[bytes | None, bytes | None, int, int, int], None]
@@ -38,3 +39,36 @@ class RecordLog(Protocol):
 
 MakeLog = Callable[[OnRecord], RecordLog]
 """Builds the log of one topic around the callback that gets its records."""
+
+
+class OpenedLog:
+    """The log of one topic, which may be opened again. `topic`: what it holds, as messages say it."""
+
+    def __init__(self, topic: str, make_log: MakeLog, on_record: OnRecord) -> None:
+        self._topic = topic
+        self._make_log = make_log
+        self._on_record = on_record
+        self._opened: RecordLog | None = None
+
+    @property
+    def log(self) -> RecordLog:
+        """Return the open log. ConnectError: it is not open."""
+        if self._opened is None:
+            raise ConnectError(f"The {self._topic} topic is not open.")
+        return self._opened
+
+    def start(self, deadline: Deadline) -> None:
+        """Read the topic to its end. The log's errors, after which it may be started again."""
+        self._opened = self._make_log(self._on_record)
+        self._opened.start(deadline)
+
+    def close(self) -> None:
+        """Write out what is queued and let go of the log."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+
+def shown_key(key: bytes | None) -> str:
+    """Return the beginning of a record's key, for the log."""
+    return "" if key is None else key[:200].decode(errors="backslashreplace")

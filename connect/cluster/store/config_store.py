@@ -28,7 +28,7 @@ from connect.cluster.model.config_state import ConfigSnapshot, ConfigState
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author
 from connect.cluster.model.record_json import RecordFormatError
-from connect.cluster.store.compacted_log import MakeLog, RecordLog
+from connect.cluster.store.compacted_log import MakeLog, OpenedLog, RecordLog, shown_key
 from connect.kafka.client.errors import FencedError
 from connect.lib.deadline import Deadline
 from connect.runtime.task.task_id import TaskId
@@ -83,28 +83,18 @@ class ConfigStore:
         self._state = ConfigState()
         self._snapshot: ConfigSnapshot | None = None
         self._caught_up = False
-        self._make_log = make_log
-        self._opened: RecordLog | None = None
+        self._opened = OpenedLog("config", make_log, self._on_record)
 
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end. The log's errors, after which it may be started again."""
         self.close()
         self._state, self._snapshot, self._claim = ConfigState(), None, Claim.NONE
-        self._opened = self._make_log(self._on_record)
         self._opened.start(deadline)
         self._caught_up = True
 
     def close(self) -> None:
         """Let go of the log."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.close()
-
-    @property
-    def _log(self) -> RecordLog:
-        if self._opened is None:
-            raise ConnectError("The config topic is not open.")
-        return self._opened
+        self._opened.close()
 
     @property
     def snapshot(self) -> ConfigSnapshot:
@@ -116,7 +106,7 @@ class ConfigStore:
 
     def refresh(self) -> ConfigSnapshot:
         """Return the configuration after reading everything that is in the topic now."""
-        self._log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))
+        self._opened.log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))
         return self.snapshot
 
     @property
@@ -127,7 +117,7 @@ class ConfigStore:
     def claim(self) -> None:
         """Become the one that may write as the leader; only for a worker that has just seen that it leads."""
         if self._fenced:
-            self._log.claim(Deadline.after(WRITE_TIMEOUT_S))
+            self._opened.log.claim(Deadline.after(WRITE_TIMEOUT_S))
             self._claim = Claim.HELD
 
     def disclaim(self) -> None:
@@ -171,21 +161,21 @@ class ConfigStore:
             if as_leader:
                 self._log_of_leader().put_all(encoded, transactional=True).result(deadline.remaining_s)
             else:
-                self._log.put_all(encoded).result(deadline.remaining_s)
+                self._opened.log.put_all(encoded).result(deadline.remaining_s)
         except TimeoutError as error:
             took = f"the brokers did not take it within {WRITE_TIMEOUT_S:g} s."
             raise RetriableError(f"{NOT_WRITTEN}: {took}") from error
         except FencedError as error:
             self._claim = Claim.LOST
             raise ConnectError(f"{NOT_WRITTEN}: {error}") from error
-        self._log.read_to_end(deadline)
+        self._opened.log.read_to_end(deadline)
 
     def _log_of_leader(self) -> RecordLog:
         if self._claim is Claim.LOST:
             raise ConnectError(f"{NOT_WRITTEN}: another worker leads, or did a moment ago.")
         if self._claim is Claim.NONE:
             self.claim()  # a request may come before the herder has settled down to lead
-        return self._log
+        return self._opened.log
 
     def _on_record(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
         try:
@@ -193,7 +183,7 @@ class ConfigStore:
         except RecordFormatError as error:
             _logger.warning(
                 "config_record_skipped",
-                extra={"key": _shown(key), "partition": partition, "offset": offset, "reason": str(error)},
+                extra={"key": shown_key(key), "partition": partition, "offset": offset, "reason": str(error)},
             )
             record = None
         with self._lock:
@@ -214,7 +204,3 @@ class ConfigStore:
                 pass  # nothing has to be done anew because of it
             case _:
                 self._listener.config_changed()
-
-
-def _shown(key: bytes | None) -> str:
-    return "" if key is None else key[:200].decode(errors="backslashreplace")

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from connect.api.errors import ConnectError
 from connect.cluster.model.history import Rebalance, StateChange
 from connect.cluster.model.record_json import RecordFormatError
 from connect.cluster.model.state_history import StateHistory
@@ -29,7 +28,7 @@ from connect.cluster.model.status_records import (
     encode,
 )
 from connect.cluster.model.statuses import Status
-from connect.cluster.store.compacted_log import MakeLog, RecordLog
+from connect.cluster.store.compacted_log import MakeLog, OpenedLog, shown_key
 from connect.lib.deadline import Deadline
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
@@ -77,30 +76,20 @@ class StatusStore:
         """Tasks of whose statuses the last one in the topic does not count."""
         self._history = StateHistory()
         self._told_alerts: dict[str, Mapping[str, Any]] = {}
-        self._make_log = make_log
-        self._opened: RecordLog | None = None
+        self._opened = OpenedLog("status", make_log, self._on_record)
 
     def start(self, deadline: Deadline) -> None:
         """Read the topic to its end. The log's errors, after which it may be started again."""
         self.close()
-        self._opened = self._make_log(self._on_record)
         self._opened.start(deadline)
 
     def close(self) -> None:
         """Write out what is queued and let go of the log."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.close()
-
-    @property
-    def _log(self) -> RecordLog:
-        if self._opened is None:
-            raise ConnectError("The status topic is not open.")
-        return self._opened
+        self._opened.close()
 
     def refresh(self) -> None:
         """Read all that is in the topic now: what other workers have seen is known here too. The log's errors."""
-        self._log.read_to_end(Deadline.after(READ_TIMEOUT_S))
+        self._opened.log.read_to_end(Deadline.after(READ_TIMEOUT_S))
 
     def connector(self, name: str) -> Status | None:
         """Return a connector's last status."""
@@ -200,7 +189,7 @@ class StatusStore:
         """Forget the topics a connector used. The log's errors."""
         for written in [self._send(TopicRecord(name, topic, None)) for topic in self.topics(name)]:
             written.result(deadline.remaining_s)
-        self._log.read_to_end(deadline)
+        self._opened.log.read_to_end(deadline)
 
     def _note(self, name: str, task: int | None, status: Status) -> None:
         with self._lock:
@@ -209,7 +198,7 @@ class StatusStore:
             self._send(record)
 
     def _send(self, record: StatusRecord) -> Future[None]:
-        written = self._log.put(*encode(record))
+        written = self._opened.log.put(*encode(record))
         written.add_done_callback(lambda future: _report(record, future))
         return written
 
@@ -217,10 +206,9 @@ class StatusStore:
         try:
             record = decode(key, value)
         except RecordFormatError as error:
-            shown = "" if key is None else key[:200].decode(errors="backslashreplace")
             _logger.warning(
                 "status_record_skipped",
-                extra={"key": shown, "partition": partition, "offset": offset, "reason": str(error)},
+                extra={"key": shown_key(key), "partition": partition, "offset": offset, "reason": str(error)},
             )
             return
         with self._lock:

@@ -122,9 +122,7 @@ class _Plan:
         default = None if schema.optional and settings.ignore_default_for_nullables else schema.default
         allowed = schema.optional and (field.presence or settings.java)
         what = "an empty list" if field.repeated else "a zero or an empty value"
-        fix = (
-            None if field.repeated else "Set optional.for.nullables=true, or converter.coercion=java to lose the null."
-        )
+        fix = None if field.repeated else _NULL_FIX
 
         def check(array: pa.Array) -> p.Parts:
             if not array.null_count:

@@ -6,19 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from connect.client.changes import KeyChange
 from connect.rest.ui.views.numbers import cut
 
 _CHARS: Final = 400
 _ROWS: Final = 300
-
-
-@dataclass(frozen=True, slots=True)
-class KeyChange:
-    """A key that would change. None: it is not there before, or not afterwards."""
-
-    key: str
-    before: str | None
-    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
