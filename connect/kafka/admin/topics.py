@@ -231,8 +231,8 @@ class TopicAdmin:
 
         doing = f"deleting group {group}"
         try:
-            ignored, refused = {KafkaError.GROUP_ID_NOT_FOUND}, {KafkaError.NON_EMPTY_GROUP}
-            self._admin.call_coordinator(ask, deadline, doing, ignore=ignored, answers=refused)
+            gone, busy = {KafkaError.GROUP_ID_NOT_FOUND}, {KafkaError.NON_EMPTY_GROUP}
+            self._admin.call_coordinator(ask, deadline, doing, ignore=gone, answers=busy)
         except BrokerRefusedError as refused:
             raise RetriableError(f"Failed {doing}: the group still has members.") from refused
 
