@@ -6,6 +6,7 @@ Source of names and defaults: as `connectors.s3.settings.config`.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -59,6 +60,13 @@ def _check_customer_key(value: SecretStr) -> SecretStr:
         size = -1
     if size not in {0, 32}:
         raise ValueError("Give 256 bits in base64")
+    return value
+
+
+def _check_account(value: str) -> str:
+    # It becomes a part of the host's name: a / or @ in it would lead elsewhere, the worker's own identity with it.
+    if not re.fullmatch("[a-z0-9]{3,24}", value):
+        raise ValueError("Give 3 to 24 lower-case letters and digits")
     return value
 
 
@@ -218,7 +226,9 @@ class BucketConfig(ConnectorConfig):
     gcs_credentials_json: Password = key(
         "gcs.credentials.json", SecretStr(""), doc="GcsStorage: such a key itself.", group="S3"
     )
-    azure_account: String = key("azblob.account.name", "", doc="AzureBlobStorage: the storage account.", group="S3")
+    azure_account: Annotated[String, AfterValidator(_check_account)] = key(
+        "azblob.account.name", "", doc="AzureBlobStorage: the storage account.", group="S3"
+    )
     azure_account_key: Password = key(
         "azblob.account.key", SecretStr(""), doc="AzureBlobStorage: its key; empty here and in azblob.sas.token: the "
         "worker's own identity.", group="S3",

@@ -63,3 +63,12 @@ def test_what_is_amazons_alone_and_what_azure_needs_is_named(store):
     with pytest.raises(ConfigError) as raised:
         config(store, storage_class=AZURE_STORAGE, s3_acl_canned="private")
     assert {problem.key for problem in raised.value.problems} == {"azblob.account.name", "s3.acl.canned"}
+
+
+@pytest.mark.parametrize(
+    "account", ["evil.example/", "evil.example:443/#", "x@evil.example/", "evil.example?", "A", "a.b"]
+)
+def test_an_azure_account_is_no_part_of_an_address_of_another_host(store, account):
+    with pytest.raises(ConfigError) as raised:
+        config(store, storage_class=AZURE_STORAGE, azblob_account_name=account)
+    assert [problem.key for problem in raised.value.problems] == ["azblob.account.name"]
