@@ -12,13 +12,11 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from connect.api.allowed import ConfigType
-from connect.api.allowed_paths import allowed_by
 from connect.api.config import Boolean, Double, Int, Long, Short
 from connect.api.plugin import PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
 from connect.cluster.validation.rules import DLQ
-from connect.kafka.client.client_reaches import override_problems
-from connect.kafka.client.settings import WORKERS_ALONE
+from connect.kafka.client.settings import WORKERS_ALONE, all_override_problems
 from connect.lib.secrets import HIDDEN
 from connect.runtime.settings.worker_config import WorkerConfig
 
@@ -72,12 +70,13 @@ def client_overrides(kind: PluginKind, given: Mapping[str, str], worker: WorkerC
     """
     policy = worker.connector_client_config_override_policy
     for prefix in _prefixes_in_use(kind, given, worker):
-        for key in sorted(key for key in given if key.startswith(prefix)):
-            setting = key.removeprefix(prefix)
+        wanted = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
+        found = all_override_problems(worker.originals, prefix.removesuffix("override."), wanted)
+        for setting in sorted(wanted):
+            key = prefix + setting
             refused = not _allowed(policy, setting, worker.connector_client_config_override_allowlist)
             errors: tuple[str, ...] = (REFUSED.format(policy_name(policy), setting),) if refused else ()
-            found = override_problems({setting: given[key]}, prefix, allowed_by(worker.originals))
-            errors += tuple(problem.message for problem in found)
+            errors += tuple(problem.message for problem in found if problem.key == key)
             if setting in WORKERS_ALONE:
                 errors = (f"{key} loads a library: only the worker's own file may set {setting}.",)
             yield _info(key, setting, given[key], errors)

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
 from connect.api.allowed_paths import allowed_by
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConfigProblem
 from connect.kafka.client.client_reaches import override_problems
 from connect.kafka.client.java_names import ADMIN_NAMES, SECRET_WORDS, translate_names
+from connect.kafka.client.own_login import LOGIN_ADDRESSES, login_problems, without_login
 from connect.lib.secrets import HIDDEN
 
 Value = str | int | float | bool
@@ -160,15 +161,30 @@ def is_secret(key: str) -> bool:
     return any(word in key for word in SECRET_WORDS)
 
 
-def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]) -> dict[str, str]:
+def all_override_problems(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]) -> list[ConfigProblem]:
+    """Return what a connector's overrides of one client name that the worker does not allow.
+
+    `prefix`: that of the client, as `producer.`.
+    """
+    name, allowed = f"{prefix}override.", worker.get(LOGIN_ADDRESSES, "")
+    return [
+        *override_problems(overrides, name, allowed_by(worker)),
+        *login_problems(_workers_own(worker, prefix), overrides, name, allowed),
+    ]
+
+
+def _workers_own(worker: Mapping[str, str], prefix: str) -> dict[str, str]:
     inherited = {k: v for k, v in worker.items() if k == "bootstrap.servers" or k.startswith(_INHERITED)}
     prefixed = {k.removeprefix(prefix): v for k, v in worker.items() if k.startswith(prefix)}
-    prefixed = {k: v for k, v in prefixed.items() if not k.startswith("override.")}
+    return {**inherited, **{k: v for k, v in prefixed.items() if not k.startswith("override.")}}
+
+
+def _merged(worker: Mapping[str, str], prefix: str, overrides: Mapping[str, str]) -> dict[str, str]:
     wanted = {k: v for k, v in overrides.items() if k not in WORKERS_ALONE}
-    problems = [*override_problems(wanted, f"{prefix}override.", allowed_by(worker))]
+    problems = all_override_problems(worker, prefix, wanted)
     if problems:
         raise ConfigError(problems)
-    return {**inherited, **prefixed, **wanted}
+    return {**without_login(_workers_own(worker, prefix), wanted, worker.get(LOGIN_ADDRESSES, "")), **wanted}
 
 
 def _bound_delivery(properties: dict[str, Value]) -> None:

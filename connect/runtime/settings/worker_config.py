@@ -28,6 +28,7 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigProblem
+from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.runtime.settings.alert_keys import AlertKeys
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS, BASIC_AUTH_FILE, RestKeys
 
@@ -170,6 +171,12 @@ class WorkerConfig(RestKeys, AlertKeys):
         doc="Keys the Allowlist policy lets through.",
         importance="low",
     )
+    connector_client_config_login_addresses: ListOf = key(
+        LOGIN_ADDRESSES, (), importance="low",
+        doc="Brokers, host:port, and issuers of tokens to which the worker's own login may be sent where a connector "
+        "names them by bootstrap.servers or sasl.oauthbearer.token.endpoint.url behind producer.override. and the "
+        "like. Left out, such a client needs a login of its own.",
+    )  # fmt: skip
     internal_topics_automatic_creation_enable: Boolean = key(
         "internal.topics.automatic.creation.enable",
         True,

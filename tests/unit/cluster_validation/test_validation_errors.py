@@ -299,6 +299,12 @@ def test_the_override_policy(policy: str, refused: list[str]) -> None:
         assert errors(found)["producer.override.acks"] == [text]
 
 
+def test_the_workers_login_is_not_lent_to_other_brokers() -> None:
+    keys = SOURCE | {"producer.override.bootstrap.servers": "evil:9092", "producer.override.acks": "1"}
+    found = validate(keys, security_protocol="SASL_SSL", sasl_jaas_config="x")
+    assert list(errors(found)) == ["producer.override.bootstrap.servers"]
+
+
 def test_an_override_that_cannot_be_read_is_the_servers_error() -> None:
     with pytest.raises(RequestError) as caught:
         validate(SINK | {"consumer.override.max.poll.records": "x"})
