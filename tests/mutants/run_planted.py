@@ -1,7 +1,8 @@
 """`make planted`: plant each defect of planted.toml in a copy of the tree; fail where no random history finds it.
 
-The tests are those marked `histories`: their silence counts only if they find such defects. Seeds are drawn until one
-finds the defect or LIMIT_S is over. Names given as arguments choose the defects that contain one of them.
+The tests are those marked `histories` or `attacks`: their silence counts only if they find such defects. Seeds are
+drawn until one finds the defect or LIMIT_S is over. Names given as arguments choose the defects that contain one of
+them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.histories import FOLDER
 from tests.mutants.run_mutants import FAILED, PASSED, ROOT, Mutant, NoAnswerError, copied, listed, say
 
 LIMIT_S = 600
+MARKED = "histories or attacks"
 
 
 def found_by(tree: Path, defect: Mutant) -> str | None:
@@ -27,7 +29,7 @@ def found_by(tree: Path, defect: Mutant) -> str | None:
     if text.count(defect.before) != 1:
         raise NoAnswerError(f"{defect.file} has {text.count(defect.before)} places like this one:\n{defect.before}")
     file.write_text(text.replace(defect.before, defect.after), encoding="utf-8")
-    argv = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-s", "-m", "histories", "-p", "no:schemathesis",
+    argv = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-s", "-m", MARKED, "-p", "no:schemathesis",
             "-p", "no:cacheprovider", f"--timeout={LIMIT_S + 600}", *defect.tests]  # fmt: skip
     environ = {**os.environ, "PYTHONPATH": str(tree), "CONNECT_HISTORY_S": str(LIMIT_S)}
     try:

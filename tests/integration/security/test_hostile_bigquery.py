@@ -14,6 +14,8 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.bigquery.warehouse import client
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
+pytestmark = pytest.mark.attacks
+
 TOKEN = "Kx7-bigquery-9Qz"
 
 

@@ -12,6 +12,8 @@ from connect.api.errors import RetriableError
 from connectors.s3.iceberg import catalog, closed_catalog
 from connectors.s3.settings.config import S3SinkConfig
 
+pytestmark = pytest.mark.attacks
+
 KEY = "Kx7-vended-9Qz"
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hostile_database import OK, Client, Script, hostile_database
 
+pytestmark = pytest.mark.attacks
+
 PASSWORD = "Kx7-database-9Qz"
 MOST_MEMORY_MIB = 300
 WITHIN_S = 25

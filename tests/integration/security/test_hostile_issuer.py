@@ -20,6 +20,8 @@ from connect.rest.access import issuer_keys
 from connect.rest.access.issuer_keys import IssuerKeys
 from connect.rest.access.login_errors import IssuerAwayError, LoginError
 
+pytestmark = pytest.mark.attacks
+
 SECRET = "Kx7-oauth-9Qz"
 TOKEN = "Kx7-token-9Qz"
 REFUSED_WITHIN_S = 30

@@ -20,6 +20,8 @@ from connect.convert.registry.transport import RegistryUnusableError, Transport
 from connect.lib.printable import printable
 from connect.plugins.catalog import Catalog
 
+pytestmark = pytest.mark.attacks
+
 TOKEN = "Kx7-registry-9Qz"
 MOST_MEMORY_MIB = 200
 CLASSES = {

@@ -12,6 +12,8 @@ from hostile_http import ENDLESS, Answer, hostile, redirect, say
 from connect.api.errors import ConfigError, RetriableError
 from connectors.s3.stores.webhdfs import WebHdfs
 
+pytestmark = pytest.mark.attacks
+
 TOKEN = "Kx7-hdfs-9Qz"
 MOST_MEMORY_MIB = 300
 
