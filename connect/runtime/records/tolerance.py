@@ -59,12 +59,12 @@ class ToleranceExceededError(ConnectError):
     """
 
     def __init__(self, row: BadRow) -> None:
-        of_config = row.error if isinstance(row.error, ConfigError) else None
+        wrong = row.error if isinstance(row.error, ConfigError) else None
         super().__init__(
             f"Tolerance exceeded in error handler: {row.stage} by {row.component} failed for {row.place}: "
             f"{type(row.error).__name__}: {row.error}",
-            key=_KEY if of_config is None else of_config.key,
-            fix=_FIX if of_config is None else None,
+            key=_KEY if wrong is None else wrong.key,
+            fix=_FIX if wrong is None else None,
         )
         self.row = row
 

@@ -145,3 +145,32 @@ def test_a_worker_without_transactions_says_what_it_lacks(kafka: KafkaEndpoint, 
         assert "Set exactly.once.source.support=enabled for the worker" in status["tasks"][0]["trace"]
     finally:
         worker.stop()
+
+
+def test_a_lone_broken_record_at_the_beginning_is_a_dead_letter(
+    kafka: KafkaEndpoint, tmp_path: Path, unique: str
+) -> None:
+    topic, output, letters = f"raw.{unique}", f"once.{unique}", f"letters.{unique}"
+    make_topics(kafka, topic, output, partitions=1)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    producer.produce(topic, b"{")
+    assert producer.flush(30) == 0
+    worker = WorkerProcess(
+        tmp_path, kafka.bootstrap_servers, f"{unique}-w", **WITHOUT, **{"exactly.once.source.support": "enabled"}
+    )
+    config = {
+        "connector.class": DEDUP, "topics": topic, "input.prefix": "raw.", "topic.prefix": "once.",
+        "exactly.once.support": "required", "errors.tolerance": "all", "errors.deadletterqueue.topic.name": letters,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+    }  # fmt: skip
+    worker.start()
+    try:
+        assert worker.create(f"{unique}-dedup", config).status_code == 201
+        wait_for(lambda: len(json_records(kafka, letters)) == 1, PATIENCE_S, f"a dead letter; {worker.log_tail()}")
+        assert "can be read by value.converter" in worker.log_path.read_text()
+        producer.produce(topic, json.dumps(event(1, "a")), json.dumps({"k": 1}))
+        assert producer.flush(30) == 0
+        wait_for(lambda: len(json_records(kafka, output)) == 1, PATIENCE_S, f"the event; {worker.log_tail()}")
+        assert [task["state"] for task in worker.status(f"{unique}-dedup")["tasks"]] == ["RUNNING"]
+    finally:
+        worker.stop()
