@@ -23,7 +23,7 @@ from connect.tools.services import BigQueryService, KafkaEndpoint
 
 STANDSTILL_S: Final = 240.0
 """With records to read some are committed within this time, whichever fault came last. A merge waits 15 s for a task
-that is gone, a group 6 s, and the emulator is frozen for 20 s at most; the rest is for a machine that is busy."""
+that is gone, a group 6 s, and the emulator is frozen for 30 s at most; the rest is for a machine that is busy."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ class WorkerHistory:
         self._admin = AdminClient({"bootstrap.servers": self.services.kafka.bootstrap_servers})
         self.log = self._made_topics()
 
+    @property
+    def letters(self) -> str:
+        """Return the topic of the dead letters, as `config_of` names it."""
+        return f"{self.name}-letters"
+
     def run(self) -> None:
         draw = self.history.draw
         self._send(self.log.first(draw))
@@ -84,7 +89,11 @@ class WorkerHistory:
         topics = [f"{self.name}-{number:02}" for number in range(draw.choice(self.size.topics))]
         tables = draw.choice([1, 2, len(topics), len(topics)])
         partitions = 1 if len(topics) > 10 else draw.randint(1, 3)
-        made = self._admin.create_topics([NewTopic(t, partitions, config={"retention.ms": "-1"}) for t in topics])
+        # Records, and letters with their times, are older than a broker keeps them by itself.
+        made = self._admin.create_topics([
+            NewTopic(name, 1 if name == self.letters else partitions, config={"retention.ms": "-1"})
+            for name in (*topics, self.letters)
+        ])  # fmt: skip
         for outcome in made.values():
             outcome.result(60)
         by_version = draw.random() < 0.5
@@ -102,7 +111,7 @@ class WorkerHistory:
         self.history.note("create", **drawn)
         others = {
             "topic2TableMap": ",".join(f"{topic}:{table}" for topic, table in self.log.tables.items()),
-            "consumer.override.max.poll.records": "30", "bigquery.request.timeout.ms": "5000",
+            "consumer.override.max.poll.records": "30", "bigquery.request.timeout.ms": "20000",
         }  # fmt: skip
         config = config_of(self.services.kafka, self.services.dataset, self.name, **drawn, **others, **SOON)
         answer = self.services.worker.create(self.name, {**config, "topics": ",".join(self.log.tables)})
@@ -142,7 +151,7 @@ class WorkerHistory:
     def _freeze(self) -> None:
         """Let the emulator stand still while the history goes on."""
         self._end_freeze()
-        seconds = self.history.draw.uniform(1, 20)
+        seconds = self.history.draw.uniform(1, 30)
         self.history.note("freeze BigQuery", seconds=seconds)
         process = psutil.Process(self.services.emulator.pid)
         self._thaw = threading.Timer(seconds, process.resume)
@@ -234,7 +243,7 @@ class WorkerHistory:
         settings = {"bootstrap.servers": self.services.kafka.bootstrap_servers, "group.id": f"{self.name}-reader"}
         consumer, found = Consumer(settings), set()
         try:
-            for letter in _until_end(consumer, f"{self.name}-letters"):
+            for letter in _until_end(consumer, self.letters):
                 headers = {name: value.decode() for name, value in letter.headers()}
                 place = [headers[f"__connect.errors.{what}"] for what in ("topic", "partition", "offset")]
                 found.add((place[0], int(place[1]), int(place[2])))
@@ -244,7 +253,7 @@ class WorkerHistory:
 
 
 def _until_end(consumer: Consumer, topic: str) -> Iterator[Message]:
-    """Yield all that a topic has now; nothing where it does not exist."""
+    """Yield all that a topic has now."""
     for number in consumer.list_topics(topic, timeout=60).topics[topic].partitions:
         first, end = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60)
         consumer.assign([TopicPartition(topic, number, first)])
