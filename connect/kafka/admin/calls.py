@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
@@ -13,13 +14,15 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.connection_diagnosis import NOT_KAFKA, ConnectionErrors
 from connect.kafka.client.errors import translate, translated
-from connect.kafka.client.librdkafka import COORDINATOR_S
 from connect.lib.deadline import Deadline
 
 Answer = Future[Any] | dict[Any, Future[Any]]
+AskCoordinator = Callable[[AdminClient, float], Answer]
 
 _CALL_S: Final = 10.0
 """How long one request may take before it is made again."""
+_COORDINATOR_CALL_S: Final = 2.0
+"""The same for the first question to a coordinator, which a new cluster has yet to choose, then twice as long."""
 _PAUSE_S: Final = 0.2
 _LOOK_S: Final = 0.02
 _POLL_S: Final = 0.1
@@ -34,9 +37,8 @@ class RetryingAdmin:
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._contact = ConnectionErrors()
-        with translated("making an admin client"):
-            own: dict[str, Any] = {**settings, "error_cb": self._contact.on_error}
-            self.client = AdminClient(own, logger=client_logger("admin"))
+        self._settings: dict[str, Any] = {**settings, "error_cb": self._contact.on_error}
+        self.client = self._connect()
 
     def metadata(self, deadline: Deadline, doing: str, topic: str | None = None) -> ClusterMetadata:
         """Return what the brokers say of themselves and of all topics, or of one.
@@ -66,11 +68,45 @@ class RetryingAdmin:
             if not deadline.wait(_LOOK_S):
                 return
 
+    def _connect(self) -> AdminClient:
+        with translated("making an admin client"):
+            return AdminClient(self._settings, logger=client_logger("admin"))
+
     def _with_cause(self, error: ConnectError) -> ConnectError:
         self.client.poll(_POLL_S)  # what the client heard meanwhile
         if type(error) is not RetriableError:
             return error
         return RetriableError(f"{self._contact.trouble or NOT_KAFKA} ({error})")
+
+    def call_coordinator(
+        self,
+        ask: AskCoordinator,
+        deadline: Deadline,
+        doing: str,
+        *,
+        ignore: Collection[int] = (),
+        answers: Collection[int] = (),
+    ) -> Any:
+        """Ask as `call` does what the coordinator of a group answers, each time by a client for this question alone.
+
+        `ask` gives its request COORDINATOR_S of `connect.kafka.client.librdkafka`; the number that it gets is how long
+        an answer is waited for.
+        """
+        limit_s = _COORDINATOR_CALL_S
+        while True:
+            client = self._connect()
+            how = partial(self.call, ignore=ignore, answers=answers, first_s=limit_s)
+            try:
+                return how(partial(ask, client), deadline.sooner(limit_s), doing)
+            except RetriableError as error:
+                if type(error) is not RetriableError:
+                    raise
+                told = error.message
+            # librdkafka may look for a coordinator a few times only, and then for ever wait for other news.
+            del client, how
+            if not deadline.wait(_PAUSE_S):
+                raise RetriableError(told)
+            limit_s = min(2 * limit_s, _CALL_S)
 
     def call(
         self,
@@ -108,18 +144,6 @@ class RetryingAdmin:
                     self.metadata(deadline, doing)
             except TimeoutError as error:
                 raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
-
-    def call_coordinator(
-        self,
-        ask: Callable[[float], Answer],
-        deadline: Deadline,
-        doing: str,
-        *,
-        ignore: Collection[int] = (),
-        answers: Collection[int] = (),
-    ) -> Any:
-        """As `call`, for what a group's coordinator answers: the deadline alone ends a request."""
-        return self.call(lambda _: ask(COORDINATOR_S), deadline, doing, ignore=ignore, answers=answers)
 
 
 class BrokerRefusedError(Exception):

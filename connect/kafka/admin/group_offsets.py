@@ -8,14 +8,15 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
-from connect.kafka.admin.calls import RetryingAdmin
+from connect.kafka.admin.calls import AskCoordinator, RetryingAdmin
 from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.errors import translate, translated
 from connect.kafka.client.inner_client import client_of
-from connect.kafka.client.librdkafka import forget_offsets
+from connect.kafka.client.librdkafka import COORDINATOR_S, forget_offsets
 from connect.lib.deadline import Deadline
 
 _ASK_S: Final = 5.0
@@ -74,36 +75,41 @@ def alter_offsets(
 def _set(admin: RetryingAdmin, group: str, offsets: Mapping[TopicPartition, int], deadline: Deadline) -> None:
     wanted = [KafkaPartition(tp.topic, tp.partition, offset) for tp, offset in offsets.items()]
 
-    def ask(timeout_s: float) -> Future[Any]:
+    def ask(client: AdminClient, _timeout_s: float) -> Future[Any]:
         request = [ConsumerGroupTopicPartitions(group, wanted)]
-        return admin.client.alter_consumer_group_offsets(request, request_timeout=timeout_s)[group]
+        return client.alter_consumer_group_offsets(request, request_timeout=COORDINATOR_S)[group]
 
     doing = f"altering the offsets of group {group}"
-    answer = admin.call_coordinator(ask, deadline, doing)
-    for part in answer.topic_partitions:
-        if part.error is None:
-            continue
-        if part.error.code() == KafkaError.UNKNOWN_MEMBER_ID:
+    while error := next((part.error for part in _altered(admin, ask, deadline, doing) if part.error), None):
+        if error.code() == KafkaError.UNKNOWN_MEMBER_ID:
             raise RetriableError(f"Failed {doing}: the group still has members.")
-        raise translate(part.error, f"{doing}, {part.topic}-{part.partition}")
+        ours = translate(error, doing)
+        # A broker that is about to keep the group says of each partition that it does not.
+        if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
+            raise ours
+
+
+def _altered(admin: RetryingAdmin, ask: AskCoordinator, deadline: Deadline, doing: str) -> Any:
+    return admin.call_coordinator(ask, deadline, doing).topic_partitions
 
 
 def _forget(admin: RetryingAdmin, group: str, partitions: Collection[TopicPartition], deadline: Deadline) -> None:
-    client = client_of(admin.client)
-    if client is None:
+    if client_of(admin.client) is None:
         raise ConnectError(
             "Committed offsets of single partitions cannot be forgotten with this release of confluent-kafka, whose "
             "own calls do not offer it.",
             fix="Set them to a number, or forget those of all partitions.",
         )
 
-    def ask(timeout_s: float) -> Future[Any]:
+    def ask(client: AdminClient, timeout_s: float) -> Future[Any]:
+        inner = client_of(client)
+        assert inner is not None
         answer: Future[Any] = Future()
-        answer.set_result(forget_offsets(client, group, partitions, deadline.sooner(timeout_s)))
+        answer.set_result(forget_offsets(inner, group, partitions, deadline.sooner(timeout_s)))
         return answer
 
     doing = f"forgetting offsets of group {group}"
-    errors = admin.call(ask, deadline, doing, ignore={KafkaError.GROUP_ID_NOT_FOUND})
+    errors = admin.call_coordinator(ask, deadline, doing, ignore={KafkaError.GROUP_ID_NOT_FOUND})
     for tp, error in (errors or {}).items():
         if error.code() == KafkaError.GROUP_SUBSCRIBED_TO_TOPIC:
             raise RetriableError(f"Failed {doing}: the group still has members.")

@@ -10,14 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import (
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    TopicCollection,
-)
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType  # type: ignore[attr-defined]
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.records import TopicPartition
@@ -226,8 +221,8 @@ class TopicAdmin:
     def delete_group(self, group: str, deadline: Deadline) -> None:
         """Delete a consumer group with its offsets; a missing one is no error. RetriableError while it has members."""
 
-        def ask(timeout_s: float) -> Future[Any]:
-            return self._admin.client.delete_consumer_groups([group], request_timeout=timeout_s)[group]
+        def ask(client: AdminClient, _timeout_s: float) -> Future[Any]:
+            return client.delete_consumer_groups([group], request_timeout=COORDINATOR_S)[group]
 
         doing = f"deleting group {group}"
         try:
@@ -239,8 +234,8 @@ class TopicAdmin:
     def group_members(self, group: str, deadline: Deadline) -> int:
         """Return how many members a group has now; 0 also for a group that does not exist."""
 
-        def ask(timeout_s: float) -> Future[Any]:
-            return self._admin.client.describe_consumer_groups([group], request_timeout=timeout_s)[group]
+        def ask(client: AdminClient, _timeout_s: float) -> Future[Any]:
+            return client.describe_consumer_groups([group], request_timeout=COORDINATOR_S)[group]
 
         described = self._admin.call_coordinator(
             ask, deadline, f"describing group {group}", ignore={KafkaError.GROUP_ID_NOT_FOUND}

@@ -23,9 +23,12 @@ EVENT_DELIVERY: Final = 0x1
 EVENT_LOG: Final = 0x4
 EVENT_ERROR: Final = 0x8
 COORDINATOR_S: Final = 3600.0
-"""How long librdkafka waits for an answer of a group's coordinator: the longest that it takes, and longer than anybody
-here waits. Where such a request ends by librdkafka's own limit and its answer comes late, an assertion of librdkafka's
-(`rd_kafka_enq_once_del_source_return`) ends the process."""
+"""The limit that librdkafka is given for a question to a group's coordinator: the longest that it takes.
+
+A question that librdkafka has given up ends the process (an assertion of rd_kafka_enq_once_del_source_return) when the
+coordinator is found afterwards, as long as the client lives: librdkafka issues 3663 and 4605. So our own deadline is
+over first, and the client is let go of with its question.
+"""
 _ANY_REQUEST: Final = 0
 _POLL_S: Final = 0.1
 _MEET_MS: Final = 200
