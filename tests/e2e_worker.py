@@ -51,7 +51,7 @@ def wait_for(
     The test fails with the last answer after `timeout_s` seconds, and at once when the process that has to do it ends.
     """
     limit_s = time.monotonic() + timeout_s
-    pause = threading.Event()
+    pause, short_s = threading.Event(), pause_s / 10
     while True:
         # Asked for before the condition: what a process did last counts.
         code = by.exit_code() if by else None
@@ -63,7 +63,9 @@ def wait_for(
             said = f"\n{by.log_tail()}" if by else ""
             awaited = what if isinstance(what, str) else what()
             pytest.fail(f"{awaited}: {why}; the last answer was {answer!r}{said}")
-        pause.wait(pause_s)
+        # Most answers come soon, and each question costs whoever is asked some of the time.
+        pause.wait(short_s)
+        short_s = min(pause_s, short_s * 1.5)
 
 
 class WorkerProcess:

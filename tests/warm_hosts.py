@@ -8,6 +8,7 @@ the next as every worker does.
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import socket
@@ -21,13 +22,20 @@ from connect.lib import python_child
 from connect.runtime.host.parent_death import die_with_parent
 
 _DESCRIPTORS: Final = 2
+_LIBRARIES: Final = (
+    "sqlalchemy", "sqlalchemy.dialects.mysql", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite",
+    "psycopg", "pymysql", "google.cloud.bigquery", "pyarrow.fs", "pyarrow.parquet",
+)  # fmt: skip
+"""Libraries that our connectors load in each host; the connectors themselves are loaded there, as everywhere."""
 _SERVER: Final = fork_server.__name__
 
 
 def load() -> None:
-    """Load what hosts need."""
+    """Load what hosts have in common, and the libraries of most connectors."""
     os.environ.update(fork_server.WITHOUT_THREADS)
     fork_server.load_shared()
+    for library in _LIBRARIES:
+        importlib.import_module(library)
 
 
 def keep_spare() -> None:

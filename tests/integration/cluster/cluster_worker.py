@@ -22,9 +22,10 @@ COMMAND = (sys.executable, "-c", "from connect.cli import main; main()")
 
 def eventually(condition: Callable[[], object], timeout_s: float = 90.0) -> object:
     """Wait until the condition holds; its value. AssertionError with its last value."""
-    deadline = Deadline.after(timeout_s)
+    deadline, pause_s = Deadline.after(timeout_s), 0.01
     while not (last := condition()):
-        assert deadline.wait(0.1), f"still {last!r} after {timeout_s} s"
+        assert deadline.wait(pause_s), f"still {last!r} after {timeout_s} s"
+        pause_s = min(0.1, pause_s * 1.5)
     return last
 
 
