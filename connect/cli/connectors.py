@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import click
 
@@ -78,6 +79,21 @@ def why(client: ConnectClient, name: str, as_json: bool) -> None:
     else:
         for reason in found:
             click.echo(f"{reason['about']}: {reason['text']}")
+
+
+@cluster_command(
+    connectors, connector_name, as_json,
+    click.option("--rows", default=5, show_default=True, type=click.IntRange(1, 50), help="How many rows."),
+)  # fmt: skip
+def sample(client: ConnectClient, name: str, as_json: bool, rows: int) -> None:
+    """Live rows before and after each transform; nothing is written, and no offset moves."""
+    from connect.client.sampled_rows import sample_lines
+
+    found = client.call("GET", f"/connectors/{quote(name, safe='')}/sample?rows={rows}")
+    if as_json:
+        print_json(found)
+    else:
+        click.echo("\n".join(sample_lines(found)))
 
 
 @cluster_command(

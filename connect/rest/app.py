@@ -33,6 +33,7 @@ from connect.rest.resources import (
 )
 from connect.rest.resources import poc as evaluations
 from connect.rest.resources.notes import NOTED
+from connect.rest.sample import resource as sample
 from connect.rest.server.authentication import authentication
 from connect.rest.server.browsers import browsers
 from connect.rest.server.connections import CONNECTIONS, counted
@@ -69,6 +70,7 @@ ROUTES: tuple[Route, ...] = tuple(
         backfills,
         evaluations,
         flow,
+        sample,
     )
     for route in resource.ROUTES
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future
 from functools import partial
+from typing import Any
 
 from connect.api.errors import ConnectError
 from connect.cluster.herder.dry_run import DryRun
@@ -25,10 +26,15 @@ class Asking:
         self._calls = calls
 
     def ask(
-        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = ()
+        self,
+        method: Method,
+        config: Mapping[str, str],
+        timeout_s: float,
+        positions: Positions = (),
+        count: int = 0,
     ) -> Future[CallResult]:
         """Ask; the answer comes in time, or says why it does not."""
-        begin = partial(self._calls.ask, method, config, timeout_s, positions)
+        begin = partial(self._calls.ask, method, config, timeout_s, positions, count)
         return self._loop.begin(f"asking a connector: {method}", begin)
 
 
@@ -47,15 +53,23 @@ class HerderTrials:
         """Let a task host validate a configuration."""
         return mapped(self._ask("validate", config, timeout_s), _validated)
 
+    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float) -> Future[Mapping[str, Any]]:
+        """Return live rows of a connector before and after each of its transforms."""
+        return mapped(self._ask("sample", config, timeout_s, count=rows), _answered)
+
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         """Return what a configuration would lead to."""
         return self._dry_run.plan(name, config, timeout_s)
 
 
 def _validated(result: CallResult) -> ConfigInfos:
+    return validated(_answered(result))
+
+
+def _answered(result: CallResult) -> Any:
     if result.error is not None:
         raise ConnectError(result.error)
-    return validated(result.value)
+    return result.value
 
 
 def _findings(result: CallResult) -> Checked:

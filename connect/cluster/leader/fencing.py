@@ -102,7 +102,7 @@ class Fencing:
             self._finish(name, fencing)
             return
         _logger.info("fencing_zombies", extra={"connector": name, "producers": count})
-        answer = self._parts.calls.ask("fence", {**fencing.config, "name": name}, FENCE_S, tasks=count)
+        answer = self._parts.calls.ask("fence", {**fencing.config, "name": name}, FENCE_S, count=count)
         answer.add_done_callback(lambda done: self._answered(name, fencing, done.result()))
 
     def _answered(self, name: str, fencing: _Round, result: CallResult) -> None:

@@ -51,10 +51,10 @@ class ConnectorCalls:
         self._overdue: frozenset[int] = frozenset()
 
     def ask(
-        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = (), tasks: int = 0
+        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = (), count: int = 0
     ) -> Future[CallResult]:
         """Ask a connector. The future always gets an answer; a connector that dies or hangs gives one with `error`."""
-        call = Call(next(self._ids), method, config, timeout_s, positions, tasks)
+        call = Call(next(self._ids), method, config, timeout_s, positions, count)
         self._asked[call.id] = _Asked(call, Future(), self._clock_s() + timeout_s + KILL_GRACE_S)
         self._send(call)
         return self._asked[call.id].answer

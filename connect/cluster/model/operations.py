@@ -192,6 +192,12 @@ class Trials(Protocol):
         ConnectError: the host died, or a provider did not answer in time.
         """
 
+    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float) -> Future[Mapping[str, Any]]:
+        """Return live rows of a connector before and after each transform, see `connect.runtime.calls.sample_calls`.
+
+        ConnectError: they cannot be read, and why.
+        """
+
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         """Ask the connector for its tasks, and Kafka which topics are missing; nothing is stored or made.
 

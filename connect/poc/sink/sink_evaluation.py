@@ -25,7 +25,7 @@ from connect.poc.sink.sink_checks import (
     with_columns,
 )
 from connect.poc.sink.sink_delivery import check_sink_delivery
-from connect.poc.sink.sink_records import Records, from_run, from_users_kafka, made, wanted_topics
+from connect.poc.sink.sink_records import Records, from_run, from_users_kafka, made
 from connect.poc.sink.sink_run import SinkRunner
 from connect.poc.sink.sink_schema_change import has_registry, judge_schema_change
 from connect.poc.sink.trial import NoTargetApartError, Trial
@@ -33,6 +33,7 @@ from connect.poc.source.delivery_check import KILLS
 from connect.poc.source.sample_checks import DISCOVER, ROUND_TRIP
 from connect.poc.source.source_run import SourceRun
 from connect.poc.source.throughput_check import THROUGHPUT
+from connect.runtime.calls.newest_records import wanted_topics
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 _AFTER_SAMPLE = (ROUND_TRIP, THROUGHPUT, KILLS, SCHEMA_CHANGE)

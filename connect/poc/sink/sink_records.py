@@ -6,7 +6,6 @@ sandbox.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -21,6 +20,7 @@ from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.copies import write_records
 from connect.poc.sandbox.sandbox import Sandbox
 from connect.poc.sandbox.topic_rows import ends_of
+from connect.runtime.calls.newest_records import newest_spans, wanted_topics
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 LIMIT_S: Final = 60.0
@@ -37,30 +37,6 @@ class Records:
     def count(self) -> int:
         """Return the number of records."""
         return sum(self.ends.values())
-
-
-def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
-    """Return the topics that a sink's configuration names, or those of the known ones that its topics.regex matches.
-
-    Pure.
-    """
-    named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
-    pattern = config.get("topics.regex", "")
-    if named or not pattern:
-        return named
-    try:
-        return sorted(topic for topic in known if re.fullmatch(pattern, topic))
-    except re.error as error:
-        raise ConnectError(f"topics.regex is no regular expression: {error}.", key="topics.regex") from error
-
-
-def newest_spans(
-    beginnings: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], records: int
-) -> dict[TopicPartition, OffsetRange]:
-    """Return the offset ranges of the newest `records` records, as many of each partition that has some. Pure."""
-    filled = [place for place, end in ends.items() if end > beginnings.get(place, 0)]
-    share = -(-records // max(1, len(filled)))
-    return {place: OffsetRange(max(beginnings.get(place, 0), ends[place] - share), ends[place]) for place in filled}
 
 
 def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], records: int, servers: str) -> Records:

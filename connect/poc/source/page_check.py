@@ -13,7 +13,7 @@ from typing import Final
 
 from connect.lib.deadline import Deadline
 from connect.lib.key_role import KeyRole
-from connect.poc.sandbox.reading import read_batches
+from connect.runtime.calls.trial_reading import read_batches
 from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.parts.task_parts import connector_plugin
 

@@ -11,13 +11,14 @@ from connect.api.errors import ConnectError, SchemaError
 from connect.api.optional.origins import DescribesOrigins, OriginColumn
 from connect.api.optional.trial import KeepsAtSource
 from connect.api.records import Batch, Column
-from connect.api.schema import DECIMAL, Schema
+from connect.api.schema import Schema
 from connect.lib.deadline import Deadline
-from connect.poc.sandbox.reading import read_batches
 from connect.poc.source.page_check import PageComparison, compare_pages
 from connect.poc.source.type_forms import in_avro, in_json
+from connect.runtime.calls.trial_reading import read_batches
 from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.tolerance import BadRow
+from connect.runtime.records.type_words import type_name
 from connect.testing.equality import difference
 
 DIFFERENCES: Final = 20
@@ -230,15 +231,3 @@ def field_schema(schema: Schema | None, name: str) -> Schema | None:
 def named_type(schema: Schema | None, name: str) -> str:
     """Return the Connect type of a field, or its semantic name; `(no schema)` where the values have none."""
     return "(no schema)" if schema is None else type_name(field_schema(schema, name))
-
-
-def type_name(schema: Schema | None) -> str:
-    """Return a Connect type in words; an empty text without one."""
-    if schema is None:
-        return ""
-    found = schema.name or schema.type.name.lower()
-    if schema.name == DECIMAL:
-        found += f" of scale {schema.parameters.get('scale')}"
-    elif schema.name is None and schema.items is not None:
-        found += f" of {type_name(schema.items)}"
-    return f"{found} or null" if schema.optional else found

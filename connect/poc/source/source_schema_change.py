@@ -17,9 +17,9 @@ from connect.api.records import Batch
 from connect.api.schema import Type
 from connect.lib.deadline import Deadline
 from connect.lib.http_client import HttpClient
-from connect.poc.sandbox.reading import read_batches
 from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome, Table
 from connect.poc.source.table_changes import Change, changed, changes_of, shown_in, table_of
+from connect.runtime.calls.trial_reading import read_batches
 from connect.runtime.parts.connector_settings import ConnectorParts
 from connect.runtime.records.tolerance import BadRow
 

@@ -33,6 +33,41 @@ class Examination(TypedDict):
     findings: list[Finding]
 
 
+class SampledRecord(TypedDict):
+    """Shows a record as JSON in texts. `types`: of each field of the value, in words."""
+
+    topic: str
+    key: str
+    value: str
+    timestamp_ms: int | None
+    headers: dict[str, str]
+    types: dict[str, str]
+
+
+class SampledStep(TypedDict):
+    """Shows what a transform makes of a row; the first step, `read`, shows it as it was read."""
+
+    name: str
+    plugin: str
+    records: list[SampledRecord]
+    more: Annotated[int, Field(description="records that are left out")]
+    error: Annotated[str | None, Field(description="why it refuses the row")]
+
+
+class SampledRow(TypedDict):
+    """Shows a live row at each step."""
+
+    place: str
+    steps: list[SampledStep]
+
+
+class Sample(TypedDict):
+    """Holds live rows of a connector before and after each transform, and notes on what was not read."""
+
+    rows: list[SampledRow]
+    notes: list[str]
+
+
 class FlowNode(TypedDict):
     """Describes a connector, a topic or a backfill. `is_there` of a topic is null where Kafka did not tell."""
 

@@ -26,6 +26,7 @@ from connect.rest.ui.screens import (
     overview,
     plugins,
     reports,
+    sample,
 )
 from connect.rest.ui.screens.actions import ONCE_ONLY
 from connect.rest.ui.screens.letters import LETTER_JOBS
@@ -40,6 +41,7 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
         edit,
         offsets,
         letters,
+        sample,
         history,
         plugins,
         backfills,

@@ -24,7 +24,7 @@ def answer_kafka_call(clients: Clients, call: Call, resolved: Mapping[str, str])
     config = SourceConnectorConfig.parse(resolved)
     name, deadline = resolved["name"], Deadline.after(call.timeout_s)
     if call.method == "fence":
-        return fence(clients, name, resolved, call.tasks, deadline)
+        return fence(clients, name, resolved, call.count, deadline)
     if call.method == "write_offsets":
         positions = [SourcePosition(partition, offset) for partition, offset in call.positions]
         return write_offsets(clients, name, config, positions, deadline)

@@ -26,6 +26,7 @@ from connect.plugins.catalog import Catalog
 from connect.runtime.calls.connector_answers import answer_connector_call
 from connect.runtime.calls.group_calls import GROUP_CALLS, answer_group_call
 from connect.runtime.calls.kafka_calls import KAFKA_CALLS, answer_kafka_call, stored_of
+from connect.runtime.calls.sample_calls import answer_sample_call
 from connect.runtime.host import crash_report
 from connect.runtime.host.crash_report import Stages
 from connect.runtime.host.freed_memory import give_back_freed_memory
@@ -157,6 +158,8 @@ class Host:
             return CallResult(call.id, value=answer_kafka_call(self._clients, call, resolved))
         if call.method in GROUP_CALLS:
             return CallResult(call.id, value=answer_group_call(self._clients, call, resolved))
+        if call.method == "sample":
+            return CallResult(call.id, value=answer_sample_call(self._clients, call, resolved))
         connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
         value = answer_connector_call(connector, call, resolved, partial(stored_of, self._clients, resolved))
         again_s = connector.task_configs_interval_s if isinstance(connector, MonitoringConnector) else None

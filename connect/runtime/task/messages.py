@@ -18,7 +18,7 @@ from connect.runtime.task.state import State
 
 Method = Literal[
     "check", "task_configs", "alter_offsets", "clean_up", "read_offsets", "write_offsets", "fence", "validate",
-    "list_topics", "read_group", "alter_group", "delete_group", "hide",
+    "list_topics", "read_group", "alter_group", "delete_group", "hide", "sample",
 ]  # fmt: skip
 """What a Call asks for: the first four of the connector itself, the others of the framework with its settings."""
 
@@ -97,7 +97,8 @@ class Call:
 
     `positions` is for alter_offsets and write_offsets: pairs of source partition and offset (None: reset). The value of
     alter_offsets is what the connector answered, False also from one that has no say in its offsets; that of
-    read_offsets are such pairs. `tasks` is for fence: the producers of so many tasks are shut out. For alter_group and
+    read_offsets are such pairs. `count` is for fence and sample: the producers of so many tasks are shut out, so
+    many rows are shown. For alter_group and
     as the value of read_group the pairs are `{"topic", "partition"}` and `{"offset"}`. The value of hide are the given
     pairs without the configuration's secrets.
     """
@@ -107,7 +108,7 @@ class Call:
     config: Mapping[str, str]
     timeout_s: float
     positions: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]] = ()
-    tasks: int = 0
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

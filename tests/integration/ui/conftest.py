@@ -14,6 +14,15 @@ from connect.tools.services import KafkaEndpoint
 
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
+WRAPPED = {
+    "transforms": "wrap,route",
+    "transforms.wrap.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+    "transforms.wrap.field": "line",
+    "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "transforms.route.regex": "orders-(.*)",
+    "transforms.route.replacement": "never-$1",
+}
+"""Makes an object of each line, and leaves the topic as it is."""
 
 
 class Bed:
@@ -49,7 +58,7 @@ def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Itera
             "orders-source": source | {"connection.password": "s3cr3t-Pa55"},
             "orders-to-lake": sink | {"file": str(folder / "lake.txt")},
             "bills-to-lake": sink | {"file": str(folder / "bills.txt"), "value.converter": JSON},
-            "clicks-source": source | {"topic": f"clicks-{topic}"},
+            "clicks-source": source | {"topic": f"clicks-{topic}"} | WRAPPED,
         }.items():
             answer = worker.create(name, config)
             assert answer.status_code == 201, answer.text

@@ -61,6 +61,7 @@ def is_live(page: Any) -> None:
         ("overview", "/ui"),
         ("connector", "/ui/connector?name=bills-to-lake"),
         ("flow", "/ui/flow"),
+        ("sample", "/ui/sample?name=clicks-source"),
         ("nothing-there", "/ui?q=nothing-is-called-so"),
         ("offsets", "/ui/offsets?name=orders-source"),
         ("history", "/ui/history?name=bills-to-lake"),
@@ -216,6 +217,27 @@ def test_the_flow_is_walked_by_keyboard_and_says_what_moves(look: Look, bed: Any
     box.focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="bills-to-lake").wait_for()
+
+
+def test_live_rows_are_shown_before_and_after_each_transform(look: Look, bed: Any) -> None:
+    page = look("/ui/connector?name=clicks-source")
+    page.get_by_role("link", name="Sample").click()
+    steps = page.get_by_role("region", name="Steps of row 1").locator("tbody tr")
+    assert steps.count() == 3
+    assert '"line 0 is no JSON"' in steps.nth(0).text_content()
+    assert '{"line": "line 0 is no JSON"}' in steps.nth(1).text_content()
+    assert "leaves it as it is" in steps.nth(2).text_content()
+    page.get_by_label("Rows").fill("2")
+    page.get_by_role("button", name="Read anew").click()
+    page.wait_for_url("**rows=2*")
+    assert page.get_by_role("region", name="Steps of row").count() == 2
+    page = look("/ui/sample?name=bills-to-lake&rows=1", java_script_enabled=False)
+    assert bed.topic in page.locator("h2").first.text_content(), "a sink's rows are those of its topics"
+    assert "refuses it" in page.locator("tbody").text_content()
+    before = bed.worker.call("GET", "bills-to-lake", "/offsets").json()
+    sample = bed.worker.call("GET", "orders-to-lake", "/sample?rows=3").json()
+    assert [row["steps"][0]["name"] for row in sample["rows"]] == ["read"] * 3
+    assert bed.worker.call("GET", "bills-to-lake", "/offsets").json() == before
 
 
 def test_the_picture_of_the_readme(look: Look, bed: Any, tmp_path: Path) -> None:

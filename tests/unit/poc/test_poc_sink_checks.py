@@ -15,9 +15,9 @@ from connect.poc.sandbox.timeline import Reading
 from connect.poc.sink.made_records import VALUE, made_records, made_row
 from connect.poc.sink.sink_checks import expected_rows, judge_round_trip
 from connect.poc.sink.sink_delivery import compare_targets, judge_sink_delivery
-from connect.poc.sink.sink_records import newest_spans, wanted_topics
 from connect.poc.sink.sink_run import SinkRun
 from connect.poc.sink.sink_schema_change import FIELD, changed_records, has_registry, judge_schema_change
+from connect.runtime.calls.newest_records import newest_spans, wanted_topics
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
 TP = TopicPartition("t", 0)

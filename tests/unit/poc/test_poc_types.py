@@ -11,9 +11,10 @@ from connect.api import schema as s
 from connect.api.optional.origins import Kept, OriginColumn
 from connect.api.time_types import TIME_TYPES
 from connect.poc.sandbox.result import Check, Outcome
-from connect.poc.source.sample import FieldTypes, Sample, type_name
+from connect.poc.source.sample import FieldTypes, Sample
 from connect.poc.source.type_check import judge_types
 from connect.poc.source.type_forms import in_avro, in_json
+from connect.runtime.records.type_words import type_name
 
 CUT = "digits of a second behind the third are cut off"
 ORIGINS = [

@@ -63,6 +63,8 @@ class MemoryOperations:
         self.validate_is_stuck = False
         self.resolve: Resolve = dict
         self.plan_error: Exception | None = None
+        self.sample_error: Exception | None = None
+        self.sampled_row: Mapping[str, Any] = {"place": "row 1", "steps": []}
         self.asked_while_stuck = threading.Event()
         self.caught_up = 0
         self.told_alerts: dict[str, Mapping[str, Any]] = {}
@@ -345,6 +347,11 @@ class MemoryTrials:
         return self._whole.done(
             Validator(catalog(), worker_config(config_providers="file"), self._whole.resolve).validate(config)
         )
+
+    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float) -> Future[Mapping[str, Any]]:
+        if self._whole.sample_error is not None:
+            return self._whole.failed(self._whole.sample_error)
+        return self._whole.done({"rows": [self._whole.sampled_row] * rows, "notes": []})
 
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
         if self._whole.plan_error is not None:

@@ -44,7 +44,7 @@ def page(request: web.Request, template: str, values: Mapping[str, Any], status:
         "token": token_of(request), "token_field": FIELD, "once": secrets.token_urlsafe(12),
         "is_read_only": context.worker.rest_ui != "on", "may_create": may_change(request, Role.EDITOR),
         "may_operate": may_change(request, Role.OPERATOR, name), "may_edit": may_change(request, Role.EDITOR, name),
-        "may_read_letters": request[IDENTITY].may(Role.OPERATOR, name),
+        "may_read_rows": request[IDENTITY].may(Role.OPERATOR, name),
         "worker_id": context.worker_id, "version": context.commit,
         "cluster_id": context.operations.worker.kafka_cluster_id,
     }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Shows live rows of a connector before and after each of its transforms."""
