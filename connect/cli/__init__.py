@@ -12,6 +12,8 @@ from typing import Final
 
 import click
 
+from connect.lib.printable import printable
+
 COMMANDS: Final[Mapping[str, str]] = {
     "agent": "Run a program beside a database: the changes in a Cassandra node's commit log.",
     "backfill": "Move a source into Kafka in bulk, each row once, and hand over to its connector.",
@@ -64,6 +66,10 @@ class LazyGroup(click.Group):
         """Run the command; one that lacks a package says which extra brings it."""
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            if type(error) is not click.ClickException:
+                raise
+            raise click.ClickException(printable(error.message)) from error
         except ModuleNotFoundError as error:
             name = ctx.invoked_subcommand or ""
             line = _pip_line(name, error.name or "")

@@ -15,6 +15,7 @@ import click
 
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, client_of
 from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
@@ -81,21 +82,21 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
             "estimate": asdict(estimate),
         }
         chunks = [{"id": s.id, "bounds": dict(s.bounds), "rows": s.rows} for s in found.splits]
-        click.echo(json.dumps({**told, "warnings": warnings, "chunks": chunks}))
+        echo(json.dumps({**told, "warnings": warnings, "chunks": chunks}))
         return
     engine = driver.spec.engine
     where = f"Spark at {engine.master}" if engine.type == "spark" else "processes of this machine"
-    click.echo(f"{len(found.splits)} chunks of about {rows:,} rows in {driver.spec.chunking.lanes} lanes, by {where}")
+    echo(f"{len(found.splits)} chunks of about {rows:,} rows in {driver.spec.chunking.lanes} lanes, by {where}")
     takes = "how long it takes is not known" if estimate.duration_s is None else f"takes {_time(estimate.duration_s)}"
-    click.echo(f"{takes}: {estimate.basis}")
+    echo(f"{takes}: {estimate.basis}")
     for position in found.following:
-        click.echo(f"following begins at {dict(position.partition)}: {dict(position.offset or {})}")
+        echo(f"following begins at {dict(position.partition)}: {dict(position.offset or {})}")
     for statement in found.statements:
-        click.echo(f"reads by: {statement}")
+        echo(f"reads by: {statement}")
     for warning in warnings:
-        click.echo(f"warning: {warning}")
+        echo(f"warning: {warning}")
     if engine.type == "spark" and engine.master.startswith("local") and rows < _FEW_ROWS:
-        click.echo("advice: engine: {type: local} moves so few rows sooner than Spark takes to start")
+        echo("advice: engine: {type: local} moves so few rows sooner than Spark takes to start")
 
 
 @_command(_ENGINE, *CLUSTER_OPTIONS)
@@ -122,7 +123,7 @@ def pause(job: str, worker: Path, jobs_topic: str | None) -> None:
 
     driver = _looking_on(job, worker, jobs_topic)
     driver.store.say(JobSignal(driver.ownership.require_known().name, Signal.PAUSE), Deadline.after(_READ_S))
-    click.echo(f"backfill {driver.spec.name}: lanes end behind their chunks; go on by `connect backfill resume`")
+    echo(f"backfill {driver.spec.name}: lanes end behind their chunks; go on by `connect backfill resume`")
 
 
 @_command(
@@ -154,7 +155,7 @@ def limit(job: str, worker: Path, jobs_topic: str | None, **given: Any) -> None:
     name = driver.ownership.require_known().name
     pace = limited(driver.spec.limits, {key: value for key, value in given.items() if value is not None}).pace
     driver.store.say(JobPace(name, pace), Deadline.after(_READ_S))
-    click.echo(f"limits of backfill {name} from now on: {pace.line()}")
+    echo(f"limits of backfill {name} from now on: {pace.line()}")
 
 
 @_command()
@@ -162,7 +163,7 @@ def cancel(job: str, worker: Path, jobs_topic: str | None) -> None:
     """End a job for good. What it has written stays; nothing more is written when this returns."""
     with _looking_on(job, worker, jobs_topic) as driver:
         ended = driver.cancel()
-    click.echo(f"backfill {ended.name} is {ended.state}")
+    echo(f"backfill {ended.name} is {ended.state}")
 
 
 @_command(click.option("--follow", "-f", is_flag=True, help="Go on until the job runs no longer."))
@@ -178,10 +179,10 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
         show(driver.store, driver.spec.name)
         return
     with closing(Watch(driver.store, driver.spec.name, Deadline.after(_READ_S))) as watch:
-        click.echo(watch.progress().line())
-        click.echo(f"limits: {watch.pace.line()}")
+        echo(watch.progress().line())
+        echo(f"limits: {watch.pace.line()}")
     for warning in known.warnings:
-        click.echo(f"warning: {warning}")
+        echo(f"warning: {warning}")
 
 
 @_command(
@@ -204,10 +205,10 @@ def verify(
     driver = _driver(job, worker, jobs_topic)
     verdict = verified(driver, count_source=count_source, sample=sample / 100, seed=seed)
     if as_json:
-        click.echo(json.dumps(verdict.as_json()))
+        echo(json.dumps(verdict.as_json()))
     else:
         for line in verdict.lines():
-            click.echo(line)
+            echo(line)
     if html is not None:
         html.write_text(html_report(verdict), encoding="utf-8")
     sys.exit(0 if verdict.is_good else 1)
@@ -227,9 +228,9 @@ def handover(
         cluster = ConnectorsByRest(client_of(url, context))
         done = hand_over(driver, cluster, Deadline.after(_READ_S), is_forced=force)
         for position in done.positions:
-            click.echo(f"{dict(position.partition)} goes on at {dict(position.offset or {})}")
+            echo(f"{dict(position.partition)} goes on at {dict(position.offset or {})}")
         resumed = driver.spec.handover.start_connector
-        click.echo(f"connector {driver.settings.name} {'is resumed' if resumed else 'stays stopped'}")
+        echo(f"connector {driver.settings.name} {'is resumed' if resumed else 'stays stopped'}")
 
 
 @_command()
@@ -239,7 +240,7 @@ def export_state(job: str, worker: Path, jobs_topic: str | None) -> None:
     from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
-    click.echo(json.dumps(exported(driver.store, driver.spec.name, Deadline.after(_READ_S)), indent=1))
+    echo(json.dumps(exported(driver.store, driver.spec.name, Deadline.after(_READ_S)), indent=1))
 
 
 @backfill.command()
@@ -256,7 +257,7 @@ def package(output: Path, extras: tuple[str, ...], python: Path | None) -> None:
 
     with one_line_errors():
         made = packed(output, extras=extras or None, python=python)
-    click.echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {len(made.distributions)} distributions")
+    echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {len(made.distributions)} distributions")
 
 
 def _time(duration_s: float) -> str:
@@ -273,16 +274,16 @@ def _run(driver: Driver) -> None:
     try:
         with driver:
             job = driver.begin()
-            click.echo(f"backfill {job.name}: {job.chunks} chunks of about {job.rows:,} rows")
+            echo(f"backfill {job.name}: {job.chunks} chunks of about {job.rows:,} rows")
             for warning in job.warnings:
-                click.echo(f"warning: {warning}")
+                echo(f"warning: {warning}")
             with shown_beside(driver.store, job.name):
                 job = driver.run()
     except KeyboardInterrupt:
         stays = "What is in Kafka stays; go on by the same command, here or on another machine."
-        click.echo(f"\nbackfill {driver.spec.name} was interrupted. {stays}", err=True)
+        echo(f"\nbackfill {driver.spec.name} was interrupted. {stays}", err=True)
         sys.exit(130)
-    click.echo(f"backfill {job.name} is {job.state}")
+    echo(f"backfill {job.name} is {job.state}")
     sys.exit(0 if job.state in {JobState.COPIED, JobState.DONE} else 3)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
@@ -91,13 +92,13 @@ def _is_done(driver: Driver) -> bool:
     from connect.backfill.job.job import JobState
 
     begun = driver.begin()
-    click.echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
+    echo(f"restore {begun.name}: {begun.chunks} ranges of about {begun.rows:,} partitions")
     if begun.state in {JobState.COPIED, JobState.DONE}:
-        click.echo("It was done before. To bring the tables again name another one by --job.")
+        echo("It was done before. To bring the tables again name another one by --job.")
     for warning in begun.warnings:
-        click.echo(warning)
+        echo(warning)
     done = driver.run()
-    click.echo(f"restore {done.name} is {done.state}")
+    echo(f"restore {done.name} is {done.state}")
     return done.state in {JobState.COPIED, JobState.DONE}
 
 
@@ -106,7 +107,7 @@ def _is_good(driver: Driver) -> bool:
 
     verdict = verify(driver)
     for line in verdict.lines():
-        click.echo(line)
+        echo(line)
     return verdict.is_good
 
 
@@ -114,7 +115,7 @@ def _delete_missing(driver: Driver) -> None:
     from connect.backfill.verify.missing import delete_missing
 
     for topic, keys in delete_missing(driver).items():
-        click.echo(f"{topic}: {keys:,} keys were gone, and have tombstones now")
+        echo(f"{topic}: {keys:,} keys were gone, and have tombstones now")
 
 
 def connector_config(file: Path, overrides: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from connect.cli.shared.terminal import echo
 from connect.cli.shared.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ def compact(
                     for done in _compacted(catalog, manifest, worker, wish, engine):
                         _tell(done)
             except ConnectError as error:
-                click.echo(f"Error: {manifest.name}: {error}", err=True)
+                echo(f"Error: {manifest.name}: {error}", err=True)
                 failed = True
     except (ConnectError, ValueError) as error:
-        click.echo(f"Error: {error}", err=True)
+        echo(f"Error: {error}", err=True)
         failed = True
     sys.exit(failed)
 
@@ -102,11 +103,11 @@ def _tell_groups(catalog: Catalog, manifest: Manifest, worker: Mapping[str, str]
     from connect.backfill.engines.compaction import compactable
 
     for group in compactable(catalog, manifest.name, manifest.config, worker).compaction_groups(wish):
-        click.echo(f"{group.where}: {len(group.files)} files of {group.size_bytes / _MIB:.1f} MiB would become 1")
+        echo(f"{group.where}: {len(group.files)} files of {group.size_bytes / _MIB:.1f} MiB would become 1")
 
 
 def _tell(done: CompactedFiles) -> None:
-    click.echo(
+    echo(
         f"{done.where}: {done.files_before} files of {done.bytes_before / _MIB:.1f} MiB became {done.files_after}, "
         f"with {done.rows} rows"
     )

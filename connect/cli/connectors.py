@@ -15,6 +15,7 @@ from urllib.parse import quote
 import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, connector_name, print_json, print_table
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.client.changes import Change
@@ -78,7 +79,7 @@ def why(client: ConnectClient, name: str, as_json: bool) -> None:
         print_json(found)
     else:
         for reason in found:
-            click.echo(f"{reason['about']}: {reason['text']}")
+            echo(f"{reason['about']}: {reason['text']}")
 
 
 @cluster_command(
@@ -137,7 +138,7 @@ def apply(
             carry_out(client, change)
         except ConnectError as error:
             failed += 1
-            click.echo(f"  refused: {error}", err=True)
+            echo(f"  refused: {error}", err=True)
     if failed:
         raise click.ClickException(f"{failed} of the changes were refused; the others were made.")
 
@@ -154,14 +155,14 @@ def _watch(client: ConnectClient, files: Sequence[Path], prune: bool, every_s: f
     while not stopping.is_set():
         news = sync.run_once()
         for condition in news:
-            click.echo(f"{condition.since} {condition.about}: {condition.reason}: {condition.message}")
+            echo(f"{condition.since} {condition.about}: {condition.reason}: {condition.message}")
         if file is not None and (news or not is_written):
             try:
                 write_conditions(file, sync.conditions)
                 is_written = True
             except OSError as error:
                 is_written = False
-                click.echo(f"The conditions were not written to {file}: {error}.", err=True)
+                echo(f"The conditions were not written to {file}: {error}.", err=True)
         stopping.wait(every_s)
 
 
@@ -183,20 +184,20 @@ def edit(client: ConnectClient, name: str) -> None:
     before = client.config(name)
     text = click.edit(json.dumps(before, indent=2, ensure_ascii=False) + "\n", extension=".json")
     if text is None:
-        click.echo("Nothing was changed.")
+        echo("Nothing was changed.")
         return
     try:
         after = json.loads(text)
     except ValueError as error:
         raise click.ClickException(f"What was saved is no JSON, and nothing was changed: {error}.") from error
     client.save(name, after)
-    click.echo(f"Connector {name} was changed.")
+    echo(f"Connector {name} was changed.")
 
 
 def _verb(verb: str, doc: str) -> None:
     def run(client: ConnectClient, name: str) -> None:
         client.change_state(name, verb)
-        click.echo(f"Connector {name}: {verb} is on its way.")
+        echo(f"Connector {name}: {verb} is on its way.")
 
     run.__doc__ = doc
     cluster_command(connectors, connector_name, name=verb)(run)
@@ -215,7 +216,7 @@ _verb("stop", "End the tasks; configuration and offsets stay.")
 def restart(client: ConnectClient, name: str, everything: bool) -> None:
     """Restart what has failed of a connector; with --all it and all its tasks."""
     client.restart(name, include_tasks=True, only_failed=not everything)
-    click.echo(f"Connector {name}: a restart is on its way.")
+    echo(f"Connector {name}: a restart is on its way.")
 
 
 @cluster_command(connectors, connector_name, click.option("--yes", is_flag=True, help="Do not ask."))
@@ -224,7 +225,7 @@ def delete(client: ConnectClient, name: str, yes: bool) -> None:
     if not yes:
         click.confirm(f"Delete connector {name}?", abort=True)
     client.delete(name)
-    click.echo(f"Connector {name} was deleted.")
+    echo(f"Connector {name} was deleted.")
 
 
 @cluster_command(
@@ -235,9 +236,9 @@ def delete(client: ConnectClient, name: str, yes: bool) -> None:
 def offsets(client: ConnectClient, name: str, reset: bool, file: Any) -> None:
     """Where a connector stands, as JSON; set or forget it."""
     if reset:
-        click.echo(client.reset_offsets(name))
+        echo(client.reset_offsets(name))
     elif file is not None:
-        click.echo(client.alter_offsets(name, json.load(file)["offsets"]))
+        echo(client.alter_offsets(name, json.load(file)["offsets"]))
     else:
         print_json({"offsets": client.offsets(name)})
 
@@ -246,7 +247,7 @@ def offsets(client: ConnectClient, name: str, reset: bool, file: Any) -> None:
 def topics(client: ConnectClient, name: str) -> None:
     """The topics that a connector used."""
     for topic in sorted(client.topics(name)):
-        click.echo(topic)
+        echo(topic)
 
 
 @cluster_command(connectors, connector_name, as_json)
@@ -267,17 +268,17 @@ def history(client: ConnectClient, name: str, as_json: bool) -> None:
 def rollback(client: ConnectClient, name: str, version: int) -> None:
     """Bring back a version of the configuration, as a new version."""
     client.rollback(name, version)
-    click.echo(f"Connector {name} has the configuration of version {version} again.")
+    echo(f"Connector {name} has the configuration of version {version} again.")
 
 
 def _show(change: Change) -> None:
-    click.echo(f"{change.verb:7} {change.name}" + (f" -> {change.state}" if change.state else ""))
+    echo(f"{change.verb:7} {change.name}" + (f" -> {change.state}" if change.state else ""))
     if change.verb != "update":
         return
     for key in change.keys:
-        click.echo(f"  {key.key}: {_value(key.before)} -> {_value(key.after)}")
+        echo(f"  {key.key}: {_value(key.before)} -> {_value(key.after)}")
     for name in change.hidden:
-        click.echo(f"  {name}: sent again, as the cluster does not show it")
+        echo(f"  {name}: sent again, as the cluster does not show it")
 
 
 def _value(value: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from connect.cli.shared.cluster_options import print_table
+from connect.cli.shared.terminal import echo
 
 
 @click.group()
@@ -27,7 +28,7 @@ def add(name: str, url: str, **given: str) -> None:
     known = read_contexts(file)
     clusters = {**known.clusters, name: {"url": url, **{key: value for key, value in given.items() if value}}}
     write_contexts(file, Contexts(known.current or name, clusters))
-    click.echo(f"Context {name}: {url}.")
+    echo(f"Context {name}: {url}.")
 
 
 @context.command()
@@ -42,7 +43,7 @@ def use(name: str) -> None:
         names = ", ".join(sorted(known.clusters)) or "none"
         raise click.ClickException(f"There is no context {name!r}; known: {names}.")
     write_contexts(file, Contexts(name, known.clusters))
-    click.echo(f"Commands speak to {name} ({known.clusters[name]['url']}) now.")
+    echo(f"Commands speak to {name} ({known.clusters[name]['url']}) now.")
 
 
 @context.command(name="list")

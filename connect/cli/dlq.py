@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.terminal import cell, echo
 from connect.cli.shared.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def _summary_table(letters: Sequence[Letter], replayed: Collection[Identity]) ->
         times = [at for letter in group if (at := letter.timestamp_ms) is not None]
         count = sum(letter.identity in replayed for letter in group)
         first, last = min(times, default=None), max(times, default=None)
-        table.add_row(str(len(group)), str(count), connector, stage, error_class, moment(first), moment(last))
+        named = (cell(text) for text in (connector, stage, error_class))
+        table.add_row(str(len(group)), str(count), *named, moment(first), moment(last))
     return table
 
 
@@ -128,7 +130,7 @@ def _letter_table(letters: Sequence[Letter], replayed: Collection[Identity]) -> 
     for letter in letters:
         mark = "replayed" if letter.identity in replayed else ""
         message = first_line(letter.context.get("exception.message", ""))
-        table.add_row(str(letter.place), moment(letter.timestamp_ms), letter.origin, message, mark)
+        table.add_row(str(letter.place), moment(letter.timestamp_ms), cell(letter.origin), cell(message), mark)
     return table
 
 
@@ -141,7 +143,7 @@ def show(dlq_topic: str, file: Path, timeout_s: float, place: str) -> None:
     wanted = parse_place(place)
     topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     for letter in topic.letters(Selection(places=frozenset([wanted])), deadline):
-        click.echo(in_full(letter, replayed=letter.identity in topic.replayed(deadline)))
+        echo(in_full(letter, replayed=letter.identity in topic.replayed(deadline)))
         return
     raise click.ClickException(f"There is no letter {wanted} in {dlq_topic}.")
 
@@ -167,7 +169,7 @@ def replay(  # noqa: PLR0917 - click calls it by name
     topic = _open(file, dlq_topic)
     outcome = run_replay(
         worker, topic, selection, deadline, to=to, is_trial=dry_run,
-        hear=lambda so_far: click.echo(f"{so_far.replayed} replayed …", err=True),
+        hear=lambda so_far: echo(f"{so_far.replayed} replayed …", err=True),
     )  # fmt: skip
     if dry_run:
         _tell(outcome, "would be replayed")
@@ -199,24 +201,24 @@ def purge(  # noqa: PLR0917 - click calls it by name
     topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     plan = topic.purge_plan(selection, topic.replayed(deadline) if replayed else None, deadline)
     if dry_run or not plan.letters:
-        click.echo(f"{plan.letters} letters would be deleted from {dlq_topic}.")
+        echo(f"{plan.letters} letters would be deleted from {dlq_topic}.")
         return
     if not yes:
         click.confirm(f"Delete {plan.letters} letters from {dlq_topic} for good?", abort=True)
     topic.purge(plan, deadline)
-    click.echo(f"{plan.letters} letters deleted from {dlq_topic}.")
+    echo(f"{plan.letters} letters deleted from {dlq_topic}.")
 
 
 def _tell(outcome: Outcome, done: str) -> None:
     from connect.dlq.text import first_line
 
-    click.echo(f"{outcome.replayed} letters {done} as {outcome.records} records.")
+    echo(f"{outcome.replayed} letters {done} as {outcome.records} records.")
     if outcome.before:
-        click.echo(f"{outcome.before} were replayed before and are left out.")
+        echo(f"{outcome.before} were replayed before and are left out.")
     for letter, reason in outcome.refused[:20]:
-        click.echo(f"letter {letter.place} from {letter.origin} stays: {first_line(reason, 300)}")
+        echo(f"letter {letter.place} from {letter.origin} stays: {first_line(reason, 300)}")
     if outcome.refused:
-        click.echo(f"{len(outcome.refused)} letters stay, as they are still bad.")
+        echo(f"{len(outcome.refused)} letters stay, as they are still bad.")
 
 
 def _selection(filters: dict[str, str | None], places: tuple[str, ...] = ()) -> Selection:

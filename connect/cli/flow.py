@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, print_json, print_table
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
@@ -30,9 +31,9 @@ def flow(client: ConnectClient, as_json: bool, once: bool) -> None:
         return
     print_table(("FROM", "DOES", "TO", "KNOWN BY", "ROWS/S", "LAG"), list(_lines(found)))
     for name in found["not_told"]:
-        click.echo(f"Kafka did not tell its {name} in time.", err=True)
+        echo(f"Kafka did not tell its {name} in time.", err=True)
     for worker, why in found["silent"].items():
-        click.echo(f"Worker {worker} tells no figures: {why}.", err=True)
+        echo(f"Worker {worker} tells no figures: {why}.", err=True)
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from connect.cli.shared.cluster_options import as_json, client_of, cluster_command, print_json
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.client.imports import ImportReport
@@ -46,18 +47,18 @@ def import_(client: ConnectClient, names: Sequence[str], *, old: str, dry_run: b
     if as_json:
         print_json([asdict(report) for report in reports])
     elif not reports:
-        click.echo(f"{source.url} has no connectors.")
+        echo(f"{source.url} has no connectors.")
     sys.exit(any(report.verdict == "refused" for report in reports))
 
 
 def _show(report: ImportReport) -> None:
     taken = sum(not key.errors for key in report.keys)
     offsets = f", {report.offsets} offsets" if report.offsets else ""
-    click.echo(f"{report.name}: {report.verdict} ({taken} of {len(report.keys)} keys as they are{offsets})")
+    echo(f"{report.name}: {report.verdict} ({taken} of {len(report.keys)} keys as they are{offsets})")
     if report.reason:
-        click.echo(f"  {report.reason}")
+        echo(f"  {report.reason}")
     for key in report.keys:
         for error in key.errors:
-            click.echo(f"  {key.key}: {error}")
+            echo(f"  {key.key}: {error}")
     for note in report.notes:
-        click.echo(f"  note: {note}")
+        echo(f"  note: {note}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from connect.cli.shared.command_errors import one_line_errors
+from connect.cli.shared.terminal import echo
 
 
 @click.group()
@@ -27,7 +28,7 @@ def connector(name: str, kind: str, into: Path) -> None:
 
     with one_line_errors():
         folder = make_project(name, ConnectorKind(kind), into)
-    click.echo(
+    echo(
         f"{folder} is written; its README.md is a tutorial. It begins with\n\n"
         f"    cd {folder}\n    pip install -e '.[testing]'\n    pytest"
     )

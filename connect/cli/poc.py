@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from connect.cli.shared.terminal import echo
 from connect.cli.shared.worker_settings import read_worker_settings
 
 if TYPE_CHECKING:
@@ -121,11 +122,11 @@ def _evaluated(manifests: Sequence[Manifest], options: Options, worker: Mapping[
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    echo(text, err=True)
 
 
 def _stop(text: str) -> NoReturn:
-    click.echo(text, err=True)
+    echo(text, err=True)
     sys.exit(3)
 
 
@@ -161,9 +162,9 @@ def compare(
     except ConnectError as error:
         _stop(f"Error: {error}")
     if as_json:
-        click.echo(json.dumps([{"what": one.what, "left": one.left, "right": one.right} for one in lines]))
+        echo(json.dumps([{"what": one.what, "left": one.left, "right": one.right} for one in lines]))
         return
-    click.echo(as_text(lines, names))
+    echo(as_text(lines, names))
 
 
 def _result_of(file: Path) -> Any:
@@ -203,7 +204,7 @@ def _end(result: Result, report: Path, json_file: Path | None, fail_on: frozense
     """Write the result where that is wanted, say the verdict, and end with its exit code."""
     if json_file is not None:
         json_file.write_text(json.dumps(result.as_json(), indent=2, ensure_ascii=False), encoding="utf-8")
-    click.echo(f"{result.connector}: {result.verdict.value}. Report: {report}")
+    echo(f"{result.connector}: {result.verdict.value}. Report: {report}")
     sys.exit(result.exit_code(fail_on))
 
 
@@ -219,5 +220,5 @@ def _manifests(
         return read_manifests(map(Path, what))
     manifests = manifests_of(Catalog.installed(), what[0], tables, target, parse_overrides(settings))
     for manifest in manifests:
-        click.echo(f"written: {write_manifest(manifest, folder)}", err=True)
+        echo(f"written: {write_manifest(manifest, folder)}", err=True)
     return manifests

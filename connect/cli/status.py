@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from connect.cli.shared.cluster_options import cluster_command, print_table
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
@@ -33,9 +34,9 @@ def _show(client: ConnectClient, *, clear: bool) -> None:
     server, lines = client.server(), overview(client.connectors())
     if clear:
         click.clear()
-    click.echo(f"{client.url}  version {server['version']}  Kafka cluster {server['kafka_cluster_id']}")
+    echo(f"{client.url}  version {server['version']}  Kafka cluster {server['kafka_cluster_id']}")
     if not lines:
-        click.echo("No connectors. Create one: connect connectors apply -f my-connector.json")
+        echo("No connectors. Create one: connect connectors apply -f my-connector.json")
         return
     print_table(
         ("NAME", "TYPE", "STATE", "TASKS", "REASON"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from connect.cli.shared.cluster_options import cluster_command
+from connect.cli.shared.terminal import echo
 from connect.lib.nearest import nearest
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def validate(client: ConnectClient, files: Sequence[Path]) -> None:
         found = _asked(client, {"name": manifest.name, **manifest.config})
         problems = [(c["value"]["name"], error) for c in found["configs"] for error in c["value"]["errors"]]
         broken += bool(problems)
-        click.echo(f"{manifest.name}: {'broken' if problems else 'fine'}")
+        echo(f"{manifest.name}: {'broken' if problems else 'fine'}")
         for key, error in problems:
-            click.echo(f"  {key}: {error.removeprefix(f'{key}: ')}")
+            echo(f"  {key}: {error.removeprefix(f'{key}: ')}")
         for note in found.get("notes", ()):
-            click.echo(f"  note: {note}")
+            echo(f"  note: {note}")
     sys.exit(broken > 0)
 
 

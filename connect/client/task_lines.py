@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from connect.api.errors import ConnectError
 from connect.client.overview import rank
 
 _PREFIX: Final = "kafka_connect_task_"
@@ -44,11 +45,15 @@ class TaskLine:
 
 
 def figures_of(text: str) -> dict[tuple[str, str], dict[str, float]]:
-    """Return the tasks' figures in a worker's metrics, which are in Prometheus' text format."""
+    """Return the tasks' figures in a worker's metrics. ConnectError: they are not in Prometheus' text format."""
     from prometheus_client.parser import text_string_to_metric_families
 
+    try:
+        families = [*text_string_to_metric_families(text)]
+    except ValueError as error:
+        raise ConnectError(f"A worker's GET /metrics is no text of Prometheus: {error}") from error
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for family in text_string_to_metric_families(text):
+    for family in families:
         for sample in family.samples:
             if sample.name.startswith(_PREFIX) and {"connector", "task"} <= sample.labels.keys():
                 task = found.setdefault((sample.labels["connector"], sample.labels["task"]), {})

@@ -8,9 +8,9 @@ _CONTROLS: Final = [code for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(c
 _DIRECTIONS: Final = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 """The characters that turn the order in which others are shown."""
 _SURROGATES: Final = range(0xD800, 0xE000)
-_ESCAPES: Final = {code: f"\\x{code:02x}" for code in _CONTROLS} | {
-    code: f"\\u{code:04x}" for code in (*_DIRECTIONS, *_SURROGATES)
-}
+# Those of JSON, which escapes the controls of ASCII by itself, so that a JSON text means the same afterwards.
+_ESCAPES: Final = {code: f"\\x{code:02x}" if code < 0x7F else f"\\u{code:04x}"
+                   for code in (*_CONTROLS, *_DIRECTIONS, *_SURROGATES)}  # fmt: skip
 
 
 def printable(text: str) -> str:

@@ -96,7 +96,7 @@ def _show(found: Sequence[Mapping[str, str]]) -> None:
 
     for finding in found:
         severity, told = finding["severity"], {name: printable(text) for name, text in finding.items()}
-        click.echo(f"{click.style(severity.upper(), fg=_COLOURS.get(severity))} {told['subject']}")
+        click.echo(f"{click.style(printable(severity.upper()), fg=_COLOURS.get(severity))} {told['subject']}")
         click.echo(f"  {told['evidence']}\n  {told['why']}")
         for line in told["fix"].splitlines():
             click.echo(f"    {line}")

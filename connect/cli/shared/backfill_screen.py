@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-import click
+from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
     from connect.backfill.job.job_store import JobStore
@@ -72,4 +72,4 @@ def _lines(ticks: Iterator[JobProgress]) -> None:
     for now in ticks:
         if now.line() != said:
             said = now.line()
-            click.echo(said)
+            echo(said)

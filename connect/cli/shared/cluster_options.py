@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from connect.cli.shared.terminal import cell, echo
+
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient
 
@@ -50,20 +52,19 @@ connector_name = click.argument("name")
 
 def print_json(value: object) -> None:
     """Print a value as indented JSON."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print rows in columns; a cell's text is shown as it is, cut nowhere on a pipe."""
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell), style=_style(str(cell))) for cell in row))
+        table.add_row(*(cell("" if one is None else one, _style(str(one))) for one in row))
     console = Console(width=None if sys.stdout.isatty() else 400, highlight=False)
     console.print(table)
 
