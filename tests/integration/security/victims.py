@@ -19,6 +19,8 @@ ONCE = {"exactly.once.support": "required"}
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
 NAMES = ("victim-jdbc", "victim-file", "victim-s3")
 ROWS_PER_FEED, FEED_S, ARRIVE_S = 20, 0.1, 120.0
+ROWS_PER_OBJECT = 5 * ROWS_PER_FEED
+"""Several feeds make an object, so that whoever kills the sink finds rows in its memory."""
 
 
 class Victims:
@@ -49,7 +51,7 @@ class Victims:
                  "topic": self._topics["victim-file"], "value.converter": TEXT, **ONCE}  # fmt: skip
         sink = {"connector.class": "S3SinkConnector", "storage.class": "connect.s3.LocalStorage",
                 "s3.bucket.name": str(self._bucket), "topics": self.s3_topic,
-                "flush.size": str(ROWS_PER_FEED),
+                "flush.size": str(ROWS_PER_OBJECT),
                 "format.class": "io.confluent.connect.s3.format.json.JsonFormat", "errors.tolerance": "all",
                 "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
                 "partition.field.name": "p", **PLAIN}  # fmt: skip
@@ -92,6 +94,8 @@ class Victims:
         finally:
             over.set()
             feeding.join()
+            while self.fed % ROWS_PER_OBJECT:
+                self._feed()
 
     def send(self, value: bytes | None, key: bytes | None = None) -> None:
         """Send a record of somebody else to the sink's topic."""
