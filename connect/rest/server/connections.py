@@ -13,13 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from connect.rest.server.routing import Answer
 
 TLS_S: Final = 10.0
 """How long the handshake of TLS may take."""
 GONE: Final = "The client did not wait for its turn."
+_FRAMING_BYTES: Final = 5 << 18
+"""So much may be sent for one request beside its body, as chunks of a byte each keep the event loop busy. It is more
+than a body may have: the next request, of which the server has yet to take note, is not taken for that.
+"""
 _log = logging.getLogger(__name__)
 
 
@@ -85,6 +89,8 @@ class _Connection(asyncio.Protocol):
         self._head_clock: asyncio.TimerHandle | None = None
         self._take_clock: asyncio.TimerHandle | None = None
         self._at_work = False
+        self._body: StreamReader | None = None
+        self._received_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock: a first request has to come."""
@@ -95,7 +101,11 @@ class _Connection(asyncio.Protocol):
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Start the clock with the first bytes of a request, and pass the bytes on."""
+        """Start the clock with the first bytes of a request, and pass the bytes on, unless few of them are its body."""
+        self._received_bytes += len(data)
+        if self._body is not None and self._received_bytes - self._body.total_bytes > _FRAMING_BYTES + len(data):
+            self.end()
+            return
         if not self._at_work and self._head_clock is None:
             self._start_head_clock()
         self._inner.data_received(data)
@@ -129,9 +139,11 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def begin_request(self) -> None:
-        """Take note that a request's head has come."""
+    def begin_request(self, body: StreamReader) -> None:
+        """Take note that a request's head has come, and that its body is on the way."""
         self._at_work = True
+        self._body = body
+        self._received_bytes = body.total_bytes
         if self._head_clock is not None:
             self._head_clock.cancel()
             self._head_clock = None
@@ -187,7 +199,7 @@ async def counted(request: web.Request, handler: Answer) -> web.StreamResponse:
     connection = next(filter(None, (one.of(request) for one in request.app[CONNECTIONS])), None)
     if connection is None:
         return await handler(request)
-    connection.begin_request()
+    connection.begin_request(request.content)
     request[CONNECTION] = connection
     try:
         return await handler(request)

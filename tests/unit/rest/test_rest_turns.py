@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -188,3 +188,26 @@ def test_bodies_that_do_not_come_keep_no_request_of_their_client_waiting(slow: t
         operations.let_go(0)
         assert client.recv(100).startswith(b"HTTP/1.1 201")
         assert time.monotonic() - begun_s < ARRIVE_S, "a slow body had to end first"
+
+
+@pytest.mark.parametrize("method", ["PUT", "GET"])
+def test_a_client_that_sends_a_body_in_tiny_chunks_is_ended(slow: tuple[SlowChecks, int], method: str) -> None:
+    _, port = slow
+    head = f"{method} /connectors/a/config HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", port), WAIT_S) as client:
+        client.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        with pytest.raises(ConnectionError):
+            client.sendall(b"1\r\n \r\n" * 2_000_000)
+    assert names(port) == []
+
+
+def test_a_body_in_many_chunks_is_read(slow: tuple[SlowChecks, int]) -> None:
+    operations, port = slow
+    body = json.dumps({"connector.class": FILE_SOURCE, "topic": "t", "x": "y" * 200_000}).encode()
+    with ThreadPoolExecutor(1) as pool:
+        chunks = (body[at : at + 100] for at in range(0, len(body), 100))
+        told = pool.submit(requests.put, f"http://127.0.0.1:{port}/connectors/a/config", data=chunks, timeout=WAIT_S,
+                           headers={"Content-Type": "application/json"})  # fmt: skip
+        assert operations.at_work.acquire(timeout=WAIT_S)
+        operations.let_go(0)
+        assert told.result(WAIT_S).status_code == 201
