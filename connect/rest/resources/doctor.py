@@ -14,6 +14,7 @@ from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
 from connect.doctor.model.facts import ConnectorFacts
+from connect.doctor.model.findings import Finding
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.checking import CLASS, checked, restored
@@ -33,9 +34,14 @@ _SIDE_BY_SIDE: Final = 8
 
 async def examine(request: web.Request) -> web.Response:
     """Findings about the brokers, this worker, its machine, and the connectors that the sender may view."""
+    return _answer(await examined_cluster(request))
+
+
+async def examined_cluster(request: web.Request) -> list[Finding]:
+    """Return what is wrong around this worker and the connectors that the sender may view, the worst first."""
     connectors = context_of(request).operations.connectors
     configs = {name: connectors.info(name).config for name in visible(request, connectors.names())}
-    return await _answer(request, configs)
+    return await _examined(request, configs)
 
 
 async def examine_one(request: web.Request) -> web.Response:
@@ -45,14 +51,19 @@ async def examine_one(request: web.Request) -> web.Response:
     require(request, name)
     whole, problems = await restored(request, name or None, config)
     given = {key: value for key, value in whole.items() if value is not None}
-    return await _answer(request, {name: given}, {problem.key: [problem.message] for problem in problems})
+    errors = {problem.key: [problem.message] for problem in problems}
+    return _answer(await _examined(request, {name: given}, errors))
 
 
-async def _answer(
+def _answer(found: Sequence[Finding]) -> web.Response:
+    return json_answer({"findings": [finding.as_json() for finding in found]})
+
+
+async def _examined(
     request: web.Request,
     configs: Mapping[str, Mapping[str, str]],
     known_errors: Mapping[str, Sequence[str]] | None = None,
-) -> web.Response:
+) -> list[Finding]:
     """Ask the brokers, the machine and the connectors at once."""
     declared = [_declared(request, name, config) for name, config in configs.items()]
     gathering = apart(gathered, context_of(request).worker, declared, configs, is_running=True)
@@ -75,7 +86,7 @@ async def _answer(
     ]
     told = [f"Connector {name} did not say in {CHECK_S:.0f} s whether its configuration works." for name in late]
     facts = replace(facts, connectors=found, not_asked=[*facts.not_asked, *told])
-    return json_answer({"findings": [finding.as_json() for finding in examined(facts)]})
+    return examined(facts)
 
 
 class ValidatedConfig(NamedTuple):

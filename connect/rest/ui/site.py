@@ -18,6 +18,7 @@ from connect.rest.ui.screens import (
     actions,
     backfills,
     connector,
+    doctor,
     edit,
     flow,
     history,
@@ -36,6 +37,7 @@ ROUTES: Final[tuple[Route, ...]] = tuple(
     for part in (
         overview,
         flow,
+        doctor,
         connector,
         actions,
         edit,

@@ -59,6 +59,7 @@ def is_live(page: Any) -> None:
     ("name", "path"),
     [
         ("overview", "/ui"),
+        ("doctor", "/ui/doctor"),
         ("connector", "/ui/connector?name=bills-to-lake"),
         ("flow", "/ui/flow"),
         ("sample", "/ui/sample?name=clicks-source"),
