@@ -109,7 +109,7 @@ class CutOffs:
         self._told: set[str] = set()
 
     def tell(self, table: TableName, columns: Sequence[ColumnPlan]) -> None:
-        """Say it of the columns of a table, as they are now."""
+        """Warn of the columns of a table whose microseconds are cut off, each one once."""
         for spot in cut_off(f"table {table.full}", columns, self._config):
             if spot.text not in self._told:
                 self._told.add(spot.text)

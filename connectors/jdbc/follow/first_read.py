@@ -67,10 +67,10 @@ class NotSplit(Exception):  # noqa: N818 - not an error: the table is read as al
 
 
 class SafeMark:
-    """Looks for a place in a table behind which nothing can appear any more. Owned by the reading thread."""
+    """Looks for a mark: a place in a table's order before which no row can appear. Owned by the reading thread."""
 
     def __init__(self, builder: PlanBuilder, config: JdbcSourceConfig) -> None:
-        """NotSplit: the table's order has no such place; ConnectError: a column is missing."""
+        """Prepare to look. NotSplit: the table's order has no such place; ConnectError: a column is missing."""
         self._config = config
         self._builder = builder
         _check_order(builder, config)
@@ -120,7 +120,7 @@ class FirstReadSearch:
     """Looks for the mark of a table's first read and cuts what is before it. Owned by the reading thread."""
 
     def __init__(self, database: Database, table: TableName, config: JdbcSourceConfig) -> None:
-        """NotSplit; ConnectError: the table cannot be read."""
+        """Look at the table's columns. NotSplit; ConnectError: the table cannot be read."""
         self._parallelism = config.initial_read_parallelism
         self._builder = assembled(database, table, config)
         self._key = integer_key(self._builder, config) if self._builder.key().places else None
@@ -142,7 +142,7 @@ class FirstReadSearch:
 
 
 def key_span(database: Database, relation: sa.FromClause, key: sa.ColumnElement[Any]) -> range | None:
-    """From the least to the largest integer key that there is now; None: the table is empty."""
+    """Return the range from the least to the largest integer key there is now; None: the table is empty."""
     span = sa.select(sa.func.min(key), sa.func.max(key)).select_from(relation)
     least, most = database.rows(span, "looking at the keys of a table")[0]
     database.end_transaction()

@@ -54,7 +54,7 @@ class ScheduledRead(Protocol):
         """Leave it for a while; others go on."""
 
     def leave(self) -> None:
-        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        """Release what is held on the server until the next read, where that can go on without it."""
 
     def abandon(self) -> None:
         """Break off what runs."""
@@ -159,7 +159,7 @@ class FollowedTable:
         self._retry_at_s = time.monotonic() + self._look_s
 
     def leave(self) -> None:
-        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        """Release what is held on the server until the next read, where that can go on without it."""
         if self._reader is not None:
             self._reader.leave()
 

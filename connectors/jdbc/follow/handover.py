@@ -67,7 +67,7 @@ class PartReader:
         return self._reader is not None and self._reader.is_reading
 
     def prepare(self) -> None:
-        """Nothing is known before the owner has begun."""
+        """Do nothing: before the task that owns the table has begun, its ranges are not known."""
 
     def read(self) -> Batch | None:
         """Return the next page of a range; None when there is nothing to do now. Errors as `TableReader.read`."""
@@ -105,7 +105,7 @@ class PartReader:
         self._rest(self._context.look_s)
 
     def leave(self) -> None:
-        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        """Release what is held on the server until the next read, where that can go on without it."""
         if self._reader is not None:
             self._reader.leave()
 
@@ -200,7 +200,7 @@ class Handover:
         self._due_at_s = self._own.due_at_s
 
     def leave(self) -> None:
-        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        """Release what is held on the server until the next read, where that can go on without it."""
         self._followed.leave()
         self._own.leave()
 

@@ -36,7 +36,7 @@ class LateCommitGuard(Protocol):
     """Asked before every pass which rows may be read in it. Owned by the reading thread."""
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
-        """Conditions on the rows of the pass that begins now, or goes on after it was broken off."""
+        """Return the conditions on the rows of a pass that begins now, or that goes on after it was broken off."""
 
     @property
     def is_waiting(self) -> bool:
@@ -44,7 +44,7 @@ class LateCommitGuard(Protocol):
 
 
 class Marks(Protocol):
-    """The rule that says behind which place nothing can appear any more."""
+    """Tells the mark up to which rows may be read: no row can appear before it any more."""
 
     def next(self, mark: Offset | None, head: Offset | None, seen: Observation) -> Offset | None:
         """Return the mark after a pass that began with `seen`; `head` is the furthest place delivered so far."""
@@ -143,7 +143,7 @@ class SnapshotPasses:
         self.order, self.keep = self._mode.order, self._mode.keep
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
-        """First the settled time, then the snapshot in which the rows are read: what is settled can be seen in it.
+        """Take the settled time first, then the snapshot in which rows are read, so that it shows all that is settled.
 
         A pass that was broken off goes on with the transactions of its first part. The mark waits for the next pass:
         rows of theirs may have been replaced since then, and what replaced them may be before the place.
@@ -175,7 +175,7 @@ class SnapshotPasses:
 
     @property
     def is_waiting(self) -> bool:
-        """Every row is read as soon as it can be seen."""
+        """Return False: every row is read as soon as it can be seen."""
         return False
 
     def after(self, form: TimestampForm | None) -> Sequence[BoundValue]:
@@ -227,7 +227,7 @@ class HeldIds:
         self._free: int | None = None
 
     def begin(self, database: Database) -> Sequence[sa.ColumnElement[bool]]:
-        """Up to which id rows may be read now."""
+        """Return the condition on ids up to which rows may be read now."""
         largest = self._largest(database)
         seen = self._settled_time.observe(database)
         if self._pending is not None:

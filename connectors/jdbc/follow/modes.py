@@ -89,7 +89,7 @@ class Bulk:
         return bool(self._key.places)
 
     def restart(self) -> None:
-        """Without a key a broken pass begins at the table's first row again."""
+        """Begin again at the table's first row, where no key tells how far a broken pass came."""
         if not self.can_go_on:
             self._rows = 0
 
@@ -133,7 +133,7 @@ class Timestamps:
         self._zone = zone
 
     def of(self, page: Page) -> pa.Int64Array:
-        """Microseconds since the epoch, checked to be in order."""
+        """Return the bounds in microseconds since the epoch, checked to be in order."""
         try:
             instants = pc.coalesce(*(temporal.instants(values, self._zone) for values in page.kept))
         except (temporal.Misfit, pa.ArrowException) as error:

@@ -139,7 +139,7 @@ def safe_pass_of(offset: Offset | None) -> tuple[str | None, str | None, Offset 
 
 
 def safe_server_of(offset: Offset | None) -> str | None:
-    """Whose transactions `safe_pass_of` gives; None: an older version stored them."""
+    """Return the server whose transactions `safe_pass_of` gives; None: an older version stored them."""
     text = (offset or {}).get(SAFE_PASS)
     return json.loads(text).get("server") if isinstance(text, str) else None
 
@@ -177,7 +177,7 @@ def bulk_key_of(offset: Offset | None) -> tuple[object, ...] | None:
 
 
 def bulk_finished_ms_of(offset: Offset | None) -> int | None:
-    """When the last pass ended, None when it did not."""
+    """Return when the last pass ended, in epoch milliseconds; None: it has not ended."""
     return _whole(offset, BULK_FINISHED_MS)
 
 

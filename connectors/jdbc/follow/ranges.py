@@ -35,7 +35,7 @@ class TableBase(NamedTuple):
 
     @classmethod
     def of(cls, builder: PlanBuilder, split: TableSplit) -> TableBase:
-        """Asks the catalog. `split`: any one of them."""
+        """Plan a table by any one of its splits. Asks the catalog."""
         return cls(builder, builder.plan(offsets.table_partition(split.table), split.mark))
 
 
@@ -181,7 +181,8 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class FollowedValue:
-    """The value by which a table is followed: what orders by it, its columns' places, it in a row, and its edge."""
+    """The columns that a table is followed by: how to order by them, their places in a row, and how to take their value
+    from a row and compare with it."""
 
     order: tuple[sa.ColumnElement[Any], ...]
     places: tuple[int, ...]
@@ -235,5 +236,5 @@ class Always:
 
     @property
     def is_waiting(self) -> bool:
-        """Nothing is held back."""
+        """Return False: nothing is held back."""
         return False

@@ -88,7 +88,7 @@ def query_plan(database: Database, config: JdbcSourceConfig, stored: StoredOffse
 
 
 class PlanBuilder:
-    """A table or query that is on its way to a plan."""
+    """Builds the plan to read a table or a query from its columns and the configuration."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class PlanBuilder:
         return mode, HeldIds(self.largest(mode.order[0]), mode.order[0], self.settled_time)
 
     def largest(self, column: sa.ColumnElement[Any]) -> Callable[[Database], int | None]:
-        """Asks for the largest value of a column of whole numbers."""
+        """Return a function that asks for the largest value of a column of whole numbers."""
         statement = sa.select(sa.func.max(column)).select_from(self.source.relation)
 
         def ask(database: Database) -> int | None:

@@ -274,7 +274,7 @@ class TableReader:
             self._connections.give_back(database)
 
     def leave(self) -> None:
-        """Nobody wants more for now: hold nothing of the server, where the next read can go on by itself."""
+        """Release what is held on the server until the next read, where that can go on without it."""
         mode = self._plan.mode
         if self.is_reading and not (isinstance(mode, Bulk) and not mode.can_go_on):
             self.abandon()

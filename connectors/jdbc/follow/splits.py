@@ -102,7 +102,7 @@ def cuts_of(keys: range, parts: int) -> tuple[int, ...]:
 
 
 def cut(table: TableName, mark: Offset, keys: range | None, size: TableSize, wanted: SplitSize) -> Sequence[TableSplit]:
-    """Ranges of equal width that together have every key; one split where there is no integer key."""
+    """Cut the table into ranges of equal width that together have every key; one split without an integer key."""
     parts = 1
     if keys is not None:
         parts = max(1, -(-size.rows // wanted.rows), -(-size.size_bytes // wanted.size_bytes))

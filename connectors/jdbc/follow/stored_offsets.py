@@ -49,7 +49,7 @@ class StoredOffsets:
 
 
 def broken_members(offset: Offset, *, of_range: bool = False) -> dict[str, str]:
-    """Members that cannot be used, with the reason. `of_range`: of a range of a first read, not of a table."""
+    """Return the members that cannot be used, with reasons. `of_range`: of a range of a first read, not a table."""
     checks = {name: check for name, check in _CHECKS.items() if not (of_range and name == offsets.INITIAL_READ)}
     reasons = {name: checks[name](value) for name, value in offset.items() if name in checks and value is not None}
     return {name: why for name, why in reasons.items() if why}

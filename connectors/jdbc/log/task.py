@@ -84,7 +84,7 @@ class JdbcLogTask:
         return batch
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Now the server may forget what is before them."""
+        """Let the server forget the log before these positions."""
         assert self._reading is not None
         self._reading.log.stored(positions)
         self._progress.stored(positions)
@@ -106,7 +106,7 @@ class JdbcLogTask:
 
 
 def _commit_s(position: SourcePosition | None) -> float | None:
-    """When the last transaction before the position was committed, in epoch seconds; None: it does not tell."""
+    """Return when the last transaction before the position was committed, in epoch seconds; None: that is not known."""
     offset = {} if position is None or position.offset is None else position.offset
     if offset.get("snapshot"):
         return None

@@ -97,7 +97,7 @@ class BulkPlanning:
 
 
 def _missing(database: Database, config: JdbcSourceConfig, chosen: Sequence[TableName]) -> list[str]:
-    """Names of the filter that no table has, as warnings. ConfigError: none has one."""
+    """Return a warning for each name of the filter that no table has. ConfigError: no name has a table."""
     notes: list[str] = []
     present = list_tables(database, config)
     problems = list(unmatched(config, database.errors.database, present, chosen, notes))
@@ -132,7 +132,7 @@ def _unordered(database: Database, builder: PlanBuilder, config: JdbcSourceConfi
 
 
 def _span(builder: PlanBuilder, config: JdbcSourceConfig, database: Database) -> range | None:
-    """From the least to the largest key there is; None: it is no integer, or the table is empty."""
+    """Return the range from the least to the largest key; None: it is no integer, or the table is empty."""
     key = integer_key(builder, config)
     return None if key is None else key_span(database, builder.source.relation, key.expressions[0])
 
@@ -209,7 +209,7 @@ class JdbcBulkReader:
         return divided(split, last[0], end, parts)
 
     def count(self, split: Split) -> int:
-        """COUNT(*) over the split's conditions."""
+        """Count the rows that meet the split's conditions."""
 
         def counted(database: Database) -> int:
             plan = self._plan(database, TableSplit.of(split), None)

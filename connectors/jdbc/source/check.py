@@ -104,7 +104,7 @@ def _problems(database: Database, config: JdbcSourceConfig, notes: list[str]) ->
 
 
 def topic_problems(chosen: Sequence[TableName], config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
-    """Tables whose rows would be mixed in one topic, where one key may stand for a row of each; refused as in Java."""
+    """Yield a problem for tables whose rows would share a topic, where a key may name a row of each; as in Java."""
     for topic, tables in same_topic(chosen, config).items():
         names = ", ".join(table.full for table in tables)
         yield ConfigProblem(
@@ -117,7 +117,7 @@ def topic_problems(chosen: Sequence[TableName], config: JdbcSourceConfig) -> Ite
 def unmatched(
     config: JdbcSourceConfig, where: str, present: Sequence[TableName], chosen: Sequence[TableName], notes: list[str]
 ) -> Iterator[ConfigProblem]:
-    """Names of tables that are not there. As in Java others are read meanwhile, if there are others."""
+    """Yield the names of tables that are not there. As in Java the others are read meanwhile, if there are any."""
     for key, names in TableFilter.of(config).unmatched(present).items():
         likely = likely_tables(names[:_LIKELY], set(present) - set(chosen))
         meant = "".join(f" Is {table} meant?" for table in likely)

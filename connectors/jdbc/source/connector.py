@@ -129,12 +129,12 @@ class JdbcSourceConnector:
 
     @property
     def connections_per_reader(self) -> int:
-        """One; where rows come quickly they may come on another one than that on which the catalog is asked."""
+        """Return how many connections a reader has. One asks the catalog, and fast reading may take a second one."""
         is_quick = self._config.mode == "log" or self._config.reader == "auto"
         return self._dialect.connecting.quick_connections if is_quick else 1
 
     def bulk_reader(self) -> BulkReader:
-        """Reads those ranges."""
+        """Return the reader of the ranges that `plan_bulk` planned."""
         if self._config.mode != "log":
             return JdbcBulkReader(self._config)
         from connectors.jdbc.log.bulk.log_bulk import LogBulkReader  # of drivers that the other modes do without
@@ -159,7 +159,7 @@ class JdbcSourceConnector:
         return log.clean_up(self._config, deadline) if log is not None and self._config.mode == "log" else None
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
-        """Rights that lack, with their GRANTs, and rows that the cursor does not see."""
+        """Yield the rights that are missing, with their GRANTs, and the rows that the cursor does not see."""
         return findings(self._config, deadline)
 
     def origin_columns(self, deadline: Deadline) -> Iterator[OriginColumn]:

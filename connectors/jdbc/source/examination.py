@@ -28,7 +28,7 @@ _AHEAD: Final = timedelta(days=1)
 
 
 def findings(config: JdbcSourceConfig, deadline: Deadline) -> Iterator[Finding]:
-    """Rights first, then each table's cursor, as long as there is time."""
+    """Yield what is found of rights first, then of each table's cursor, as long as there is time."""
     database = Database(config, connect_timeout_s=CONNECT_S)
     try:
         tables = choose_tables(database, config, list_tables(database, config))

@@ -113,7 +113,7 @@ class JdbcSourceTask:
             self._read_ahead()
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """A database keeps nothing for us: there is nothing to prune. What is stored counts for the lag."""
+        """Take note of what is stored, for the lag. The database keeps nothing for its readers that could be pruned."""
         self._progress.stored(positions)
         self._tell_progress()
 

@@ -154,7 +154,9 @@ def _floats(fields: Fields, form: str) -> pa.Array:
 
 
 def _decimals(fields: Fields, precision: int, scale: int) -> pa.Array:
-    """Groups of nine digits, the highest first, all bits flipped when it is negative and the first bit flipped."""
+    """Return decimals. They are stored in groups of nine digits, the highest first; the first bit is flipped,
+    and in negative numbers every bit is.
+    """
     limbs = 4 if precision <= 38 else 8
     found = [np.zeros(len(fields.at), np.uint64) for _ in range(limbs)]
     negative = numbers(fields.buffer, 1, fields.at) < 0x80
@@ -181,7 +183,7 @@ def _decimals(fields: Fields, precision: int, scale: int) -> pa.Array:
 
 
 def _days(year: Places, month: Places, day: Places) -> tuple[Places, Mask]:
-    """Days since 1970, and which of them are none (a zero date). Misfit: a day that its month does not have."""
+    """Return the days since 1970, and which rows hold a zero date. Misfit: a day that its month does not have."""
     none = (month == 0) | (day == 0)
     first = ((year - 1970) * 12 + np.maximum(month, 1) - 1).astype("datetime64[M]")
     days = first.astype("datetime64[D]").astype(np.int64)
@@ -243,7 +245,7 @@ def _enums(fields: Fields, members: Sequence[str]) -> pa.Array:
 
 
 def _decoded(fields: Fields, decode: Callable[[bytes], str]) -> pa.Array:
-    """Text of another character set; each distinct value is decoded once."""
+    """Decode text of another character set than UTF-8, each distinct value once."""
     values = fields.binary().dictionary_encode()
     return pa.array([decode(value) for value in values.dictionary.to_pylist()], pa.string()).take(values.indices)
 

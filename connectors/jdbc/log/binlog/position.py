@@ -118,7 +118,7 @@ class BinlogPosition:
         return made
 
     def behind(self, transactions: int) -> dict[str, Row]:
-        """`ahead` as it counts from the place so many transactions further on."""
+        """Return `ahead` as counted from a place that is so many transactions further on."""
         moved = {t: Row(at.transaction - transactions, at.row) for t, at in self.ahead.items()}
         return {table: at for table, at in moved.items() if at.transaction > 0}
 

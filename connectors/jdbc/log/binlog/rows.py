@@ -112,7 +112,7 @@ class RowLayout:
         return Images(fields, np.bincount(event, minlength=len(starts)))
 
     def _round(self, buffer: bytearray, at: Places) -> tuple[list[Places], list[Places], Places]:
-        """Places and sizes of the values of a row each, and where the next rows begin."""
+        """Find the places and sizes of the values of one row of each event, and return where the next rows begin."""
         nulls = numbers(buffer, self._bits, at)
         some = int(np.bitwise_or.reduce(nulls))
         at = at + self._bits
@@ -177,7 +177,7 @@ class RowLayout:
         return fields
 
     def _fill(self, fields: Sequence[Fields], shape: _Shape, rows: Places, lengths: Places) -> None:
-        """The fields that the rows of one shape have. `lengths`: where each row's lengths are."""
+        """Fill in the fields of the rows of one shape. `lengths`: where each row's lengths are."""
         at = fields[0].at[rows] + self._bits if fields else rows
         step = 0
         for column, values in zip(shape.present, fields, strict=True):
@@ -192,7 +192,7 @@ class RowLayout:
 
 
 def numbers(buffer: bytearray, octets: int, at: Places, *, order: str = "<") -> Places:
-    """Unsigned numbers of up to 8 bytes at these places; a number of 8 must be less than 2^63."""
+    """Return the unsigned numbers of up to 8 bytes at these places. Those of 8 bytes must be less than 2^63."""
     if octets == 1:
         return np.frombuffer(buffer, np.uint8)[at].astype(np.int64)
     width = 2 if octets == 2 else 4 if octets <= 4 else 8

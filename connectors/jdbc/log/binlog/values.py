@@ -229,7 +229,9 @@ def _members(members: Sequence[str], *, is_set: bool) -> Read:
 
 
 def _inet6(value: bytes) -> str:
-    """The longest run of zeros, be it a single one, becomes `::`; an IPv4 address behind zeros keeps its form."""
+    """Return an IPv6 address as MariaDB writes it: the longest run of zeros, even a single one, becomes `::`; an IPv4
+    address behind zeros keeps its dots.
+    """
     words = struct.unpack(">8H", value)
     runs, at = [(0, 0)], 0
     for is_zero, run in groupby(words, lambda word: word == 0):

@@ -66,11 +66,11 @@ class LoggedServer(Protocol):
         """Return a connection for questions."""
 
     def keyed(self, table: TableName) -> Keyed:
-        """Asks the catalog. ConnectError: a read of it that is broken off could not go on."""
+        """Return a table's columns and the key that orders its rows. ConnectError: a broken read could not go on."""
 
     def begin(self, tables: Sequence[TableName], deadline: Deadline) -> list[SourcePosition]:
-        """Let the server keep the changes of the tables from now on; the position at which they begin, and any that the
-        connector needs beside it.
+        """Let the server keep the changes of the tables from now on, and return the positions from which the connector
+        goes on.
         """
 
     def cost_of_holding(self) -> str:
@@ -97,7 +97,7 @@ class LoggedServer(Protocol):
         """Return the position of an offset that `begin` or `read` made."""
 
     def last_key(self, offset: Offset) -> Key:
-        """Behind which reading goes on; empty: at the beginning."""
+        """Return the key of the last row that an offset names; empty: reading starts at the beginning."""
 
     @property
     def keeps(self) -> str:
@@ -157,7 +157,7 @@ class LogBulk:
         return HeldLogSnapshot(server_of(self._config))
 
     def begin(self, plan: BulkPlan, deadline: Deadline) -> list[SourcePosition]:
-        """Let the server keep the changes from now on; where they begin."""
+        """Let the server keep the changes from now on, and return where they begin."""
         tables = list(dict.fromkeys(TableSplit.of(split).table for split in plan.splits))
         with closing(server_of(self._config)) as server:
             return server.begin(tables, deadline)
@@ -285,7 +285,7 @@ class LogBulkReader:
         return self._server.counted
 
     def count(self, split: Split) -> None:
-        """Not told: the table has other rows by now than those that were read, and its log tells of them."""
+        """Return None: the table may have other rows by now than those that were read, and its log tells which."""
 
     def close(self) -> None:
         """Close every connection."""

@@ -39,7 +39,7 @@ class MySqlBulk:
 
     @property
     def keeps(self) -> str:
-        """The log; and how MySQL, which does not tell a snapshot's place in it, begins one."""
+        """Say that the server keeps its log, and how MySQL, which tells no snapshot's place, begins one."""
         log = (
             "the server must keep its binary log (binlog_expire_logs_seconds) from when the job begins until the "
             "connector has read it"

@@ -82,7 +82,7 @@ def catalog_column(
 
 
 def charset_named(name: str) -> str:
-    """One name for the character sets that are UTF-8."""
+    """Return a character set's name, with one name for all that are UTF-8."""
     return _UTF8 if name.lower() in {"utf8", "utf8mb3", "utf8mb4"} else name.lower()
 
 

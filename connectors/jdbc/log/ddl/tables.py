@@ -145,8 +145,8 @@ def _converted(column: PastColumn, charset: str) -> PastColumn:
 
 
 def _with_columns(table: PastTable, actions: Sequence[Action]) -> PastTable:
-    """As the server does it (sql/sql_table.cc, mysql_prepare_alter_table): first those that are there, each in its
-    place, and then those with a place of their own, one by one.
+    """Put columns where the server does (sql/sql_table.cc, mysql_prepare_alter_table): first those that are there, each
+    in its place, and then those with a place of their own, one by one.
     """
     removed = {action.name.lower() for action in actions if isinstance(action, Remove)}
     renamed = {action.old.lower(): action.new for action in actions if isinstance(action, RenameColumn)}

@@ -119,7 +119,7 @@ class Reader:
 
     @property
     def is_done(self) -> bool:
-        """Nothing is left."""
+        """Return True if no token is left."""
         return self._at >= len(self._tokens)
 
     @property

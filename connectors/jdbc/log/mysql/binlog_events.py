@@ -96,7 +96,7 @@ class BinlogEvents:
         return self._size_bytes > min(BYTES_AT_MOST, rows * self._row_bytes)
 
     def take(self, event: Event) -> None:
-        """Collect an event's rows."""
+        """Collect the rows of an event."""
         self._take(event)
         if pos := binlog.rotated(event)[1] if event.kind == binlog.ROTATE else event.end:
             self.read_to = Place(self._file, pos)
@@ -214,14 +214,14 @@ class BinlogEvents:
         self._size_bytes += len(found.content)
 
     def _hidden(self, name: TableName, event: Event) -> Sequence[bool]:
-        """By segment of the table, whether the first read was after this."""
+        """Return by segment of the table if its first read came after this change."""
         # Events within a compressed transaction have no end.
         end = event.end or (self._base.pos + 1 if self._base.file == self._file else 1)
         snapshots = [segment.seen for segment in self._fences.get(name.full, Fence()).segments]
         return [seen is not None and seen.holds(self._file, end, self._gtid) for seen in snapshots]
 
     def batches(self, limit: int) -> Iterator[Batch | BadRows]:
-        """What was collected, table by table, at most `limit` changes each; moves `position` behind it. Changes that no
+        """Yield batches of at most `limit` changes of a table, and move `position` behind them. Changes that no
         record can hold come before the batch that is behind them.
         """
         found = self._changes()

@@ -177,7 +177,7 @@ class MySqlHistory:
             self._prove(name, at)
 
     def _prove(self, name: TableName, at: Place) -> None:
-        """See that the catalog agrees, if the end of the log is near and no statement on the way names the table."""
+        """Compare a table with the catalog, when the log's end is near and no statement until there names it."""
         then = self._history.tables.get(name)
         if not isinstance(then, PastTable):
             self._unproved.discard(name)
@@ -251,7 +251,7 @@ class MySqlHistory:
 
 
 def metadata_of(database: Database) -> str:
-    """binlog_row_metadata of the server, NO_LOG where it knows no such setting."""
+    """Return the server's binlog_row_metadata; NO_LOG where it has no such setting."""
     rows = database.rows(sa.text("SHOW GLOBAL VARIABLES LIKE 'binlog_row_metadata'"), "asking for settings")
     database.end_transaction()
     return str(rows[0][1]).upper() if rows else "NO_LOG"

@@ -234,12 +234,12 @@ class MySqlLog:
         return Place(*log_end(self._database)).order
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """These are stored; for the task thread."""
+        """Take note that these positions are stored. Called on the task thread."""
         numbers = [(position.offset or {}).get("history") for position in positions]
         self._stored_number = max([self._stored_number, *(n for n in numbers if isinstance(n, int))])
 
     def tend(self) -> None:
-        """Nothing: the server does not wait for us."""
+        """Do nothing: the server does not wait for its readers."""
 
     def interrupt(self) -> None:
         """Break off what runs; for any thread."""

@@ -59,7 +59,7 @@ class OrderColumn:
         return Decimal(text) if self.kind == "decimal" else None
 
     def compared(self, text: str, other: str) -> int:
-        """1 where a value is behind another, by their texts, 0 where they are equal, else -1. Not of text columns."""
+        """Compare values, not of text columns, by their texts: 1: behind the other, 0: equal, -1: before it."""
         one, two = self.number(text), self.number(other)
         if one is None or two is None:
             # Moments and bytes are in the order of their digits.

@@ -61,7 +61,7 @@ class NoHistory:
     number = 0
 
     def follow(self, event: Event) -> None:
-        """Do nothing."""
+        """Do nothing: no history is kept."""
 
     def told(self, name: TableName, mapped: TableMap, at: Place) -> ColumnMetadata | None:
         """Raise AssertionError: no rows come from the log."""

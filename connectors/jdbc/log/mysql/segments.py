@@ -75,7 +75,7 @@ class SegmentFilter:
         return np.array([behind[key] for key in keys], np.int64)
 
     def bounds_before(self, order: RowOrder, keys: Sequence[Key], bounds: Sequence[Key]) -> dict[Key, int]:
-        """For each key how many bounds are before it."""
+        """Return for each key how many bounds are before it."""
         if order.is_digest:
             return {key: bisect_left(bounds, key) for key in keys}
         signs = [
@@ -88,7 +88,7 @@ class SegmentFilter:
         return dict(zip(keys, (total > 0).sum(axis=1).tolist(), strict=True))
 
     def _signs(self, column: OrderColumn, texts: Sequence[str], bounds: Sequence[str]) -> Indices:
-        """1 where a text (row) is behind a bound (column), 0 where it is equal, else -1."""
+        """Return a matrix: 1 where a text (row) is behind a bound (column), 0 where both are equal, else -1."""
         pairs = [(text, bound) for text in texts for bound in bounds]
         if column.is_text:
             distinct = list(dict.fromkeys(pairs))

@@ -67,7 +67,7 @@ def begin_snapshot(database: Database) -> BinlogPosition:
 
 
 def status_statement(connection: sa.Connection) -> str:
-    """Asks for the end of the binary log."""
+    """Return the statement that asks for the end of the binary log."""
     version = connection.dialect.server_version_info or (0,)
     return "SHOW BINARY LOG STATUS" if version >= (8, 2) else "SHOW MASTER STATUS"
 

@@ -91,7 +91,7 @@ class LoggedRows:
     decoders: tuple[Decode, ...]
 
     def column(self, number: int, fields: Fields) -> pa.Array:
-        """One column of rows, as an Arrow reader gives it. SchemaError: a value does not fit."""
+        """Return one column of the rows, as an Arrow reader gives it. SchemaError: a value does not fit."""
         return driver_column(self.table.format, self.table.format.columns[number], self.decoders[number], fields)
 
     def values(self, table: BinlogTable, columns: Sequence[Fields]) -> pa.StructArray:

@@ -59,7 +59,7 @@ class CopyStream(Protocol):
         """Answer the server."""
 
     def close(self) -> None:
-        """Before libpq's connection is."""
+        """Close it, before libpq's connection is closed."""
 
 
 def copy_stream(pgconn: Any, *, raw: bool) -> CopyStream:
@@ -128,7 +128,7 @@ class SocketCopy:
             raise psycopg.OperationalError("the server ended it")
 
     def more(self, wait_s: float) -> bool:
-        """Receive once."""
+        """Receive once. False: nothing came within this time."""
         if wait_s and not select.select([self._socket], [], [], wait_s)[0]:
             return False
         try:
@@ -225,7 +225,7 @@ class LibpqCopy:
         self._pgconn.flush()
 
     def close(self) -> None:
-        """Do nothing: it has nothing of its own."""
+        """Do nothing: the connection is not its own."""
 
 
 def run_command(pgconn: Any, command: str, check: Callable[[], None]) -> Sequence[Sequence[str]]:

@@ -216,7 +216,7 @@ class PostgresLog:
             yield None
 
     def stored(self, positions: Sequence[SourcePosition]) -> None:
-        """Hear, on the task thread, that all before these positions is in Kafka, with its offset."""
+        """Take note that all before these positions is in Kafka with its offset. For the task thread."""
         lsns = [p.offset.get("lsn_commit") for p in positions if p.offset is not None and not p.offset.get("snapshot")]
         self._stored_lsn = max([self._stored_lsn, *(lsn for lsn in lsns if isinstance(lsn, int))])
 

@@ -74,7 +74,7 @@ def only(item: Changes, kept: Mask) -> Changes:
 def _by_row(
     item: Changes, table: LogTable, fence: Fence[SnapshotVisibility], hidden_by: Sequence[Mask], database: Database
 ) -> tuple[Mask, Mask]:
-    """For each change whether the first read has the row before it, and the row behind it."""
+    """Return for each change if the first read has the row as it was before, and as it is after."""
     count = len(item.kind)
     last = len(fence.segments) - 1
     of_new = np.full(count, last)
@@ -100,7 +100,7 @@ def _texts(buffer: Buffer, cells: Sequence[Cells], places: Sequence[int]) -> lis
 def _segments(
     table: LogTable, bounds: Sequence[Key], rows: Sequence[Sequence[str | None]], database: Database
 ) -> list[int]:
-    """For each row how many bounds are before it."""
+    """Return for each row how many bounds are before it."""
     if table.events.key:
         statement = _of_keys(table)
         given: object = [dict(zip(table.events.key, row, strict=True)) for row in rows]

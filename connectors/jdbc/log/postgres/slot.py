@@ -49,7 +49,7 @@ def look_at_slot(database: Database, name: str) -> Slot | None:
 
 
 def end_of_log(database: Database) -> int:
-    """Up to which LSN the server's log is written."""
+    """Return the LSN up to which the server's log is written."""
     statement = sa.text(
         "SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text"
     )

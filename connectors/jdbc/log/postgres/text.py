@@ -74,7 +74,7 @@ def zero(plan: ColumnPlan) -> bytes:
 
 
 def _booleans(values: pa.BinaryArray) -> pa.Array:
-    """t, true and 1 are true."""
+    """Read booleans: `t`, `true` and `1` are true."""
     if values.null_count == len(values):
         return pa.nulls(len(values), pa.bool_())
     _, offsets, data = values.buffers()
@@ -174,6 +174,6 @@ def _clock(text: str) -> int:
 
 
 def _days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of the proleptic Gregorian calendar, for any year (0 is 1 BC)."""
+    """Return the days since 1970-01-01 of the proleptic Gregorian calendar, for any year (0 is 1 BC)."""
     text = f"{year:05d}" if year < 0 else f"{year:04d}"
     return int(np.datetime64(f"{text}-{month:02d}-{day:02d}", "D").astype(np.int64))

@@ -56,7 +56,7 @@ class Buffer:
         self.arrow = pa.py_buffer(self._padded)
 
     def numbers(self, kind: str, at: Places) -> npt.NDArray[Any]:
-        """Big-endian numbers of a NumPy kind (`>u4`) at these places."""
+        """Return the big-endian numbers of a NumPy kind (`>u4`) at these places."""
         width = np.dtype(kind).itemsize
         if not len(at):
             return np.empty(0, kind).astype(kind[1:])

@@ -216,7 +216,7 @@ def _events(form: EventFormat, rows: ChangedRows, rules: EventRules) -> _Events:
 
 
 def _moved(form: EventFormat, rows: ChangedRows, old_at: Indices, new_at: Indices) -> npt.NDArray[np.bool_]:
-    """Updates that changed the key."""
+    """Return the updates that changed the row's key."""
     moved = np.zeros(len(rows.ops), bool)
     both = np.flatnonzero((rows.ops == UPDATE) & (old_at >= 0))
     if not len(both) or rows.before is None:

@@ -36,7 +36,7 @@ Fences = Mapping[str, Fence[SnapshotVisibility]]
 
 
 def hidden(fence: Fence[SnapshotVisibility], xid: Places, final_lsn: Places) -> list[Mask]:
-    """For each segment, the changes that its snapshot holds."""
+    """Return for each segment the changes that its snapshot holds."""
     none = np.zeros(len(xid), np.bool_)
     return [none if s.seen is None else s.seen.hides(xid, final_lsn) for s in fence.segments]
 

@@ -24,7 +24,7 @@ class LogEnd(Generic[P]):
         """The reader has read all that the log held at this time, in epoch seconds; None: it was not at the end yet."""
 
     def look(self, here: P) -> None:
-        """The reader has read all before `here`, and nothing more is there for now."""
+        """Take note that the reader has read all before `here`, and that nothing more is there for now."""
         now_s = self._clock_s()
         if self._end is None and now_s >= self._ask_at_s:
             self._end, self._ask_at_s = (self._ask(), now_s), now_s + ASK_S

@@ -92,7 +92,7 @@ class LogPosition:
         return self.fences.get(table) or self.fences.get("") or Fence()
 
     def moved(self, commit_lsn: int) -> LogPosition:
-        """Up to here there was nothing for us."""
+        """Return the position moved to here, as nothing before it concerns the connector."""
         behind = fences.ahead_of(self.fences, commit_lsn)
         return replace(self, commit_lsn=commit_lsn, fences=behind, told=told_ahead_of(self.told, commit_lsn))
 

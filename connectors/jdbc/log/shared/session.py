@@ -77,13 +77,13 @@ class LogSession:
             self.leave_aside(aside)
 
     def begin_table(self, caution: str | None) -> None:
-        """The first read of a table begins. `caution`: what is not exact about it; None: nothing."""
+        """Warn that the first read of a table begins which is not exact. `caution`: why; None: it is exact."""
         self.caution = caution
         if caution is not None:
             _log.warning("%s", caution)
 
     def end_tables(self) -> None:
-        """The first read is over."""
+        """Take note that the first read is over."""
         self.caution = None
 
     @property

@@ -107,7 +107,7 @@ def other_order(table: str) -> ConnectError:
 
 
 def as_json(fences: Mapping[str, Fence[S]], snapshot: Callable[[S], object]) -> dict[str, object]:
-    """Fences by table: each snapshot once, and by table its order and its segments with their snapshots' numbers."""
+    """Return tables' fences as JSON: each snapshot once; by table, its order and its segments' snapshots."""
     snapshots: list[S] = []
     for seen in (seen for fence in fences.values() for seen in fence.seen):
         if seen not in snapshots:
