@@ -11,6 +11,7 @@ from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connect.plugins.extras import pip_line
 from connect.runtime.task.messages import Call
+from connect.runtime.task.task_id import MOST_TASKS
 from connect.telemetry.secret_texts import SECRET_TEXTS
 
 
@@ -33,7 +34,7 @@ def answer_connector_call(
         case "task_configs":
             if isinstance(connector, ResumingConnector):
                 connector.resume(stored(deadline))
-            configs = connector.task_configs(int(resolved.get("tasks.max", "1")))
+            configs = connector.task_configs(min(int(resolved.get("tasks.max", "1")), MOST_TASKS + 1))
             problem = too_many_tasks(resolved.get("name", ""), resolved, len(configs))
             if problem is not None:
                 raise ConfigError(problem, key="tasks.max")
@@ -50,6 +51,10 @@ def answer_connector_call(
 
 def too_many_tasks(name: str, resolved: Mapping[str, str], count: int) -> str | None:
     """Return what is wrong with so many tasks; None: nothing. The text is Java's TooManyTasksException's."""
+    if count > MOST_TASKS:
+        return (
+            f"The connector {name} has generated more than {MOST_TASKS} tasks: no worker runs so many. Lower tasks.max."
+        )
     most = int(resolved.get("tasks.max", "1"))
     enforced = resolved.get("tasks.max.enforce", "true").strip().lower() != "false"
     if count <= most or not enforced:

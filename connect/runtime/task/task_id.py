@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MOST_TASKS: Final = 100_000
+"""A connector with more tasks than this is a mistake, or an attack: the plan alone would fill its host's memory."""
 
 
 class TaskId(NamedTuple):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConfigError, ConnectError
 from connect.api.records import SourcePosition
 from connect.runtime.calls.connector_answers import answer_connector_call
 from connect.runtime.task.messages import Call
@@ -59,6 +59,20 @@ def test_a_connector_that_resumes_is_told_what_is_stored_before_it_plans():
     stored = [SourcePosition({"file": "a"}, {"line": 1}), SourcePosition({"file": "b"}, {"line": 2})]
     planned = answer_connector_call(Resumes(), call, {"tasks.max": "2"}, lambda deadline: stored)
     assert planned == [{"file": "a"}, {"file": "b"}]
+
+
+class PlansAllThatItMay:
+    """A task for each that it may have."""
+
+    def task_configs(self, max_tasks):
+        assert max_tasks < 1_000_000, "so many plans would fill the host's memory"
+        return [{}] * max_tasks
+
+
+def test_a_plan_of_a_thousand_million_tasks_is_refused_before_it_fills_the_memory():
+    call = Call(1, "task_configs", {}, timeout_s=1)
+    with pytest.raises(ConfigError, match=r"more than 100000 tasks.* Lower tasks\.max"):
+        answer_connector_call(PlansAllThatItMay(), call, {"tasks.max": "1000000000"}, nothing_stored)
 
 
 def test_a_connector_that_cleans_up_tells_what_stays():
