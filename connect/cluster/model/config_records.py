@@ -12,10 +12,20 @@ from typing import Any, Final
 
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author, ConfigVersion
-from connect.cluster.model.record_json import KeyedBytes, RecordFormatError, json_object, key_text, keyed, member
-from connect.runtime.task.task_id import TaskId
+from connect.cluster.model.record_json import (
+    KeyedBytes,
+    RecordFormatError,
+    json_object,
+    key_text,
+    keyed,
+    member,
+    moment_ms,
+)
+from connect.runtime.task.task_id import MOST_TASKS, TaskId
 
 SESSION_KEY: Final = "session-key"
+LONGEST_NUMBER: Final = 10
+"""A number in a key has at most as many digits as Java's largest int."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +210,7 @@ def _task(name: str, value: bytes | None) -> TaskRecord:
 def parse_task_id(text: str) -> TaskId:
     """Return the task of `name-0`; the name may hold `-` itself. RecordFormatError."""
     connector, dash, number = text.rpartition("-")
-    if not dash or not connector or not (number.isascii() and number.isdigit()):
+    if not dash or not connector or not (number.isascii() and number.isdigit()) or len(number) > LONGEST_NUMBER:
         raise RecordFormatError("key does not end in -<task number>")
     return TaskId(connector, int(number))
 
@@ -220,7 +230,10 @@ def _target(name: str, value: bytes | None) -> TargetRecord:
 
 
 def _fencing(name: str, value: bytes | None) -> FencingRecord:
-    return FencingRecord(name, member(_present(value), "task-count", int))
+    tasks = member(_present(value), "task-count", int)
+    if not 0 <= tasks <= MOST_TASKS:
+        raise RecordFormatError(f"{tasks} tasks, where a connector has {MOST_TASKS} at most")
+    return FencingRecord(name, tasks)
 
 
 def _restart(name: str, value: bytes | None) -> RestartRecord:
@@ -262,7 +275,7 @@ def _history(text: str, value: bytes | None) -> ConfigHistoryRecord:
     members = json_object(value)
     author = None
     if "who" in members:
-        author = Author(member(members, "who", str), member(members, "changed_ms", int))
+        author = Author(member(members, "who", str), moment_ms(members, "changed_ms"))
     return ConfigHistoryRecord(name, number, ConfigVersion(number, _properties(members), author))
 
 

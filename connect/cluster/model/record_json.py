@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
+
+import orjson
 
 _T = TypeVar("_T")
+
+_YEAR_10000_MS: Final = 253_402_300_800_000
+"""A date in Python ends before this time."""
 
 # Jackson writes control characters with upper-case digits and characters outside the BMP as two escapes.
 _SPECIAL = re.compile(r"\\(?:u[0-9a-f]{4}|.)|[\U00010000-\U0010ffff]")
@@ -56,10 +61,13 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def json_object(value: bytes) -> Mapping[str, Any]:
-    """Return the members of a JSON object. RecordFormatError when the bytes are anything else."""
+    """Return the members of a JSON object. RecordFormatError when the bytes are anything else.
+
+    It takes what REST can answer with: no half characters, and a number of more than 64 bits is no integer.
+    """
     try:
-        members = json.loads(value)
-    except (ValueError, RecursionError) as error:
+        members = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
         raise RecordFormatError(f"not JSON ({error})") from error
     if not isinstance(members, dict):
         raise RecordFormatError(f"a JSON {type(members).__name__}, not an object")
@@ -71,4 +79,12 @@ def member(members: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
     value = members.get(name)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise RecordFormatError(f"member {name!r} is a {type(value).__name__}, not a {kind.__name__}")
+    return value
+
+
+def moment_ms(members: Mapping[str, Any], name: str) -> int:
+    """Return a member that is a time in epoch milliseconds. RecordFormatError when it is none."""
+    value = member(members, name, int)
+    if not 0 <= value < _YEAR_10000_MS:
+        raise RecordFormatError(f"member {name!r} is no time of the years 1970 to 9999")
     return value

@@ -10,9 +10,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from connect.cluster.model.config_records import parse_task_id
+from connect.cluster.model.config_records import LONGEST_NUMBER, parse_task_id
 from connect.cluster.model.history import Rebalance, StateChange
-from connect.cluster.model.record_json import KeyedBytes, RecordFormatError, json_object, key_text, keyed, member
+from connect.cluster.model.record_json import (
+    KeyedBytes,
+    RecordFormatError,
+    json_object,
+    key_text,
+    keyed,
+    member,
+    moment_ms,
+)
 from connect.cluster.model.statuses import Status
 from connect.runtime.task.condition import Condition
 from connect.runtime.task.state import State
@@ -169,15 +177,15 @@ def _condition(members: Mapping[str, Any] | None) -> Condition | None:
         return None
     return Condition(
         reason=member(members, "reason", str),
-        since_ms=member(members, "since_ms", int),
+        since_ms=moment_ms(members, "since_ms"),
         waiting_for=member(members, "waiting_for", str),
-        retrying_since_ms=_optional_int(members, "retrying_since_ms"),
-        next_attempt_ms=_optional_int(members, "next_attempt_ms"),
+        retrying_since_ms=_optional_moment_ms(members, "retrying_since_ms"),
+        next_attempt_ms=_optional_moment_ms(members, "next_attempt_ms"),
     )
 
 
-def _optional_int(members: Mapping[str, Any], name: str) -> int | None:
-    return None if members.get(name) is None else member(members, name, int)
+def _optional_moment_ms(members: Mapping[str, Any], name: str) -> int | None:
+    return None if members.get(name) is None else moment_ms(members, name)
 
 
 def _optional_text(members: Mapping[str, Any], name: str) -> str | None:
@@ -191,7 +199,7 @@ def _topic(text: str, value: bytes | None) -> TopicRecord:
     if value is None:
         return TopicRecord(connector, topic, None)
     members = member(json_object(value), "topic", dict)
-    use = TopicUse(member(members, "task", int), member(members, "discoverTimestamp", int))
+    use = TopicUse(member(members, "task", int), moment_ms(members, "discoverTimestamp"))
     return TopicRecord(connector, topic, use)
 
 
@@ -209,7 +217,7 @@ def _change(text: str, value: bytes | None) -> StateHistoryRecord:
     if value is None or status is None:
         return StateHistoryRecord(name, task, slot, None)
     members = json_object(value)
-    change = StateChange(member(members, "number", int), task, status, member(members, "changed_ms", int))
+    change = StateChange(member(members, "number", int), task, status, moment_ms(members, "changed_ms"))
     return StateHistoryRecord(name, task, slot, change)
 
 
@@ -224,7 +232,7 @@ def _rebalance_members(rebalance: Rebalance) -> Mapping[str, object]:
 
 
 def _rebalance(text: str, value: bytes | None) -> RebalanceRecord:
-    if value is None or not (text.isascii() and text.isdigit()):
+    if value is None or not (text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER):
         raise RecordFormatError("a rebalance without a value, or without a number in its key")
     members = json_object(value)
     rebalance = Rebalance(
@@ -232,6 +240,6 @@ def _rebalance(text: str, value: bytes | None) -> RebalanceRecord:
         generation=member(members, "generation", int),
         leader=member(members, "leader", str),
         workers=tuple(str(worker) for worker in member(members, "workers", list)),
-        changed_ms=member(members, "changed_ms", int),
+        changed_ms=moment_ms(members, "changed_ms"),
     )
     return RebalanceRecord(int(text), rebalance)

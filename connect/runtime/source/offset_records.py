@@ -11,6 +11,8 @@ import json
 import re
 from collections.abc import Mapping
 
+import orjson
+
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
 from connect.runtime.source.ledger import partition_key
@@ -36,7 +38,7 @@ def decode_key(key: bytes) -> tuple[str, dict[str, object]] | None:
     except (ValueError, RecursionError):
         return None
     match parsed:
-        case [str() as connector, dict() as partition]:
+        case [str() as connector, dict() as partition] if _is_storable(partition):
             return connector, partition
     return None
 
@@ -63,7 +65,7 @@ class OffsetTable:
             offset = json.loads(value)
         except (ValueError, RecursionError):
             return False
-        if not isinstance(offset, dict):
+        if not isinstance(offset, dict) or not _is_storable(offset):
             return False
         self._offsets[place] = (key, offset)
         return True
@@ -90,6 +92,20 @@ class OffsetTable:
         return self.key(connector, position.partition), encode_value(connector, position.offset)
 
 
+def _is_storable(members: Mapping[str, object]) -> bool:
+    """Tell if a connector can have stored these: values are primitives, of Unicode and of numbers of 64 bits at most.
+
+    Neither REST nor a task host could tell of others.
+    """
+    if not all(isinstance(value, Primitive) for value in members.values()):
+        return False
+    try:
+        orjson.dumps(members)
+    except TypeError:
+        return False
+    return True
+
+
 def _compact(value: object) -> bytes:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _BEYOND_BMP.sub(_surrogates, text).encode()
@@ -103,7 +119,7 @@ def _surrogates(match: re.Match[str]) -> str:
 def _primitives(members: Mapping[str, object], connector: str) -> dict[str, Primitive]:
     checked: dict[str, Primitive] = {}
     for name, value in members.items():
-        if not isinstance(value, (str, int, float, bool, type(None))) or not isinstance(name, str):
+        if not isinstance(value, Primitive) or not isinstance(name, str):
             raise ConnectError(
                 f"Connector {connector}: the offset member {name!r} has type {type(value).__name__}, "
                 "but source partitions and offsets hold JSON primitives only.",

@@ -106,6 +106,12 @@ def test_a_target_state_of_an_old_worker_is_understood():
         (b"target-state-a", b'{"state.v2":"FLYING"}'),
         (b"restart-connector-a", None),
         (b"placement-a", b'{"slots":["x"]}'),
+        (b"connector-a", b'{"properties":{"x":"\\ud83d"}}'),
+        (b"connector-a", b'{"properties":' * 10_000),
+        (b"tasks-fencing-a", b'{"task-count":1000000000}'),
+        (b"tasks-fencing-a", b'{"task-count":-1}'),
+        (b"commit-a", b'{"tasks":1%s}' % (b"0" * 30)),
+        (b"task-a-" + b"9" * 5000, b'{"properties":{}}'),
     ],
 )
 def test_garbage_is_named_as_such(key, value):

@@ -28,7 +28,10 @@ def test_offsets_hold_primitives_only():
         encode_value("c", {"when": moment})
 
 
-@pytest.mark.parametrize("garbage", [b"", b"{", b'["a"]', b'{"a":1}', b"\xff"])
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"{", b'["a"]', b'{"a":1}', b"\xff", b'["a",{"f":"\\ud83d"}]', b'["a",{"f":[1]}]', b'["a",{"f":' * 10_000],
+)
 def test_garbage_keys_are_recognised(garbage):
     assert decode_key(garbage) is None
 
@@ -57,3 +60,14 @@ def test_connectors_do_not_see_each_other():
     table.apply(encode_key("a", {"f": 1}), b'{"p":1}')
     assert table.get("b", {"f": 1}) is None
     assert table.of_connector("a") == [SourcePosition({"f": 1}, {"p": 1})]
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"5", b'{"p":"\\ud83d"}', b'{"p":{}}', b'{"p":1%s}' % (b"0" * 30), b'{"p":' * 10_000]
+)
+def test_an_offset_that_nobody_can_have_stored_leaves_the_one_before_it(garbage):
+    table = OffsetTable()
+    key = encode_key("a", {"f": 1})
+    assert table.apply(key, b'{"p":1}')
+    assert not table.apply(key, garbage)
+    assert table.get("a", {"f": 1}) == {"p": 1}
