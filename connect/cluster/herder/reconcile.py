@@ -100,7 +100,8 @@ class Reconciler:
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
 
         def calls(host: str) -> ConnectorCalls:
-            return ConnectorCalls(host, around.launch, loop.post, around.keep_call_host_s, around.clock_s)
+            keep_s, most = around.keep_call_host_s, limits.memory_bytes
+            return ConnectorCalls(host, around.launch, loop.post, keep_s, memory_bytes=most, clock_s=around.clock_s)
 
         return HerderParts(
             loop=loop,

@@ -22,6 +22,17 @@ ABORT_TICKS: Final = 4
 _logger = logging.getLogger(__name__)
 
 
+def require_memory(host: Host, most_bytes: int) -> None:
+    """End a host that holds more memory than it may; 0: it may hold any."""
+    used = host.resident_bytes() if most_bytes else 0
+    if used > most_bytes:
+        megabytes = 1024 * 1024
+        host.kill(
+            f"was killed: it held {used // megabytes} MiB of memory, more than task.host.memory.limit="
+            f"{most_bytes // megabytes} allows"
+        )
+
+
 class HostWatch:
     """Looks at each host from time to time. Owned by the herder's thread."""
 
@@ -43,7 +54,7 @@ class HostWatch:
             if late and not tasks.sacrificed:
                 self._sacrifice(host, tasks, late)
             elif tasks.runs:
-                self._check_memory(host)
+                require_memory(host, self._memory_bytes)
             elif self._pool.is_unneeded(host):
                 self._pool.end(host)
         self._pool.make_ready()
@@ -67,13 +78,3 @@ class HostWatch:
         )
         tasks.sacrificed = True
         host.kill(f"was killed because {names} did not stop in time")
-
-    def _check_memory(self, host: Host) -> None:
-        limit = self._memory_bytes
-        used = host.resident_bytes() if limit else 0
-        if used > limit:
-            megabytes = 1024 * 1024
-            host.kill(
-                f"was killed: it held {used // megabytes} MiB of memory, more than task.host.memory.limit="
-                f"{limit // megabytes} allows"
-            )

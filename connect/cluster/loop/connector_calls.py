@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from connect.cluster.hosts.host_pool import Launch
+from connect.cluster.hosts.host_watch import require_memory
 from connect.cluster.hosts.supervisor import KILL_GRACE_S, Post
 from connect.cluster.hosts.task_host import Host
 from connect.runtime.task.messages import Call, CallResult, Message, Method
@@ -36,11 +37,22 @@ class ConnectorCalls:
     """Asks connectors in one task host. Owned by the herder's thread; futures are completed there."""
 
     def __init__(
-        self, name: str, launch: Launch, post: Post, idle_s: float, clock_s: Callable[[], float] = time.monotonic
+        self,
+        name: str,
+        launch: Launch,
+        post: Post,
+        idle_s: float,
+        *,
+        memory_bytes: int,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`name`: that of the host; `idle_s`: a host without calls is ended after this time."""
+        """`name`: that of the host; `idle_s`: a host without calls is ended after this time.
+
+        `memory_bytes`: what the host may hold; 0: any.
+        """
         self._name = name
         self._idle_s = idle_s
+        self._memory_bytes = memory_bytes
         self._launch = launch
         self._post = post
         self._clock_s = clock_s
@@ -66,7 +78,7 @@ class ConnectorCalls:
             self._host = self._launch(self._name, self)
 
     def tick(self) -> None:
-        """End the host when a call hangs, or when there is nothing to ask for a while."""
+        """End the host when a call hangs, it holds too much memory, or there is nothing to ask for a while."""
         if self._host is None:
             return
         now_s = self._clock_s()
@@ -77,7 +89,9 @@ class ConnectorCalls:
                 "connector_call_hangs", extra={"host": self._host.name, "pid": self._host.pid, "calls": len(late)}
             )
             self._host.abort("was killed because a call did not answer in time")
-        elif not self._asked and now_s - self._idle_since_s >= self._idle_s:
+        elif self._asked:
+            require_memory(self._host, self._memory_bytes)
+        elif now_s - self._idle_since_s >= self._idle_s:
             self.close()
 
     def kill(self, reason: str) -> None:

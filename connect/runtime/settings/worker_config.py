@@ -234,7 +234,9 @@ class WorkerConfig(RestKeys, AlertKeys):
         "task.hosts", 0, doc="Processes that run tasks; 0: one per core.", importance="low", group="Common"
     )
     task_host_memory_limit_mb: Annotated[Int, at_least(0)] = key(
-        "task.host.memory.limit", 0, doc="Resident memory in MiB above which a task host is restarted; 0: none."
+        "task.host.memory.limit",
+        0,
+        doc="Resident memory in MiB above which a process that runs tasks, or checks, is ended; 0: none.",
     )
     slots: Annotated[Int, at_least(1)] = key(
         "slots", SLOTS_DEFAULT, doc="Partitions of the slots topic, fixed when it is made.", importance="low"

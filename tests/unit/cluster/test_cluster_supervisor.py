@@ -48,7 +48,14 @@ class Bench:
         self.now_s, self.hosts, self.changes = 0.0, [], []
         limits = HostLimits(hosts, memory_bytes)
         self.supervisor = Supervisor(self.launch, limits, self.post, self, lambda: self.now_s)
-        self.calls = ConnectorCalls("call-host", self.launch, self.post, KEEP_CALL_HOST_S, lambda: self.now_s)
+        self.calls = ConnectorCalls(
+            "call-host",
+            self.launch,
+            self.post,
+            KEEP_CALL_HOST_S,
+            memory_bytes=memory_bytes,
+            clock_s=lambda: self.now_s,
+        )
 
     def launch(self, name, listener):
         self.hosts.append(Host(name, listener))
@@ -265,6 +272,16 @@ def test_too_much_memory_costs_the_host_with_the_figures(bench):
     bench.pass_s(1)
     assert "300 MiB" in host.killed
     assert "task.host.memory.limit=100" in host.killed
+
+
+def test_too_much_memory_costs_the_call_host_and_is_told_to_who_asked(bench):
+    bench = Bench(memory_bytes=100 * 1024 * 1024)
+    answer = bench.calls.ask("check", {}, 5)
+    for host in (0, 1):
+        bench.hosts[host].memory = 300 * 1024 * 1024
+        bench.pass_s(1)
+        bench.hosts[host].listener.ended(bench.hosts[host], bench.hosts[host].killed)
+    assert "it held 300 MiB of memory, more than task.host.memory.limit=100 allows" in answer.result(0).error
 
 
 def test_words_about_runs_that_ended_are_ignored(bench):
