@@ -70,7 +70,7 @@ def _parsed(check: Callable[[object], bool], what: str) -> Callable[[object], st
             return f"of type {type(value).__name__}: it must be {what} as JSON text"
         try:
             is_right = check(json.loads(value))
-        except ValueError:
+        except (ValueError, RecursionError):
             is_right = False
         return "" if is_right else f"that is not {what} as JSON text"
 

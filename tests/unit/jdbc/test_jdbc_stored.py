@@ -37,7 +37,7 @@ def test_what_was_stored_comes_back_whole(offset):
         ("timestamp", ["0", 10**18, -(10**18)]),
         ("timestamp_nanos", [-1, 10**9]),
         ("tie_timestamp_us", [10**25, "5"]),
-        ("tie_key", ["", "17", "[[1]]", "[{}]", f"[{2**63}]", 5]),
+        ("tie_key", ["", "17", "[[1]]", "[{}]", f"[{2**63}]", "[" * 10_000, 5]),
         ("bulk_last_key", ["garbage", '{"a":1}', "null"]),
         ("bulk_pass_finished_ms", [-1, 10**40]),
         ("rows", ["x", -1]),
