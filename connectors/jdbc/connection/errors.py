@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,10 @@ _PASSING_NUMBERS = {
 }  # fmt: skip
 _PASSING_SQLITE = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_INTERRUPT", "SQLITE_FULL")
 _PASSING_NAMES = {"OperationalError", "InterfaceError"}
+_UNREADABLE = (struct.error, ValueError, TypeError, LookupError, AttributeError, AssertionError)
+"""What drivers and SQLAlchemy run into where an answer is none of the protocol's."""
+_LONGEST_CHARS = 4000
+"""So much of a message is told: a server may send any number of megabytes."""
 
 
 class ErrorTranslator:
@@ -37,7 +42,10 @@ class ErrorTranslator:
     def translated(
         self, doing: str, fix: str = "Check the table, its columns and the rights of the user."
     ) -> Iterator[None]:
-        """Run a block; a driver error becomes RetriableError when it may pass by itself, else ConnectError."""
+        """Run a block; a driver error becomes RetriableError when it may pass by itself, else ConnectError.
+
+        What a driver makes of an answer that is none becomes ConnectError, too.
+        """
         try:
             yield
         except self._errors as error:
@@ -50,6 +58,12 @@ class ErrorTranslator:
             raise ConnectError(
                 f"{self.database}: {doing} failed: {self._without_secrets(str(error))}.", fix=fix
             ) from None
+        except _UNREADABLE as error:
+            raise ConnectError(
+                f"{self.database}: {doing} failed: the server's answer cannot be understood "
+                f"({type(error).__name__}: {self._without_secrets(_text(error))}).",
+                fix="Check that a server of this kind answers there.",
+            ) from error
 
     def failed(self, doing: str, error: BaseException) -> str:
         """Return the message of a driver's error, without secrets."""
@@ -57,7 +71,8 @@ class ErrorTranslator:
         return f"{self.database}: {doing} failed: {text}{'' if text.endswith('?') else '.'}"
 
     def _without_secrets(self, text: str) -> str:
-        return masked(hidden_in(text, self._secrets))
+        shown = masked(hidden_in(text, self._secrets))
+        return shown if len(shown) <= _LONGEST_CHARS else f"{shown[:_LONGEST_CHARS]}…"
 
 
 def passes(error: BaseException) -> bool:

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from pymysql.err import InternalError, OperationalError, ProgrammingError
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError
 from connectors.jdbc.connection.engine import engine_of
 from connectors.jdbc.connection.errors import ErrorTranslator, passes
 from connectors.jdbc.dialects.known import dialect_named
@@ -49,6 +49,20 @@ def test_the_lines_of_a_drivers_error_become_sentences():
     assert ErrorTranslator("db", ()).failed("reading", marked) == (
         'db: reading failed: column "x" does not exist. LINE 1: SELECT x ^.'
     )
+
+
+def test_an_answer_that_no_driver_understands_is_told_as_the_servers():
+    refused = pytest.raises(ConnectError, match="db: connecting failed: the server's answer cannot be understood")
+    with refused as told, ErrorTranslator("db", ()).translated("connecting"):
+        b"\xff".decode("ascii")
+    assert "UnicodeDecodeError" in told.value.message
+    assert isinstance(told.value.__cause__, UnicodeDecodeError)
+
+
+def test_a_message_of_megabytes_is_cut_behind_its_secrets():
+    said = ErrorTranslator("db", (), ("canary-9Qz",)).failed("reading", OSError("canary-9Qz " + "x" * 1_000_000))
+    assert len(said) < 5000
+    assert "canary" not in said
 
 
 def test_a_driver_that_is_not_installed_is_named(monkeypatch):
