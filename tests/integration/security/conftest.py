@@ -1,4 +1,4 @@
-"""The worker that the attacks of this folder share."""
+"""The workers that the attacks of this folder share."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from attacked import SECRET, Target
+from beside import Beside
 from e2e_worker import WorkerProcess
 
 from connect.tools.services import KafkaEndpoint
+
+HOST_MEMORY_LIMIT_MIB = 512
 
 
 @pytest.fixture(scope="session")
@@ -31,5 +34,23 @@ def target(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> It
         worker.start()
     try:
         yield Target(worker, folder, kafka.bootstrap_servers, name)
+    finally:
+        worker.stop()
+
+
+@pytest.fixture(scope="module")
+def beside(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
+    """A worker of this module alone, whose hosts have a limit of memory, with a connector of somebody else."""
+    folder = tmp_path_factory.mktemp("beside")
+    name = f"beside-{folder.parent.name}-{folder.name}"
+    worker = WorkerProcess(
+        folder,
+        kafka.bootstrap_servers,
+        name,
+        **{"allowed.paths": str(folder), "task.host.memory.limit": str(HOST_MEMORY_LIMIT_MIB), "task.hosts": "1"},
+    )
+    worker.start()
+    try:
+        yield Beside(worker, folder, kafka.bootstrap_servers, name)
     finally:
         worker.stop()
