@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connectors.s3.settings.credentials import provider_of
 
 if TYPE_CHECKING:
     from connectors.s3.settings.bucket_config import BucketConfig
 
 _THERE_ALREADY = frozenset({409, 412})
+_REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
 
 
 class AclPuts:
@@ -87,7 +88,7 @@ def _client(config: BucketConfig, keys: tuple[str, ...]) -> Any:
     from botocore.session import Session
 
     timeout_s = config.request_timeout_ms / 1000
-    return Session().create_client(
+    client = Session().create_client(
         "s3",
         region_name=config.region,
         endpoint_url=config.store_url or None,
@@ -102,3 +103,18 @@ def _client(config: BucketConfig, keys: tuple[str, ...]) -> Any:
             proxies={"http": config.proxy, "https": config.proxy} if config.proxy else None,
         ),
     )
+    if config.store_url:
+        # Amazon tells where a bucket is. Of another store botocore asks that again and again, wherever it is sent.
+        client.meta.events.register_first("needs-retry.s3", _refuse_redirect)
+    return client
+
+
+def _refuse_redirect(response: tuple[Any, Any] | None, **_: Any) -> None:
+    """Raise ConnectError when a store answers that an object is to be created elsewhere."""
+    status = 0 if response is None else response[0].status_code
+    if status in _REDIRECTS:
+        raise ConnectError(
+            f"The store sends a request elsewhere ({status}), and neither rows nor keys follow it.",
+            key="store.url",
+            fix="Name the address where the bucket is in store.url.",
+        )

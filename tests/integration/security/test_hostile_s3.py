@@ -1,0 +1,159 @@
+"""A store of S3 that never ends, lies, or sends a worker elsewhere gets an error; no key and no row goes elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from beside import Beside
+from hostile_http import ANSI, ENDLESS, Answer, Handler, hostile, redirect, say
+
+from connect.api.errors import ConnectError, RetriableError
+from connect.lib.deadline import Deadline
+from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.stores.store import Bucket, Upload
+
+SECRET = "Kx7-store-9Qz"
+TOKEN = "Kx7-session-9Qz"
+ROWS = b"Kx7-rows-9Qz"
+ANSWERED_S = 3.0
+SLACK_S = 60.0
+LONGEST_TEXT = 5000
+MOST_MEMORY_MIB = 1536
+"""Thrice a host's limit: what comes between two looks at a host on a loaded machine."""
+CHECK_S = 30.0
+"""How long a worker waits for a check."""
+PRIVATE = {"s3.acl.canned": "private"}
+"""With an ACL objects are created by another client."""
+
+
+def given(url: str, **more: str) -> dict[str, str]:
+    """Return a configuration of a sink whose store is there."""
+    return {
+        "topics": "t", "s3.bucket.name": "b", "store.url": url, "s3.region": "us-east-1", "flush.size": "1",
+        "aws.access.key.id": "AKIA", "aws.secret.access.key": SECRET, "s3.part.retries": "0",
+        "format.class": "io.confluent.connect.s3.format.json.JsonFormat", **more,
+    }  # fmt: skip
+
+
+@contextmanager
+def bucket(url: str, **more: str) -> Iterator[Bucket]:
+    """Open the bucket of a store."""
+    opened = Bucket(S3SinkConfig.parse(given(url, **more)))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def soon() -> Deadline:
+    return Deadline.after(ANSWERED_S)
+
+
+CALLS: dict[str, Callable[[Bucket], Any]] = {
+    "check": lambda bucket: bucket.check("a", soon()),
+    "list": lambda bucket: bucket.objects("a", soon()),
+    "ask": lambda bucket: bucket.metadata(["a/b"], soon()),
+    "read": lambda bucket: bucket.content("a/b", soon()),
+    "create": lambda bucket: bucket.create(Upload("a/b", ROWS, {"x": "y"}, "text/plain"), soon()),
+    "delete": lambda bucket: bucket.delete(["a/b"], soon()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("call", CALLS)
+def test_keys_and_rows_follow_no_redirect(call: str, status: int) -> None:
+    with hostile(say(b"")) as other, hostile(redirect(f"{other.url}/x", status)) as server:
+        for more in ({}, PRIVATE):
+            with bucket(server.url, **more) as opened:
+                attempt(lambda opened=opened: CALLS[call](opened))
+        heard = str(other.asked)
+        assert SECRET not in heard
+        assert "authorization" not in heard.lower()
+        assert ROWS.decode() not in heard
+
+
+def attempt(call: Callable[[], Any]) -> str:
+    """Return what was said against a call; empty: it was answered."""
+    try:
+        call()
+    except ConnectError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_an_object_with_an_acl_is_created_where_its_store_is(status: int) -> None:
+    def elsewhere(to: Handler) -> None:
+        redirect("http://127.0.0.1:9/x", status)(to)
+
+    with hostile(elsewhere) as server, bucket(server.url, **PRIVATE) as opened:
+        with pytest.raises(ConnectError, match="sends a request elsewhere") as refused:
+            opened.create(Upload("a/b", ROWS, {}, "text/plain"), Deadline.after(60))
+        assert not isinstance(refused.value, RetriableError)
+        assert [asked[0] for asked in server.asked] == ["PUT"]
+
+
+def listing(*keys: str, more: bool = False, size: str = "1", etag: str = "x", begins: str = "") -> Answer:
+    """Answer by a page of a listing."""
+    contents = "".join(
+        f"<Contents><Key>{key}</Key><Size>{size}</Size><ETag>{etag}</ETag>"
+        "<LastModified>2024-01-01T00:00:00.000Z</LastModified></Contents>"
+        for key in keys
+    )
+    page = (
+        f"{begins}<ListBucketResult><Name>b</Name><IsTruncated>{str(more).lower()}</IsTruncated>"
+        f"<NextContinuationToken>t</NextContinuationToken>{contents}</ListBucketResult>"
+    )
+    return say(page.encode(), Content_Type="application/xml")
+
+
+_LETTERS = "abcdefghij"
+_LAUGHS = "".join(f'<!ENTITY {name} "{f"&{of};" * 10}">' for of, name in pairwise(_LETTERS))
+BOMB = f'<!DOCTYPE l [<!ENTITY a "{"x" * 1000}">{_LAUGHS}]>'
+FILE = '<!DOCTYPE l [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+LIES: dict[str, Answer] = {
+    "a listing without an end": listing("a/b", more=True),
+    "empty pages without an end": listing(more=True),
+    "a bomb": listing("a/&j;", begins=BOMB),
+    "a file": listing("a/&x;", begins=FILE),
+    "a size below zero": listing("a/b", size="-5"),
+    "a size that is none": listing("a/b", size="9" * 50),
+    "nested tags": say(b"<a>" * 100_000),
+    "rubbish": say(b"\xff\xfe"),
+    "an error": say(f"<Error><Code>{ANSI}</Code></Error>".encode(), 400),
+    "another region": say(
+        b"<Error><Code>PermanentRedirect</Code><Endpoint>127.0.0.1:9</Endpoint></Error>", 301,
+        x_amz_bucket_region="x.127.0.0.1:9/#",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_listing_that_lies_ends_and_is_not_obeyed(lie: str) -> None:
+    found: list[str] = []
+    with hostile(LIES[lie]) as server, bucket(server.url) as opened:
+        began_s = time.monotonic()
+        said = attempt(lambda: found.extend(one.key for one in opened.objects("a", soon())))
+        took_s = time.monotonic() - began_s
+    assert said.startswith("Bucket b at") or found == [], "a listing that lies was taken for one"
+    assert took_s < ANSWERED_S + SLACK_S
+    assert "root:" not in said
+    assert len(said) < LONGEST_TEXT
+
+
+@pytest.mark.parametrize("kind", ["plain", "with an ACL"])
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_check_of_an_endless_store_ends_with_an_error(beside: Beside, name: str, kind: str) -> None:
+    config = {"connector.class": "S3SinkConnector", **(PRIVATE if kind != "plain" else {})}
+    with beside.unharmed(), beside.within_memory(MOST_MEMORY_MIB), hostile(ENDLESS[name]) as server:
+        began_s = time.monotonic()
+        said = "\n".join(beside.validate(given(server.url, **config)))
+        took_s = time.monotonic() - began_s
+    assert said
+    assert SECRET not in said
+    assert took_s < CHECK_S + SLACK_S
