@@ -7,36 +7,27 @@ stand in line (`merge_line.py`), whoever runs them, and the guard of the MERGE k
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Final
 
-from connect.api.errors import ConnectError, RetriableError
-from connectors.bigquery.dedup.merge_sql import Bound, Merge
-from connectors.bigquery.dedup.rules import Deletes, Keep
+from connect.api.errors import RetriableError
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.merge.halving import write_parts
 from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
 from connectors.bigquery.rows.table_schema import Columns
-from connectors.bigquery.tables.table_columns import cleared_table, deletes_table
 from connectors.bigquery.warehouse.errors import RefusedJobError
-from connectors.bigquery.warehouse.job_facts import Changed
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
-_log = logging.getLogger(__name__)
 _LOOK_S: Final = 1.0
 _PATIENCE_S: Final = 15.0
 """How much longer than its interval the merging task may take to begin with a batch of another task."""
 _WAITING_MOST: Final = 1000
-_DAY_S: Final = 86_400
-_USD_PER_TIB: Final = 6.25
-"""A TiB of on-demand queries costs about this. The log names the price, as regions and contracts differ."""
 
 
 class Merging:
@@ -47,36 +38,22 @@ class Merging:
         warehouse: Warehouse,
         role: Role,
         *,
-        keep: Keep,
-        deletes: Deletes,
-        remembers_deletes: bool,
-        remembers_clears: bool,
-        window_column: str | None,
-        interval_s: float,
+        rules: MergeRules,
         report: Callable[[Mapping[str, int]], None],
         at_once: int,
-        in_any_order: bool = False,
     ) -> None:
         """Take the settings of merges, and open nothing.
 
         `report` is called with the figures of each merge, on any thread. at_once: the most tables that are staged or
-        merged at a time. `in_any_order`: an earlier record may be merged after a later one, as from chunks of a
-        backfill.
+        merged at a time.
         """
         self._warehouse = warehouse
         self._role = role
         self._staging = StagingTables(warehouse, role)
-        self._keep = keep
-        self._deletes = deletes
-        self._remembers_deletes = remembers_deletes
-        self._remembers_clears = remembers_clears
-        self._window_column = window_column
-        self._interval_s = interval_s
-        self._estimated: set[str] = set()
-        self._report = report
+        self._interval_s = rules.interval_s
         self._at_once = at_once
-        self._in_any_order = in_any_order
         self._line = MergeLine(warehouse)
+        self._merger = Merger(warehouse, self._line, rules, report)
         self._stop = threading.Event()
         # Whoever waits for another task works at nothing, or two tasks could wait for each other's merges for ever.
         self._working = threading.BoundedSemaphore(at_once)
@@ -228,80 +205,5 @@ class Merging:
             raise RetriableError("The task was stopped while a batch waited for its merge.")
 
     def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
-        started_s = time.monotonic()
-        facts = staged[0].facts
-        remembers = self._remembers_deletes
-        merge = Merge(
-            target=self._warehouse.path(target),
-            staged=tuple(sorted(self._warehouse.path(one.name) for one in staged)),
-            columns=tuple(column.name for column in columns),
-            keys=facts.keys,
-            order=facts.order,
-            present=frozenset(facts.columns),
-            keep=self._keep,
-            deletes=self._deletes,
-            tombstones=self._warehouse.path(deletes_table(target)) if remembers else None,
-            bound=self._bound(staged),
-            takes_earlier=self._in_any_order,
-            has_clears=facts.clears is not None,
-            cleared=self._warehouse.path(cleared_table(target)) if self._remembers_clears else None,
-        )
-        taken_out = self._clear(target, merge) if any(one.facts.clears for one in staged) else Changed()
-        if remembers and any(one.facts.deletes > (one.facts.clears or 0) for one in staged):
-            self._line.run(target, merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of {target}")
-        if not self._in_any_order:
-            self._estimate(target, merge.text())
-        changed = self._line.run(target, merge.text(), f"merging into table {target}")
-        if any(one.facts.appends for one in staged):
-            appended = self._line.run(target, merge.append(), f"adding rows of their own to table {target}")
-            changed = replace(changed, inserted=changed.inserted + appended.inserted)
-        changed = replace(
-            changed, updated=changed.updated + taken_out.updated, deleted=changed.deleted + taken_out.deleted
-        )
-        self._tell(target, sum(one.facts.rows for one in staged), changed, time.monotonic() - started_s)
-
-    def _clear(self, target: str, merge: Merge) -> Changed:
-        """Take out what tombstones without an order remove; what the last statement changed, which is the table's."""
-        changed = Changed()
-        for statement in merge.clear("CURRENT_TIMESTAMP()"):
-            changed = self._line.run(target, statement, f"clearing keys of table {target}")
-        return changed
-
-    def _estimate(self, target: str, sql: str) -> None:
-        """Log once what merging this table will cost."""
-        if target in self._estimated:
-            return
-        self._estimated.add(target)
-        try:
-            size = self._warehouse.scanned_bytes(sql)
-        except ConnectError as error:
-            _log.debug("What merges into table %s will cost is not known: %s", target, error)
-            return
-        a_day = int(size * _DAY_S / max(1.0, self._interval_s))
-        _log.info(
-            "A merge into table %s reads %d bytes; one every %.0f s reads %.1f GiB a day (about %.2f USD on demand, at "
-            "%.2f USD a TiB).",
-            target, size, max(1.0, self._interval_s), a_day / 2**30, a_day / 2**40 * _USD_PER_TIB, _USD_PER_TIB,
-        )  # fmt: skip
-
-    def _bound(self, staged: Sequence[Staged]) -> Bound | None:
-        """Return the widest of the bounds. Their texts have one form, and sort as the moments do."""
-        bounds = [one.facts.bound for one in staged]
-        if self._window_column is None or any(bound is None for bound in bounds):
-            return None
-        return Bound(self._window_column, min(bound for bound in bounds if bound is not None))
-
-    def _tell(self, target: str, rows: int, changed: Changed, took_s: float) -> None:
-        dropped = rows - changed.inserted - changed.updated - changed.deleted
-        _log.info(
-            "Merged into table %s in %.1f s: %d rows staged, %d inserted, %d updated, %d deleted, %d dropped as "
-            "duplicate or older; %d bytes billed.",
-            target, took_s, rows, changed.inserted, changed.updated, changed.deleted, dropped, changed.billed_bytes,
-        )  # fmt: skip
-        self._report(
-            Counter(
-                merges_total=1, merged_rows_staged_total=rows, merged_rows_inserted_total=changed.inserted,
-                merged_rows_updated_total=changed.updated, merged_rows_deleted_total=changed.deleted,
-                merged_rows_dropped_total=dropped, merged_bytes_billed_total=changed.billed_bytes,
-            )
-        )  # fmt: skip
+        sources = sorted(self._warehouse.path(one.name) for one in staged)
+        self._merger.merge(target, columns, sources, [one.facts for one in staged])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup.rules import DedupRules
+from connectors.bigquery.merge.merger import MergeRules
 from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.modes.mode import TableWriter
@@ -27,7 +28,7 @@ def table_writer_of(
 ) -> TableWriter:
     """Return the table writer of a configuration. `report` hears the figures of each batch, on any thread.
 
-    `in_any_order`: see `Merging`.
+    `in_any_order`: see `MergeRules`.
     """
     return config.mode.table_writer(TaskWriters(config, warehouse, role, report, in_any_order))
 
@@ -44,19 +45,11 @@ class TaskWriters:
 
     def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Merging:
         """Return what stages batches and merges them by these rules."""
-        return Merging(
-            self.warehouse,
-            self.role,
-            keep=rules.keep,
-            deletes=rules.deletes,
-            remembers_deletes=remembers_deletes,
-            remembers_clears=remembers_clears,
-            window_column=self.config.partition_field or None,
-            interval_s=self.config.interval_ms / 1000,
-            report=self.report,
-            at_once=self.config.threads,
-            in_any_order=self.in_any_order,
-        )
+        merges = MergeRules(
+            rules.keep, rules.deletes, remembers_deletes, remembers_clears, self.config.partition_field or None,
+            interval_s=self.config.interval_ms / 1000, in_any_order=self.in_any_order,
+        )  # fmt: skip
+        return Merging(self.warehouse, self.role, rules=merges, report=self.report, at_once=self.config.threads)
 
     def adding(self) -> Appending:
         """Return what adds rows; topics of enableBatchLoad go by load jobs."""

@@ -63,7 +63,7 @@ class TargetTables:
         in_any_order: bool = False,
     ) -> None:
         """`buffers` are those of tables that have had rows; a table's own is added when its first rows come.
-        `in_any_order`: see `Merging`.
+        `in_any_order`: see `MergeRules`.
         """
         self.buffers = buffers
         self._rules = config.mode.rules_in_any_order if in_any_order else config.dedup

@@ -16,6 +16,7 @@ from connect.api.records import TopicPartition
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.dedup.sealed_batch import Piece, SealedBatch
 from connectors.bigquery.merge.merge_line import merges_table
+from connectors.bigquery.merge.merger import MergeRules
 from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.rows.table_schema import Columns
@@ -105,11 +106,12 @@ def batch(table: SqlTable, partition: int, *ids: int) -> SealedBatch:
 
 
 def merging(tables: Tables, task: int = 0, tasks: int = 1, figures: dict[str, int] | None = None) -> Merging:
-    return Merging(
-        tables, Role("c", task, tasks, "tmp"), keep=Keep.LATEST, deletes=Deletes.TOMBSTONE, remembers_deletes=False,
-        remembers_clears=False, window_column=None, interval_s=60.0, at_once=4,
-        report=(figures if figures is not None else {}).update,
-    )  # type: ignore[arg-type]  # fmt: skip
+    rules = MergeRules(
+        Keep.LATEST, Deletes.TOMBSTONE, remembers_deletes=False, remembers_clears=False, window_column=None,
+        interval_s=60.0,
+    )  # fmt: skip
+    report = (figures if figures is not None else {}).update
+    return Merging(tables, Role("c", task, tasks, "tmp"), rules=rules, report=report, at_once=4)  # type: ignore[arg-type]
 
 
 def test_what_a_merge_costs_is_said_once_for_a_day_and_after_each_merge(table, caplog):

@@ -1,0 +1,147 @@
+"""Run the statements that take staged rows into a table, one after the other in the line of the table.
+
+The guard of the MERGE lets each of them run again, by whomever, and change nothing more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connectors.bigquery.dedup.merge_sql import Bound, Merge
+from connectors.bigquery.dedup.rules import Deletes, Keep
+from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.merge.staging import StagedFacts
+from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.tables.table_columns import cleared_table, deletes_table
+from connectors.bigquery.warehouse.job_facts import Changed
+from connectors.bigquery.warehouse.warehouse import Warehouse
+
+_log = logging.getLogger(__name__)
+_DAY_S: Final = 86_400
+_USD_PER_TIB: Final = 6.25
+"""A TiB of on-demand queries costs about this. The log names the price, as regions and contracts differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRules:
+    """The settings of merges.
+
+    interval_s: the time between two of a table. window_column: what dedup.window bounds; None: the whole table is
+    searched. in_any_order: an earlier record may be merged after a later one, as from chunks of a backfill.
+    """
+
+    keep: Keep
+    deletes: Deletes
+    remembers_deletes: bool
+    remembers_clears: bool
+    window_column: str | None
+    interval_s: float
+    in_any_order: bool = False
+
+
+class Merger:
+    """Merges staged rows. Several threads use it, one table a thread."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        line: MergeLine,
+        rules: MergeRules,
+        report: Callable[[Mapping[str, int]], None],
+    ) -> None:
+        """`report` is called with the figures of each merge, on any thread."""
+        self._warehouse = warehouse
+        self._line = line
+        self._rules = rules
+        self._report = report
+        self._estimated: set[str] = set()
+
+    def merge(self, target: str, columns: Columns, sources: Sequence[str], staged: Sequence[StagedFacts]) -> None:
+        """Merge rows into a table that has these columns.
+
+        sources: SQL of the tables or queries that the rows stand in. `staged`: what is known of these, all with the
+        same keys, order and columns.
+        """
+        started_s = time.monotonic()
+        facts, rules = staged[0], self._rules
+        merge = Merge(
+            target=self._warehouse.path(target),
+            staged=tuple(sources),
+            columns=tuple(column.name for column in columns),
+            keys=facts.keys,
+            order=facts.order,
+            present=frozenset(facts.columns),
+            keep=rules.keep,
+            deletes=rules.deletes,
+            tombstones=self._warehouse.path(deletes_table(target)) if rules.remembers_deletes else None,
+            bound=self._bound(staged),
+            takes_earlier=rules.in_any_order,
+            has_clears=facts.clears is not None,
+            cleared=self._warehouse.path(cleared_table(target)) if rules.remembers_clears else None,
+        )
+        taken_out = self._clear(target, merge) if any(one.clears for one in staged) else Changed()
+        if rules.remembers_deletes and any(one.deletes > (one.clears or 0) for one in staged):
+            self._line.run(target, merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of {target}")
+        if not rules.in_any_order:
+            self._estimate(target, merge.text())
+        changed = self._line.run(target, merge.text(), f"merging into table {target}")
+        if any(one.appends for one in staged):
+            appended = self._line.run(target, merge.append(), f"adding rows of their own to table {target}")
+            changed = replace(changed, inserted=changed.inserted + appended.inserted)
+        changed = replace(
+            changed, updated=changed.updated + taken_out.updated, deleted=changed.deleted + taken_out.deleted
+        )
+        self._tell(target, sum(one.rows for one in staged), changed, time.monotonic() - started_s)
+
+    def _clear(self, target: str, merge: Merge) -> Changed:
+        """Take out what tombstones without an order remove; what the last statement changed, which is the table's."""
+        changed = Changed()
+        for statement in merge.clear("CURRENT_TIMESTAMP()"):
+            changed = self._line.run(target, statement, f"clearing keys of table {target}")
+        return changed
+
+    def _estimate(self, target: str, sql: str) -> None:
+        """Log once what merging this table will cost."""
+        if target in self._estimated:
+            return
+        self._estimated.add(target)
+        try:
+            size = self._warehouse.scanned_bytes(sql)
+        except ConnectError as error:
+            _log.debug("What merges into table %s will cost is not known: %s", target, error)
+            return
+        interval_s = max(1.0, self._rules.interval_s)
+        a_day = int(size * _DAY_S / interval_s)
+        _log.info(
+            "A merge into table %s reads %d bytes; one every %.0f s reads %.1f GiB a day (about %.2f USD on demand, at "
+            "%.2f USD a TiB).",
+            target, size, interval_s, a_day / 2**30, a_day / 2**40 * _USD_PER_TIB, _USD_PER_TIB,
+        )  # fmt: skip
+
+    def _bound(self, staged: Sequence[StagedFacts]) -> Bound | None:
+        """Return the widest of the bounds. Their texts have one form, and sort as the moments do."""
+        bounds = [one.bound for one in staged]
+        if self._rules.window_column is None or any(bound is None for bound in bounds):
+            return None
+        return Bound(self._rules.window_column, min(bound for bound in bounds if bound is not None))
+
+    def _tell(self, target: str, rows: int, changed: Changed, took_s: float) -> None:
+        dropped = rows - changed.inserted - changed.updated - changed.deleted
+        _log.info(
+            "Merged into table %s in %.1f s: %d rows staged, %d inserted, %d updated, %d deleted, %d dropped as "
+            "duplicate or older; %d bytes billed.",
+            target, took_s, rows, changed.inserted, changed.updated, changed.deleted, dropped, changed.billed_bytes,
+        )  # fmt: skip
+        self._report(
+            Counter(
+                merges_total=1, merged_rows_staged_total=rows, merged_rows_inserted_total=changed.inserted,
+                merged_rows_updated_total=changed.updated, merged_rows_deleted_total=changed.deleted,
+                merged_rows_dropped_total=dropped, merged_bytes_billed_total=changed.billed_bytes,
+            )
+        )  # fmt: skip
