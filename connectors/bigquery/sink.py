@@ -260,8 +260,8 @@ class BigQuerySinkTask:
                 raise self._failure
 
     def _collect(self) -> None:
-        """Merge what other tasks staged, once in an interval."""
-        if self._config.tasks == 1 or self._now_s() < self._collect_at_s:
+        """Merge what other tasks staged, and compact logs, once in an interval."""
+        if not self._open.writer.collects or self._now_s() < self._collect_at_s:
             return
         if self._collecting is not None and not self._collecting.done():
             return
@@ -277,7 +277,7 @@ class BigQuerySinkTask:
         waits = [due for buffer in self._buffers.values() if (due := buffer.due_in_s(now_s)) is not None]
         if any(buffer.is_writing for buffer in self._buffers.values()):
             waits.append(_LOOK_S)
-        if self._config.tasks > 1:
+        if self._open.writer.collects:
             waits.append(max(_LOOK_S, self._collect_at_s - now_s))
         if waits:
             self._open.ctx.request_flush(within_s=min(waits))

@@ -16,6 +16,8 @@ _GIB: Final = 2**30
 _TIB: Final = 2**40
 _CHEAP_USD: Final = 1.0
 """A merge that costs less a day needs no thought."""
+_LOAD_S: Final = 900
+"""Batches of dedup.mode=compact are loaded so often."""
 _LONGER_S: Final = (600, 3600)
 """Further intervals that are priced beside the one that is set."""
 _LATEST: Final = "one row per key, the latest"
@@ -52,12 +54,12 @@ def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost
     merges = [*_merges(size, traffic, prices)]
     window = [*_windowed(size, traffic, prices)]
     first = merges[0]
-    exact = [*merges, *window]
+    exact = [*merges, *window, *_compacted(size, traffic, prices)]
     chosen = first if first.usd_per_day <= _CHEAP_USD else min(exact, key=lambda cost: cost.usd_per_day)
     reason = (
         f"{_LATEST}; the table is small enough to merge as it is set"
         if chosen is first and first.usd_per_day <= _CHEAP_USD
-        else f"{chosen.why}; the cheapest whose bill is known before"
+        else f"{chosen.why}; the cheapest of those that keep the latest"
     )
     ways = [*exact, _first(size, traffic, prices), *_others(traffic, prices)]
     return [replace(cost, fits=True, why=reason) if cost is chosen else cost for cost in ways]
@@ -76,13 +78,35 @@ def _merges(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeC
         yield _merged(name, searched, traffic, prices, interval_s=interval_s, why=_LATEST)
 
 
-def _windowed(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
-    if not size.partitions:
-        return
+def _within_window(size: TableSize, traffic: Traffic) -> Searched:
+    """Return the part of a partitioned table that a window reaches."""
     # The partition in which the window begins is searched as a whole.
     reach = math.ceil(traffic.window_days / size.partition_days) + 1
     share = min(1.0, reach / size.partitions)
-    searched = Searched(math.ceil(size.rows * share), math.ceil(size.total_bytes * share), traffic.named_bytes)
+    return Searched(math.ceil(size.rows * share), math.ceil(size.total_bytes * share), traffic.named_bytes)
+
+
+def _compacted(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
+    """Yield the cost of one MERGE a day of the day's log, which is deleted then; load jobs are free."""
+    parts = {"compact, once a day": Searched(size.rows, size.total_bytes, traffic.named_bytes)}
+    if size.partitions:
+        parts[f"compact, window of {traffic.window_days:g}d"] = _within_window(size, traffic)
+    log = traffic.rows_per_day * traffic.row_bytes
+    for name, searched in parts.items():
+        read = merge_bytes(searched, log, changes_rows=True) + log if log else 0
+        usd = read / _TIB * prices.query_tib
+        why = f"{_LATEST}, in a view at once; each query of the view reads key and order of all"
+        if prices.slots:
+            usd = prices.slots * prices.slot_hour * 24
+            why = f"{why}; the reservation's price, whatever is read"
+        freshness = f"{_duration(_LOAD_S)} + seconds"
+        yield ModeCost(name, read, usd, freshness, fits=False, is_lower_bound=True, why=why)
+
+
+def _windowed(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
+    if not size.partitions:
+        return
+    searched = _within_window(size, traffic)
     name = f"merge, window of {traffic.window_days:g}d"
     why = f"{_LATEST}, within the window"
     yield _merged(name, searched, traffic, prices, interval_s=traffic.interval_s, why=why)

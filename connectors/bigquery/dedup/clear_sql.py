@@ -64,6 +64,15 @@ class Clears:
             f"WHEN MATCHED THEN {then}",
         ])  # fmt: skip
 
+    def left(self, table: str, *, nested: bool) -> str:
+        """Return SQL that selects the rows of a table that the tombstones do not remove. nested: as in `take_out`."""
+        return f"SELECT T.* FROM {self.with_last(table, nested=nested)} WHERE S.{self.quote(KAFKA_OFFSET)} IS NULL"  # noqa: S608 - names
+
+    def with_last(self, table: str, *, nested: bool) -> str:
+        """Return SQL of the rows of a table, T, each beside the tombstone that removes it, S, where there is one."""
+        on = f"{self._same_keys('S', 'T', nested=nested)} AND {self._reached()}"
+        return f"{table} AS T LEFT JOIN (\n{self._last()}\n) AS S ON {on}"
+
     def _reached(self) -> str:
         """Return SQL that is true for one tombstone at most of those that remove a row, as MERGE takes one alone."""
         topic, topic_id, partition, offset = (

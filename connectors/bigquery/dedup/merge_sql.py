@@ -67,8 +67,8 @@ class Merge:
         """Return the text of the MERGE into the table."""
         lines = [
             f"MERGE INTO {self.target} AS T",
-            f"USING (\n{self._source()}\n) AS S",
-            f"ON {self._same('S', 'T')}{self._searched()}",
+            f"USING (\n{self.source()}\n) AS S",
+            f"ON {self.same('S', 'T')}{self._searched()}",
         ]
         if self.keep is Keep.FIRST:
             earlier = [self._update(self.newer("T", "S"), self.columns)] if self.takes_earlier else []
@@ -101,7 +101,7 @@ class Merge:
         then = "DELETE"
         if self.deletes is Deletes.SOFT:
             # Without an order the row gives way to whatever comes after. NULLIF makes a NULL of the column's own type.
-            names = [self._ref("T", name) for name in self.order if name not in self.keys]
+            names = [self.ref("T", name) for name in self.order if name not in self.keys]
             then = ", ".join(f"{name.removeprefix('T.')} = NULLIF({name}, {name})" for name in names)
             then = f"UPDATE SET {then}, {self.quote(SOFT_DELETED)} = TRUE"
         statements = [] if self.cleared is None else [clears.remember(self.cleared, now)]
@@ -121,11 +121,11 @@ class Merge:
         sets = ", ".join([*(f"{q} = S.{q}" for q in map(self.quote, marks)), f"{deleted_at} = {now}"])
         return "\n".join([
             f"MERGE INTO {self.tombstones} AS T",
-            f"USING (\n{self._winners()}\n) AS S",
-            f"ON {self._same('S', 'T', is_flat=True)}",
+            f"USING (\n{self.winners()}\n) AS S",
+            f"ON {self.same('S', 'T', is_flat=True)}",
             f"WHEN MATCHED AND S.{self._is_delete} AND {self.newer('S', 'T')} THEN UPDATE SET {sets}",
             f"WHEN NOT MATCHED AND S.{self._is_delete} THEN INSERT ({', '.join(quoted)}, {deleted_at})",
-            f"VALUES ({', '.join(self._ref('S', name) for name in names)}, {now})",
+            f"VALUES ({', '.join(self.ref('S', name) for name in names)}, {now})",
         ])  # fmt: skip
 
     def newer(self, one: str, other: str) -> str:
@@ -148,35 +148,45 @@ class Merge:
         """Return the MERGE of rows of their own: a record that is there already, by its coordinates, is not added
         again.
         """
+        return "\n".join([
+            f"MERGE INTO {self.target} AS T",
+            f"USING (\n{self.appended()}\n) AS S",
+            f"ON {self.same_place('S', 'T')}{self._searched()}",
+            self._insert(""),
+        ])  # fmt: skip
+
+    def appended(self) -> str:
+        """Return SQL that selects the staged rows that are rows of their own, each record once."""
         columns = ", ".join((*self._staged_names(), self._is_delete))
         rows = "\n  UNION ALL\n".join(
             f"  SELECT {columns} FROM {table} WHERE {self.quote(IS_APPEND)}"  # noqa: S608 - names alone
             for table in self.staged
         )
-        coordinates = (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET)
-        same = " AND ".join(f"S.{q} = T.{q}" for q in map(self.quote, coordinates))
-        # Rows from before ids were kept have none.
-        one, other = f"S.{self.quote(KAFKA_TOPIC_ID)}", f"T.{self.quote(KAFKA_TOPIC_ID)}"
-        same += f" AND ({one} = {other} OR {one} IS NULL OR {other} IS NULL)"
-        one_each = ", ".join(map(self.quote, (*coordinates, KAFKA_TOPIC_ID)))
+        one_each = ", ".join(map(self.quote, (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TOPIC_ID)))
         return "\n".join([
-            f"MERGE INTO {self.target} AS T",
-            "USING (", "  SELECT * FROM (", rows, "  ) WHERE TRUE",
-            f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {one_each} ORDER BY {self.quote(KAFKA_OFFSET)}) = 1", ") AS S",
-            f"ON {same}{self._searched()}",
-            self._insert(""),
+            "  SELECT * FROM (", rows, "  ) WHERE TRUE",
+            f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {one_each} ORDER BY {self.quote(KAFKA_OFFSET)}) = 1",
         ])  # fmt: skip
 
-    def _ref(self, alias: str, name: str, *, is_flat: bool = False) -> str:
+    def same_place(self, one: str, other: str) -> str:
+        """Return SQL that is true if two aliases are of the same record, by its coordinates."""
+        coordinates = (KAFKA_TOPIC, KAFKA_PARTITION, KAFKA_OFFSET)
+        same = " AND ".join(f"{one}.{q} = {other}.{q}" for q in map(self.quote, coordinates))
+        # Rows from before ids were kept have none.
+        a, b = f"{one}.{self.quote(KAFKA_TOPIC_ID)}", f"{other}.{self.quote(KAFKA_TOPIC_ID)}"
+        return f"{same} AND ({a} = {b} OR {a} IS NULL OR {b} IS NULL)"
+
+    def ref(self, alias: str, name: str, *, is_flat: bool = False) -> str:
+        """Return SQL of a column, or of a member of a record; with `is_flat` that is a column, too."""
         parts = [flat(name)] if is_flat else name.split(".")
         return ".".join((alias, *map(self.quote, parts)))
 
-    def _same(self, one: str, other: str, *, is_flat: bool = False) -> str:
+    def same(self, one: str, other: str, *, is_flat: bool = False) -> str:
         """Return SQL that is true if the keys are equal.
 
         With `is_flat` the members of records are columns in `other`.
         """
-        pairs = ((self._ref(one, key), self._ref(other, key, is_flat=is_flat)) for key in self.keys)
+        pairs = ((self.ref(one, key), self.ref(other, key, is_flat=is_flat)) for key in self.keys)
         return " AND ".join(f"{a} = {b}" for a, b in pairs)
 
     def _searched(self) -> str:
@@ -185,7 +195,7 @@ class Merge:
         column = f"T.{self.quote(self.bound.column)}"
         return f" AND ({column} >= {self.bound.least} OR {column} IS NULL)"
 
-    def _winners(self) -> str:
+    def winners(self) -> str:
         """Return SQL that selects of each key the staged row that stays."""
         # Two batches may hold the same record, as after a replay: its rows are alike, and either will do.
         marks = (IS_DELETE, IS_APPEND, CLEARS) if self.has_clears else (IS_DELETE, IS_APPEND)
@@ -193,11 +203,11 @@ class Merge:
         rows = "\n  UNION ALL\n".join(f"  SELECT {columns} FROM {table}" for table in self.staged)  # noqa: S608 - names
         direction = "DESC NULLS LAST" if self.keep is Keep.LATEST else "ASC NULLS FIRST"
         order = ", ".join(f"{self.quote(name)} {direction}" for name in self.order)
-        keys = ", ".join(self._ref("R", key) for key in self.keys)
+        keys = ", ".join(self.ref("R", key) for key in self.keys)
         if self.has_clears:
             rows = not_cleared(rows, self.keys, self.quote)
         if self.cleared is not None:
-            same = f"{self._same('R', 'C', is_flat=True)} AND {same_log('R', 'C', self.quote)}"
+            same = f"{self.same('R', 'C', is_flat=True)} AND {same_log('R', 'C', self.quote)}"
             offset = self.quote(KAFKA_OFFSET)
             is_left = f"C.{offset} IS NULL OR R.{offset} > C.{offset}"
             rows = f"  SELECT R.* FROM (\n{rows}\n  ) AS R LEFT JOIN {self.cleared} AS C\n  ON {same} WHERE {is_left}"  # noqa: S608 - names
@@ -206,29 +216,31 @@ class Merge:
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) = 1",
         ])  # fmt: skip
 
-    def _source(self) -> str:
+    def source(self) -> str:
+        """Return SQL that selects of the winners those that no remembered delete is newer than."""
         if self.tombstones is None:
-            return self._winners()
+            return self.winners()
         # A delete goes on although its tombstone, just written, is as new as itself.
         return "\n".join([
-            "  SELECT W.* FROM (", self._winners(), f"  ) AS W LEFT JOIN {self.tombstones} AS D",
-            f"  ON {self._same('W', 'D', is_flat=True)}",
+            "  SELECT W.* FROM (", self.winners(), f"  ) AS W LEFT JOIN {self.tombstones} AS D",
+            f"  ON {self.same('W', 'D', is_flat=True)}",
             f"  WHERE W.{self._is_delete} OR D.{self.quote(DELETED_AT)} IS NULL OR {self.newer('W', 'D')}",
         ])  # fmt: skip
 
     def _staged_names(self) -> list[str]:
         return [self.quote(name) for name in self.columns if name in self.present]
 
-    def _value(self, name: str) -> str:
+    def value(self, name: str) -> str:
+        """Return SQL of what a column gets from a staged row, of the alias S."""
         if name == SOFT_DELETED and self.deletes is Deletes.SOFT:
             return f"S.{self._is_delete}"
         return f"S.{self.quote(name)}" if name in self.present else "NULL"
 
     def _update(self, condition: str, names: Sequence[str]) -> str:
-        sets = ", ".join(f"{self.quote(name)} = {self._value(name)}" for name in names if name not in self.keys)
+        sets = ", ".join(f"{self.quote(name)} = {self.value(name)}" for name in names if name not in self.keys)
         return f"WHEN MATCHED AND {condition} THEN UPDATE SET {sets}"
 
     def _insert(self, condition: str) -> str:
         names = ", ".join(map(self.quote, self.columns))
-        values = ", ".join(map(self._value, self.columns))
+        values = ", ".join(map(self.value, self.columns))
         return f"WHEN NOT MATCHED{condition} THEN INSERT ({names}) VALUES ({values})"  # noqa: S608 - names alone

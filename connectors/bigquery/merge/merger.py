@@ -15,10 +15,10 @@ from typing import Final
 from connect.api.errors import ConnectError
 from connectors.bigquery.dedup.merge_sql import Bound, Merge
 from connectors.bigquery.dedup.rules import Deletes, Keep
+from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.staging import StagedFacts
 from connectors.bigquery.rows.table_schema import Columns
-from connectors.bigquery.tables.table_columns import cleared_table, deletes_table
 from connectors.bigquery.warehouse.job_facts import Changed
 from connectors.bigquery.warehouse.warehouse import Warehouse
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from connect.api.errors import RetriableError
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.merge.compaction import Compaction
 from connectors.bigquery.merge.halving import write_parts
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
@@ -54,6 +55,8 @@ class Merging:
         self._at_once = at_once
         self._line = MergeLine(warehouse)
         self._merger = Merger(warehouse, self._line, rules, report)
+        self._compaction = Compaction(warehouse, self._line, self._merger)
+        self._without_log: set[str] = set()
         self._stop = threading.Event()
         # Whoever waits for another task works at nothing, or two tasks could wait for each other's merges for ever.
         self._working = threading.BoundedSemaphore(at_once)
@@ -126,6 +129,11 @@ class Merging:
     def _merge_own(self, staged: Staged, batch: SealedBatch) -> None:
         with self._working, self._locks[batch.target], self._staging.dropped_if_refused(staged.name):
             self._merge(batch.target, [staged], batch.columns)
+
+    @property
+    def collects(self) -> bool:
+        """Return True if other tasks may have staged batches that this one merges."""
+        return self._role.tasks > 1
 
     def collect(self) -> None:
         """Merge what other tasks have staged for the tables that this task merges, several tables at a time.
@@ -205,5 +213,8 @@ class Merging:
             raise RetriableError("The task was stopped while a batch waited for its merge.")
 
     def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
+        if target not in self._without_log:
+            self._compaction.run(staged[0].facts)  # what dedup.mode=compact left
+            self._without_log.add(target)
         sources = sorted(self._warehouse.path(one.name) for one in staged)
         self._merger.merge(target, columns, sources, [one.facts for one in staged])

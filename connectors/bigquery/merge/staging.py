@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from connectors.bigquery.dedup.rules import CLEARS, IS_APPEND, IS_DELETE
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
-from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,15 +117,6 @@ def target_of(name: str, suffix: str) -> str | None:
     if not _ID.fullmatch(batch) or not rest.startswith("_") or not rest.endswith(f"_{suffix}"):
         return None
     return rest[1 : -len(suffix) - 1]
-
-
-def staging_columns(table: Columns, *, clears: bool = False) -> Columns:
-    """Return the columns of a staging table: all NULLABLE, as a delete has its key alone, and its marks.
-
-    `clears`: rows have the mark of deletes without an order.
-    """
-    marks = (IS_DELETE, IS_APPEND, CLEARS) if clears else (IS_DELETE, IS_APPEND)
-    return (*(column.relaxed() for column in table), *(ColumnSchema(m, ColumnType.BOOLEAN) for m in marks))
 
 
 def parquet_of(tables: Sequence[pa.Table]) -> pa.Buffer:

@@ -23,11 +23,11 @@ from connectors.bigquery.merge.staging import (
     batch_id,
     connector_label,
     parquet_of,
-    staging_columns,
     staging_name,
     target_of,
 )
 from connectors.bigquery.rows.table_schema import by_name
+from connectors.bigquery.tables.table_columns import staging_columns
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.table_facts import NewTable
 from connectors.bigquery.warehouse.warehouse import Warehouse

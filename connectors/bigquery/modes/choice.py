@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from connectors.bigquery.modes.append import AppendMode
 from connectors.bigquery.modes.cdc import CdcMode
+from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.insert_id import InsertIdMode
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import Mode
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from connectors.bigquery.settings.config import BigQuerySinkConfig
 
 MODES: Final[dict[str, type[Mode]]] = {
-    mode.name: mode for mode in (AppendMode, MergeMode, CdcMode, ViewMode, InsertIdMode)
+    mode.name: mode for mode in (AppendMode, MergeMode, CompactMode, CdcMode, ViewMode, InsertIdMode)
 }
 AUTO: Final = "auto"
 

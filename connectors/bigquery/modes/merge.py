@@ -21,6 +21,7 @@ class MergeMode(KeyedMode):
     name = "merge"
     doc = "records are merged into rows by a MERGE."
     merges_rows = True
+    merges_log = True
     is_idempotent = True
     has_own_way = True
     sorts_in_sql = True

@@ -38,9 +38,12 @@ class TableWriter(Protocol):
         RetriableError: they may be, and the same call is made again.
         """
 
+    @property
+    def collects(self) -> bool:
+        """Return True if `collect` has something to do."""
+
     def collect(self) -> None:
-        """Merge what other tasks of the connector staged for tables that this task merges. Writers without a merge
-        have nothing to do."""
+        """Compact logs, or merge what other tasks of the connector staged for tables that this task merges."""
 
     def sweep(self) -> None:
         """Drop the staging tables that an earlier life of the task left behind."""
@@ -57,6 +60,9 @@ class WriterFactory(Protocol):
 
     def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
         """Return what stages batches and merges them by these rules."""
+
+    def compacting(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
+        """Return what appends batches to logs, and merges these by the rules."""
 
     def adding(self) -> TableWriter:
         """Return what adds rows: by load jobs, a stream or insertAll."""
@@ -85,6 +91,10 @@ class Mode(ABC):
     """True where a table holds one row of each key, so that a replay adds none."""
     is_idempotent: ClassVar[bool] = False
     """True where a batch that is written again, in any order, changes nothing. A backfill loads chunks by job else."""
+    keeps_log: ClassVar[bool] = False
+    """True where rows wait in a log beside their table."""
+    merges_log: ClassVar[bool] = False
+    """True where a log that is there is merged, as the mode that made it does."""
     has_own_way: ClassVar[bool] = False
     """True where useStorageWriteApi and its like have no say in how rows are written."""
     has_window: ClassVar[bool] = True

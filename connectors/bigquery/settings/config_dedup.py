@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
-from connect.api.config import Boolean, ConnectorConfig, ListOf, Long, String, at_least, key, non_empty, one_of
+from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Long, String, at_least, key, non_empty, one_of
 from connectors.bigquery.dedup.rules import DELETE_FIELD, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import Late, parse_window
 from connectors.bigquery.modes.choice import AUTO, MODES
@@ -108,10 +108,20 @@ class DedupSettings(ConnectorConfig):
     dedup_max_records: Annotated[Long, at_least(1)] = key(
         "dedup.merge.max.records", 500_000, doc="Rows of a table after which a batch is written.", group=DEDUP
     )
+    compact_interval_ms: Annotated[Long, at_least(0)] = key(
+        "dedup.compact.interval.ms", 86_400_000,
+        doc="With dedup.mode=compact: rows wait at most this long in the log before they are merged into the table.",
+        group=DEDUP,
+    )  # fmt: skip
+    compact_percent: Annotated[Int, at_least(1)] = key(
+        "dedup.compact.percent", 25,
+        doc="With dedup.mode=compact: the log is merged before its time when it has so many rows, in percent of the "
+        "table's.", group=DEDUP,
+    )  # fmt: skip
     view_suffix: Annotated[String, non_empty] = key(
         "dedup.view.suffix", "_latest",
         harmless="a part of names that stand quoted in SQL",
-        doc="With dedup.mode=view: the view of a table has its name and this.",
+        doc="With dedup.mode=view or compact: the view of a table has its name and this.",
         group=DEDUP,
     )  # fmt: skip
     max_staleness: Annotated[String, AfterValidator(_check_window)] = key(

@@ -6,15 +6,10 @@ from typing import Final
 
 from connect.api.errors import ConfigError
 from connectors.bigquery.dedup.rules import DELETED_AT, DedupColumns
+from connectors.bigquery.dedup.side_tables import LOG_BATCH, cleared_table, deletes_table, log_table
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.table_columns import (
-    cleared_columns,
-    cleared_table,
-    clustering,
-    deletes_columns,
-    deletes_table,
-)
+from connectors.bigquery.tables.table_columns import cleared_columns, clustering, deletes_columns, log_columns
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 _MADE_FOR_DELETES: Final = {"kafka-connect-made-for": "deletes"}
@@ -83,6 +78,16 @@ def new_deletes_table(config: BigQuerySinkConfig, target: str, columns: Columns,
 def new_cleared_table(config: BigQuerySinkConfig, target: str, columns: Columns, dedup: DedupColumns) -> NewTable:
     """Return the table that remembers how far keys of a table with these columns are cleared."""
     return _memory(config, cleared_table(target), cleared_columns(columns, (p.column for p in dedup.keys)))
+
+
+def new_log_table(config: BigQuerySinkConfig, target: str, columns: Columns) -> NewTable:
+    """Return the log of a table with these columns. A compaction reads and deletes whole batches of it."""
+    return NewTable(
+        log_table(target),
+        log_columns(columns, clears=config.dedup.clears),
+        cluster_by=(LOG_BATCH,),
+        labels=config.table_labels,
+    )
 
 
 def _memory(config: BigQuerySinkConfig, name: str, columns: Columns) -> NewTable:

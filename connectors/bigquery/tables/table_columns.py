@@ -9,7 +9,18 @@ from typing import Final
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Batch
-from connectors.bigquery.dedup.rules import DELETED_AT, KAFKA_OFFSET, KAFKA_PARTITION, KAFKA_TOPIC, KAFKA_TOPIC_ID, flat
+from connectors.bigquery.dedup.rules import (
+    CLEARS,
+    DELETED_AT,
+    IS_APPEND,
+    IS_DELETE,
+    KAFKA_OFFSET,
+    KAFKA_PARTITION,
+    KAFKA_TOPIC,
+    KAFKA_TOPIC_ID,
+    flat,
+)
+from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND
 from connectors.bigquery.rows.paths import schema_of
 from connectors.bigquery.rows.table_schema import (
     NULLABLE,
@@ -168,16 +179,6 @@ def clustering(chosen: Sequence[str], keys: Iterable[str], columns: Columns) -> 
     return tuple(usable)[:CLUSTERED_BY_MOST]
 
 
-def deletes_table(target: str) -> str:
-    """Return the name of the table that remembers the hard deletes of a table."""
-    return f"_{target}_deletes"
-
-
-def cleared_table(target: str) -> str:
-    """Return the name of the table that remembers up to which offset tombstones without an order cleared a key."""
-    return f"_{target}_cleared"
-
-
 def member(columns: Columns, name: str) -> ColumnSchema:
     """Return a column, or a member of a record (`key.id`) as a column of its own; not REQUIRED."""
     first, *rest = name.split(".")
@@ -200,3 +201,18 @@ def deletes_columns(columns: Columns, names: Iterable[str]) -> Columns:
 def cleared_columns(columns: Columns, keys: Iterable[str]) -> Columns:
     """Return the columns of the table that remembers how far keys are cleared: keys, the place, and since when."""
     return deletes_columns(columns, (*keys, KAFKA_TOPIC, KAFKA_TOPIC_ID, KAFKA_PARTITION, KAFKA_OFFSET))
+
+
+def staging_columns(table: Columns, *, clears: bool = False) -> Columns:
+    """Return the columns of a table of staged rows: all NULLABLE, as a delete has its key alone, and the marks.
+
+    `clears`: rows have the mark of deletes without an order.
+    """
+    marks = (IS_DELETE, IS_APPEND, CLEARS) if clears else (IS_DELETE, IS_APPEND)
+    return (*(column.relaxed() for column in table), *(ColumnSchema(m, ColumnType.BOOLEAN) for m in marks))
+
+
+def log_columns(table: Columns, *, clears: bool) -> Columns:
+    """Return the columns of a log: those of staged rows, and what tells the load jobs apart. `clears`: as there."""
+    own = (ColumnSchema(LOG_BATCH, ColumnType.STRING), ColumnSchema(LOG_BOUND, ColumnType.STRING))
+    return (*staging_columns(table, clears=clears), *own)

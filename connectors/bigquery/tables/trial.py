@@ -44,13 +44,15 @@ class TrialDataset:
             client.create_dataset(self._dataset, timeout=deadline.remaining_s)
 
     def rows(self, deadline: Deadline) -> Iterator[bytes]:
-        """Yield the rows of all tables but staging tables, whose names begin with `_`."""
+        """Yield the rows of all tables and views but staging tables (`_…`), and tables that a view has all rows of."""
         with self._client("reading the dataset") as client:
-            for table in list(client.list_tables(self._dataset, timeout=deadline.remaining_s)):
-                if not table.table_id.startswith("_"):
-                    sql = f"SELECT * FROM `{self._config.project}`.`{self._dataset}`.`{table.table_id}`"  # noqa: S608 - names of BigQuery
+            names = {table.table_id for table in client.list_tables(self._dataset, timeout=deadline.remaining_s)}
+            for name in sorted(names):
+                is_shown_by_view = self._config.mode.keeps_log and f"{name}{self._config.view_suffix}" in names
+                if not name.startswith("_") and not is_shown_by_view:
+                    sql = f"SELECT * FROM `{self._config.project}`.`{self._dataset}`.`{name}`"  # noqa: S608 - names of BigQuery
                     for row in client.query(sql, timeout=deadline.remaining_s).result():
-                        yield repr((table.table_id, self._plain(dict(row)))).encode()
+                        yield repr((name, self._plain(dict(row)))).encode()
 
     def column_types(self, deadline: Deadline) -> Mapping[str, str]:
         """Return the types as BigQuery tells them; those of records by the paths of their members."""

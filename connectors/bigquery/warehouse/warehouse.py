@@ -124,6 +124,20 @@ class Warehouse:
             changed = ["labels"] if description is None else ["labels", "description"]
             self._client.update_table(table, changed, retry=None, timeout=self._calls.limit_s)
 
+    def relabel(self, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str] | None]) -> bool:
+        """Replace a table's labels by what `change` makes of them now; False where that is None.
+
+        RetriableError when somebody else changed the table at the same time.
+        """
+        with self._calls.translated(f"labelling table {name}"):
+            table = self._client.get_table(self._id(name), retry=self._calls.again, timeout=self._calls.limit_s)
+            changed = change(dict(table.labels))
+            if changed is None:
+                return False
+            table.labels = changed
+            self._client.update_table(table, ["labels"], retry=None, timeout=self._calls.limit_s)
+        return True
+
     def drop(self, name: str) -> None:
         """Drop a table; no error where it is gone."""
         with self._calls.translated(f"dropping table {name}"):
@@ -156,23 +170,30 @@ class Warehouse:
 
         How many rows the job added: those of an earlier call, where that one did it.
         """
-        return int(self._load(name, columns, parquet, job_id, Counts.ALWAYS).output_rows or 0)
+        return int(self._load(name, columns, parquet, job_id, Counts.ALWAYS, replaces=False).output_rows or 0)
+
+    def add(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
+        """Add the rows of a Parquet file to a table, by one job: whole or not at all.
+
+        A job of an earlier life does not count, as what it added may have been taken out since.
+        """
+        self._load(name, columns, parquet, job_id, Counts.LOST, replaces=False)
 
     def fill(self, name: str, columns: Columns, parquet: Any, job_id: str, *, is_new: bool) -> None:
         """Replace a table's rows by those of a Parquet file, by one job: whole or not at all.
 
         `is_new`: the table was just made, so what an earlier job loaded is not in it.
         """
-        self._load(name, columns, parquet, job_id, Counts.NEVER if is_new else Counts.LOST)
+        self._load(name, columns, parquet, job_id, Counts.NEVER if is_new else Counts.LOST, replaces=True)
 
-    def _load(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts) -> Any:
+    def _load(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts, *, replaces: bool) -> Any:
         from google.cloud import bigquery
 
         options: Any = bigquery.ParquetOptions()  # type: ignore[no-untyped-call]
         options.enable_list_inference = True
         config = bigquery.LoadJobConfig(
             source_format=bigquery.SourceFormat.PARQUET,
-            write_disposition="WRITE_APPEND" if counts is Counts.ALWAYS else "WRITE_TRUNCATE",
+            write_disposition="WRITE_TRUNCATE" if replaces else "WRITE_APPEND",
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
             schema=_fields(columns),
             parquet_options=options,

@@ -95,6 +95,11 @@ class Appending:
     def sweep(self) -> None:
         """Do nothing: an earlier life of the task left nothing."""
 
+    @property
+    def collects(self) -> bool:
+        """Return False, as no task writes another's rows."""
+        return False
+
     def collect(self) -> None:
         """Do nothing: no task writes another's rows."""
 

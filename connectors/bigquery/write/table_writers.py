@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from connectors.bigquery.dedup.rules import DedupRules
+from connectors.bigquery.merge.compacting import Compacting
+from connectors.bigquery.merge.compaction import CompactionRules
 from connectors.bigquery.merge.merger import MergeRules
 from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role
@@ -50,6 +52,18 @@ class TaskWriters:
             interval_s=self.config.interval_ms / 1000, in_any_order=self.in_any_order,
         )  # fmt: skip
         return Merging(self.warehouse, self.role, rules=merges, report=self.report, at_once=self.config.threads)
+
+    def compacting(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Compacting:
+        """Return what appends batches to logs, and merges these by the rules."""
+        config = self.config
+        merges = MergeRules(
+            rules.keep, rules.deletes, remembers_deletes, remembers_clears, config.partition_field or None,
+            interval_s=config.compact_interval_ms / 1000,
+        )  # fmt: skip
+        return Compacting(
+            self.warehouse, self.role, merges=merges, report=self.report, at_once=config.threads,
+            rules=CompactionRules(config.compact_interval_ms, config.compact_percent),
+        )  # fmt: skip
 
     def adding(self) -> Appending:
         """Return what adds rows; topics of enableBatchLoad go by load jobs."""

@@ -16,6 +16,7 @@ from connect.api.records import Batch
 from connectors.bigquery.dedup.dedup_values import cell, own_columns
 from connectors.bigquery.dedup.refusals import in_table, no_key
 from connectors.bigquery.dedup.rules import DedupColumns, Deletes, NullKey, check_key_type, key_column_problem, placed
+from connectors.bigquery.dedup.side_tables import log_table
 from connectors.bigquery.dedup.staged_rows import Admission
 from connectors.bigquery.dedup.window import PARTITIONABLE, Late, Window, parse_window
 from connectors.bigquery.rows.extras import has_keys
@@ -23,7 +24,13 @@ from connectors.bigquery.rows.paths import Root, schema_of
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, by_name
 from connectors.bigquery.rows.types import TypeRules, column_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
-from connectors.bigquery.tables.new_tables import made_for_deletes, new_cleared_table, new_deletes_table, new_table
+from connectors.bigquery.tables.new_tables import (
+    made_for_deletes,
+    new_cleared_table,
+    new_deletes_table,
+    new_log_table,
+    new_table,
+)
 from connectors.bigquery.tables.table_columns import (
     Allowed,
     Needed,
@@ -95,7 +102,7 @@ class TargetTables:
             _log.warning("Table %s is gone, and is made again.", buffer.target)
             for_deletes = buffer.target in self._without_values
             buffer.columns = self._create(buffer.target, buffer.columns, buffer.dedup, for_deletes=for_deletes).columns
-        self._ready_for_deletes(buffer.target, buffer.columns, buffer.dedup)
+        self._ready_beside(buffer.target, buffer.columns, buffer.dedup)
 
     def check_unchanged(self, buffer: TableBuffer, error: ConnectError) -> None:
         """Raise ConnectError if somebody else changed the buffer's table, and name the change that may be why it
@@ -223,6 +230,7 @@ class TargetTables:
             table = self._create(target, columns, dedup, for_deletes=not needed.values)
         else:
             self._config.mode.check_table(path, table.primary_key, dedup)
+            self._check_log(target)
         if needed.values:
             self._without_values.discard(target)
         else:
@@ -231,18 +239,34 @@ class TargetTables:
         if widened(path, columns, needed, allowed) is not columns:
             columns = self._warehouse.change_columns(target, lambda now: widened(path, now, needed, allowed))
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
-        self._ready_for_deletes(target, columns, dedup)
+        self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
         for name, text in self._config.mode.views_beside(target, self._warehouse, columns, dedup).items():
             self._warehouse.replace_view(name, text)
         return columns
 
-    def _ready_for_deletes(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
-        """Create the tables that remember deletes, or give them what an earlier version's lack."""
+    def _check_log(self, target: str) -> None:
+        """Raise ConfigError where a log has rows that this mode would never merge."""
+        mode = self._config.mode
+        if mode.keeps_log or mode.merges_log:
+            return
+        log = self._warehouse.table(log_table(target))
+        if log is not None and log.rows:
+            raise ConfigError(
+                f"Table {self._config.table_path(target)} lacks {log.rows} rows that dedup.mode=compact has written to "
+                f"{log.name}, and dedup.mode={mode.name} would leave them there.",
+                key="dedup.mode",
+                fix="Set dedup.mode=merge, which merges them with its first batch, and change the mode then.",
+            )
+
+    def _ready_beside(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
+        """Create the log and the tables that remember deletes, or give them the columns that they lack."""
         mode = self._config.mode
         tables = [new_deletes_table(self._config, target, columns, dedup)] if mode.remembers_deletes else []
         if mode.remembers_clears:
             tables.append(new_cleared_table(self._config, target, columns, dedup))
+        if mode.keeps_log:
+            tables.append(new_log_table(self._config, target, columns))
         for table in tables:
             if not self._warehouse.create(table):
                 self._warehouse.change_columns(table.name, partial(_completed, table.columns))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
-from bigquery_oracle import Message, latest
+from bigquery_oracle import Message, behind_tombstones, latest
 from bigquery_run import Life, model_by_key, rows_by_key
 from bigquery_write_shim import WriteShim
+from e2e_worker import wait_for
 from google.cloud import bigquery
 
 from connect.api.errors import ConfigError
@@ -57,6 +59,27 @@ def test_a_view_shows_one_row_per_key(dataset, way):
     live_twice({**dataset.settings(dedup__mode="view", timePartitioningType="NONE"), **way}, partitions)
     assert rows_by_key(dataset.rows("orders_latest")) == model_by_key(latest([m for p in partitions for m in p]))
     assert len(dataset.rows("orders")) >= 60
+
+
+@pytest.mark.parametrize("others", [{}, {"dedup.order.by": "version"}], ids=["time", "version"])
+def test_a_log_is_shown_at_once_and_compacted_into_the_table(dataset, others):
+    partitions = [[m if i % 2 else replace(m, id=m.id + 10) for m in p] for i, p in enumerate(log_of(3, 60))]
+    messages = [m for p in partitions for m in p]
+    by_version = bool(others)
+    model = model_by_key(latest(behind_tombstones(messages) if by_version else messages, by_version=by_version))
+    settings = {**dataset.settings(dedup__mode="compact", timePartitioningType="NONE"), **others}
+    live_twice({**settings, "dedup.compact.percent": "1000000"}, partitions)
+    assert rows_by_key(dataset.rows("orders_latest")) == model
+    with Life({**settings, "dedup.compact.interval.ms": "0"}) as life:
+        life.put(partitions[0][:3])
+
+        def is_compacted() -> bool:
+            life.flush()
+            return dataset.query(f"SELECT COUNT(*) AS n FROM `{dataset.name}`.`_orders_log`")[0]["n"] == 0
+
+        wait_for(is_compacted, 180, f"an empty log; {life.warnings[-3:]}")
+    assert rows_by_key(dataset.rows("orders")) == model
+    assert rows_by_key(dataset.rows("orders_latest")) == model
 
 
 def test_a_view_shows_columns_that_are_added_later(dataset):

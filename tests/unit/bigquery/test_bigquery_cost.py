@@ -66,7 +66,18 @@ def test_the_example_of_the_readme_is_what_the_model_says():
     assert found["cdc"].is_lower_bound
     assert found["view"].is_lower_bound
     assert found["none, load jobs"].usd_per_day == 0
-    assert [name for name, cost in found.items() if cost.fits] == ["merge, every 60 min"]
+    # 100 GiB, 40 bytes of each of its rows, and the log of a day twice: merged and deleted.
+    assert found["compact, once a day"].bytes_per_day == pytest.approx(144 * GIB, rel=0.002)
+    assert [name for name, cost in found.items() if cost.fits] == ["compact, window of 1d"]
+
+
+def test_a_log_brings_random_keys_in_five_terabytes_to_less_than_60_usd_and_a_window_of_a_day_to_less_than_10():
+    found = costs(LARGE, RANDOM_KEYS)
+    # 5 TiB are rewritten, 40 of 1,024 bytes of each row are read, and 95 GiB of log twice: 5.4 TiB.
+    assert found["compact, once a day"].usd_per_day == pytest.approx(33.6, abs=0.5)
+    assert found["compact, once a day"].fits
+    fifty_days = replace(LARGE, partitions=50)
+    assert costs(fifty_days, RANDOM_KEYS)["compact, window of 1d"].usd_per_day < 10
 
 
 def test_a_small_table_is_merged_as_it_is_set():

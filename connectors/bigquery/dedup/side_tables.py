@@ -1,0 +1,25 @@
+"""Name the tables that stand beside a deduplicated table, and the columns of its log. Values only."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LOG_BATCH: Final = "_dedup_batch"
+"""Column of logs: the load job that a row came by. A job's rows are seen all at once or not at all."""
+LOG_BOUND: Final = "_dedup_bound"
+"""Column of logs: SQL of the least partition that is searched for the row; NULL: all are."""
+
+
+def deletes_table(target: str) -> str:
+    """Return the name of the table that remembers the hard deletes of a table."""
+    return f"_{target}_deletes"
+
+
+def cleared_table(target: str) -> str:
+    """Return the name of the table that remembers up to which offset tombstones without an order cleared a key."""
+    return f"_{target}_cleared"
+
+
+def log_table(target: str) -> str:
+    """Return the name of the table that has what was not merged into a table yet, with dedup.mode=compact."""
+    return f"_{target}_log"

@@ -1,0 +1,143 @@
+"""Append batches to the logs of tables by load jobs, and compact these logs when it pays. On threads of the task's.
+
+Each task loads its own batches and waits for no other one. A batch that comes again is loaded again, also where an
+earlier life loaded it, as the log may have been compacted since: view and MERGE take both for one.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from connect.api.errors import RetriableError
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_table
+from connectors.bigquery.merge.compaction import Compaction, CompactionRules
+from connectors.bigquery.merge.halving import write_by_halves
+from connectors.bigquery.merge.merge_line import MergeLine
+from connectors.bigquery.merge.merger import Merger, MergeRules
+from connectors.bigquery.merge.staging import StagedFacts, batch_id, parquet_of
+from connectors.bigquery.merge.staging_tables import Role, StagingTables
+from connectors.bigquery.rows.table_schema import by_name
+from connectors.bigquery.tables.table_columns import log_columns
+from connectors.bigquery.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger(__name__)
+
+
+class Compacting:
+    """Loads batches into logs. Its methods block, and are called by several threads, one table a thread."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        role: Role,
+        *,
+        merges: MergeRules,
+        rules: CompactionRules,
+        report: Callable[[Mapping[str, int]], None],
+        at_once: int,
+    ) -> None:
+        """Take the settings, and open nothing.
+
+        `report` is called with the figures of each load and merge, on any thread. at_once: the most tables that are
+        loaded or merged at a time.
+        """
+        self._warehouse = warehouse
+        self._role = role
+        self._rules = rules
+        self._report = report
+        self._at_once = at_once
+        self._owner = f"{role.connector} {role.task} {secrets.token_hex(8)}"
+        line = MergeLine(warehouse)
+        self._compaction = Compaction(warehouse, line, Merger(warehouse, line, merges, report))
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._facts: dict[str, StagedFacts] = {}
+
+    @property
+    def threads(self) -> int:
+        """Return the most threads that call `write` at a time, and one that compacts."""
+        return self._at_once + 1
+
+    @property
+    def collects(self) -> bool:
+        """Return True, as any task may compact."""
+        return True
+
+    def stop(self) -> None:
+        """Do nothing: the warehouse ends its own waits."""
+
+    def close(self) -> None:
+        """Do nothing: it opened nothing."""
+
+    def sweep(self) -> None:
+        """Drop what an earlier life of this task staged in dedup.mode=merge: its rows were not committed."""
+        StagingTables(self._warehouse, self._role).sweep()
+
+    def doing(self, target: str) -> str:
+        """Return what a batch of this table waits for, for people."""
+        return f"they are loaded into its log, {log_table(target)}"
+
+    def write(self, batch: SealedBatch) -> Refusals:
+        """Return once the rows are in the log, but for those refused. RetriableError: they may be, and the same call
+        is made again."""
+        started_s = time.monotonic()
+        refused = write_by_halves(batch, self._load)
+        added, log = len(batch) - len(refused), log_table(batch.target)
+        _log.info(
+            "Loaded %d rows into table %s in %.1f s; %d refused.",
+            added,
+            log,
+            time.monotonic() - started_s,
+            len(refused),
+        )
+        self._report({"loads_total": 1, "loaded_rows_total": added})
+        return refused
+
+    def collect(self) -> None:
+        """Compact the logs of the tables that this task has written, where it pays, several tables at a time.
+
+        A table that fails holds up no other one; what it raised is raised in the end.
+        """
+        tables = list(self._facts.values())
+        if not tables:
+            return
+        with ThreadPoolExecutor(min(len(tables), self._at_once), "bigquery-compact") as threads:
+            outcomes = [threads.submit(self._compact, facts) for facts in tables]
+        for outcome in outcomes:
+            outcome.result()
+
+    def _compact(self, facts: StagedFacts) -> None:
+        with self._locks[facts.target]:
+            if self._compaction.run_if_due(facts, self._rules):
+                self._report({"compactions_total": 1})
+
+    def _load(self, batch: SealedBatch) -> None:
+        if self._warehouse.table(batch.target) is None:
+            raise RetriableError(f"Table {batch.target} is gone; it is made again.")
+        facts = StagedFacts.of(batch)
+        name = batch_id(self._owner, batch, memoryview(parquet_of(batch.tables)))
+        rows = [_marked(table, name, batch.bound) for table in batch.tables]
+        known = by_name(batch.columns)
+        table_columns = tuple(known[column.lower()] for column in facts.columns)
+        columns = log_columns(table_columns, clears=facts.clears is not None)
+        self._warehouse.add(log_table(batch.target), columns, parquet_of(rows), f"kafka-connect-log-{name}")
+        self._facts[batch.target] = facts
+
+
+def _marked(rows: pa.Table, batch: str, bound: str | None) -> pa.Table:
+    """Return rows with the columns that a log has of its own."""
+    import pyarrow as pa
+
+    for name, value in ((LOG_BATCH, batch), (LOG_BOUND, bound)):
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, pa.string()), len(rows)))
+    return rows

@@ -1,0 +1,64 @@
+"""A table with a log and their view in DuckDB: the sink's own admission and SQL text, without BigQuery's API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from bigquery_oracle import Message, batch_of
+from bigquery_sql import SqlTable, quoted
+
+from connectors.bigquery.dedup.log_sql import LogParts, LogView
+from connectors.bigquery.dedup.rules import NullKey
+from connectors.bigquery.dedup.side_tables import LOG_BATCH
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.table_columns import log_columns
+
+
+class SqlLog(SqlTable):
+    """A table of dedup.mode=compact. Each load job is a batch of the log."""
+
+    def __init__(self, settings: BigQuerySinkConfig) -> None:
+        super().__init__(settings)
+        self._create("log", log_columns(self.columns, clears=settings.dedup.clears))
+        view = LogView(self.merge_of(("log",)), has_appends=settings.dedup.null_key is NullKey.APPEND)
+        self.database.execute(f"CREATE VIEW shown AS {view.text()}")
+        self.parts = LogParts("log", quoted)
+        self.loads = 0
+
+    def clear(self) -> None:
+        super().clear()
+        self.database.execute("DELETE FROM log")
+
+    def load(self, runs: Sequence[Sequence[Message]]) -> None:
+        """Append each run by a load job of its own."""
+        for run in runs:
+            rows = self.admission.admit(batch_of(run), self.newest_us).rows
+            self.loads += 1
+            rows = rows.append_column(LOG_BATCH, pa.array([f"b{self.loads}"] * len(rows), pa.string()))
+            names = ", ".join(map(quoted, rows.column_names))
+            self.database.execute(f"INSERT INTO log ({names}) SELECT {names} FROM rows")
+
+    def listed(self) -> list[str]:
+        """The batches that a compaction finds."""
+        found = self.database.execute(self.parts.batches(clears=self.settings.dedup.clears)).fetchall()
+        return sorted({row[0] for row in found})
+
+    def statements(self, batches: Sequence[str]) -> Iterator[Callable[[], Any]]:
+        """Yield each statement of a compaction of these batches, to be run in turn."""
+        merge = replace(self.merge_of((self.parts.rows_of(batches),)), quote=quoted)
+        texts = [*(merge.clear("now()") if merge.has_clears else ())]
+        if self.settings.mode.remembers_deletes:
+            texts.append(merge.remember_deletes("now()"))
+        texts += [merge.text(), merge.append(), self.parts.forget(batches)]
+        for text in texts:
+            yield lambda text=text: self.database.execute(text)
+
+    def shown(self) -> list[dict[str, Any]]:
+        """The rows that the view shows, all columns, in an order of their own."""
+        found: pa.Table = self.database.sql(
+            "SELECT * FROM shown ORDER BY id, _kafka_partition, _kafka_offset"
+        ).to_arrow_table()
+        return found.to_pylist()

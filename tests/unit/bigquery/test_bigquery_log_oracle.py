@@ -1,0 +1,124 @@
+"""Random logs through dedup.mode=compact in DuckDB: the view equals the model before, within and after compactions.
+
+Compactions take what is there, are cut off after any of their statements, run twice at once by a list that is old, and
+meet loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pytest
+from bigquery_oracle import Message, behind_tombstones, histories, latest
+from bigquery_sql import config, texts, wanted
+from bigquery_sql_log import SqlLog
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+History = list[list[Sequence[Message]]]
+SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+pytestmark = pytest.mark.timeout(900)
+
+
+@cache
+def _log(**dedup: str) -> SqlLog:
+    return SqlLog(config(mode="compact", **dedup))
+
+
+def empty_log(**dedup: str) -> SqlLog:
+    found = _log(**dedup)
+    found.clear()
+    return found
+
+
+def check(history: History, data: st.DataObject, **dedup: str) -> SqlLog:
+    """Load batch after batch with compactions between; the view equals the model of what is loaded, at any moment."""
+    table, known, listed = empty_log(**dedup), [], []
+    by_version = dedup.get("order_by") == "version"
+    for merge in history:
+        table.load(merge)
+        known += [message for run in merge for message in run]
+        counted = behind_tombstones(known) if by_version and table.settings.dedup.clears else known
+        model = wanted(latest(counted, by_version=by_version, field_deletes="=" in dedup.get("delete", "")))
+        step = data.draw(st.sampled_from(["load on", "compact", "end early", "old list"]))
+        before = alive(table)
+        assert keyed(before) == model
+        if step == "load on":
+            continue
+        listed = listed if step == "old list" and listed else table.listed()
+        if not listed:
+            continue
+        # A crash ends a compaction anywhere; what is done then is done by the next one, which begins anew.
+        last = data.draw(st.integers(0, 6)) if step == "end early" else 6
+        for number, run in enumerate(table.statements(listed)):
+            if number > last:
+                break
+            run()
+            assert keyed(alive(table)) == model, f"after statement {number}"
+    if left := table.listed():
+        before = table.shown()
+        for run in table.statements(left):
+            run()
+        assert keyed([row for row in before if not row.get("_deleted")]) == keyed(alive(table))
+    assert table.listed() == []
+    assert table.shown() == sorted(table.rows(), key=place), "an empty log shows the table"
+    return table
+
+
+def alive(table: SqlLog) -> list[dict[str, object]]:
+    return [row for row in table.shown() if not row.get("_deleted")]
+
+
+def keyed(rows: Sequence[dict[str, object]]) -> list[tuple[object, ...]]:
+    return texts([row for row in rows if row["id"] is not None])
+
+
+def place(row: dict[str, object]) -> tuple[object, ...]:
+    return tuple((row[n] is None, row[n]) for n in ("id", "_kafka_partition", "_kafka_offset"))
+
+
+@pytest.mark.quick
+@settings(max_examples=10, **SLOW)
+@given(histories(), st.data())
+def test_the_view_shows_the_latest_record_whatever_a_compaction_does(history, data):
+    check(history, data)
+
+
+@pytest.mark.thorough
+@settings(max_examples=40, **SLOW)
+@given(histories(), st.data())
+def test_the_view_shows_the_latest_record_in_many_histories(history, data):
+    check(history, data)
+
+
+@pytest.mark.thorough
+@settings(max_examples=40, **SLOW)
+@given(histories(), st.data())
+def test_soft_deletes_are_marked_by_the_view_as_by_the_table(history, data):
+    check(history, data, delete="soft")
+
+
+@pytest.mark.thorough
+@settings(max_examples=40, **SLOW)
+@given(histories(), st.data())
+def test_a_field_may_mark_deletes(history, data):
+    check(history, data, delete="gone=true")
+
+
+@pytest.mark.thorough
+@settings(max_examples=40, **SLOW)
+@given(histories(own_keys=True), st.data(), st.sampled_from(["tombstone", "soft"]))
+def test_tombstones_without_an_order_follow_their_log(history, data, delete):
+    check(history, data, order_by="version", delete=delete)
+
+
+@pytest.mark.thorough
+@settings(max_examples=40, **SLOW)
+@given(histories(), st.data())
+def test_records_without_a_key_are_rows_of_their_own_once_each(history, data):
+    table = check(history, data, null_key="append")
+    messages = [message for merge in history for run in merge for message in run]
+    keyless = {(m.partition, m.offset, m.text) for m in messages if m.id is None and m.text is not None}
+    found = [(r["_kafka_partition"], r["_kafka_offset"], r["text"]) for r in table.shown() if r["id"] is None]
+    assert sorted(found) == sorted(keyless)
