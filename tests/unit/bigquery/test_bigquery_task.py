@@ -22,6 +22,7 @@ class Staging:
         self.failures = list(failures)
         self.looks = 0
         self.threads = 2
+        self.collects = True
 
     def collect(self) -> None:
         self.looks += 1
