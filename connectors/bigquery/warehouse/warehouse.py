@@ -116,16 +116,16 @@ class Warehouse:
 
     def label(self, name: str, labels: Mapping[str, str], *, description: str | None = None) -> None:
         """Add labels to a table, and replace its description."""
-        with self._calls.translated(f"labelling table {name}"):
-            table = self._client.get_table(self._id(name), retry=self._calls.again, timeout=self._calls.limit_s)
-            table.labels = {**table.labels, **labels}
-            if description is not None:
-                table.description = description
-            changed = ["labels"] if description is None else ["labels", "description"]
-            self._client.update_table(table, changed, retry=None, timeout=self._calls.limit_s)
+        self.relabel(name, lambda now: {**now, **labels}, description=description)
 
-    def relabel(self, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str] | None]) -> bool:
-        """Replace a table's labels by what `change` makes of them now; False where that is None.
+    def relabel(
+        self,
+        name: str,
+        change: Callable[[Mapping[str, str]], Mapping[str, str] | None],
+        *,
+        description: str | None = None,
+    ) -> bool:
+        """Replace a table's labels by what `change` makes of them now, and its description; False where that is None.
 
         RetriableError when somebody else changed the table at the same time.
         """
@@ -135,7 +135,11 @@ class Warehouse:
             if changed is None:
                 return False
             table.labels = changed
-            self._client.update_table(table, ["labels"], retry=None, timeout=self._calls.limit_s)
+            fields = ["labels"]
+            if description is not None:
+                table.description = description
+                fields.append("description")
+            self._client.update_table(table, fields, retry=None, timeout=self._calls.limit_s)
         return True
 
     def drop(self, name: str) -> None:
