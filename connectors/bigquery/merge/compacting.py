@@ -26,6 +26,7 @@ from connectors.bigquery.merge.staging import StagedFacts, batch_id, parquet_of
 from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.rows.table_schema import by_name
 from connectors.bigquery.tables.table_columns import log_columns
+from connectors.bigquery.warehouse.job_facts import Counts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ class Compacting:
         known = by_name(batch.columns)
         table_columns = tuple(known[column.lower()] for column in facts.columns)
         columns = log_columns(table_columns, clears=facts.clears is not None)
-        self._warehouse.add(log_table(batch.target), columns, parquet_of(rows), f"kafka-connect-log-{name}")
+        log, job_id = log_table(batch.target), f"kafka-connect-log-{name}"
+        self._warehouse.append(log, columns, parquet_of(rows), job_id, Counts.LOST)
         self._facts[batch.target] = facts
 
 

@@ -169,19 +169,12 @@ class Warehouse:
             for e in part["errors"]
         ]
 
-    def append(self, name: str, columns: Columns, parquet: Any, job_id: str) -> int:
+    def append(self, name: str, columns: Columns, parquet: Any, job_id: str, counts: Counts = Counts.ALWAYS) -> int:
         """Add the rows of a Parquet file to a table, by one job, once for its id: whole or not at all.
 
-        How many rows the job added: those of an earlier call, where that one did it.
+        How many rows the job added: those of an earlier call, where that one did it. counts: which earlier jobs count.
         """
-        return int(self._load(name, columns, parquet, job_id, Counts.ALWAYS, replaces=False).output_rows or 0)
-
-    def add(self, name: str, columns: Columns, parquet: Any, job_id: str) -> None:
-        """Add the rows of a Parquet file to a table, by one job: whole or not at all.
-
-        A job of an earlier life does not count, as what it added may have been taken out since.
-        """
-        self._load(name, columns, parquet, job_id, Counts.LOST, replaces=False)
+        return int(self._load(name, columns, parquet, job_id, counts, replaces=False).output_rows or 0)
 
     def fill(self, name: str, columns: Columns, parquet: Any, job_id: str, *, is_new: bool) -> None:
         """Replace a table's rows by those of a Parquet file, by one job: whole or not at all.
