@@ -18,7 +18,7 @@ from connectors.bigquery.rows.quoting import Quote, backticks, literal
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """A view of a table and its log. merge: takes the whole log into the table.
+    """Shows a table and its log as one. merge: takes the whole log into the table.
 
     has_appends: some rows of the log are rows of their own, whatever their key.
     """
@@ -116,7 +116,7 @@ class LogView:
 
 @dataclass(frozen=True, slots=True)
 class LogParts:
-    """The batches of a log (quoted), which come and go as a whole."""
+    """Lists, reads and deletes the batches of a log (quoted), which come and go as a whole."""
 
     log: str
     quote: Quote = backticks

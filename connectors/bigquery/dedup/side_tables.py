@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 LOG_BATCH: Final = "_dedup_batch"
-"""Column of logs: the load job that a row came by. A job's rows are seen all at once or not at all."""
+"""It is the column of logs with the load job that a row came by, whose rows are seen all at once or not at all."""
 LOG_BOUND: Final = "_dedup_bound"
 """Column of logs: SQL of the least partition that is searched for the row; NULL: all are."""
 

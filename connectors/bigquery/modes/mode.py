@@ -92,9 +92,9 @@ class Mode(ABC):
     is_idempotent: ClassVar[bool] = False
     """True where a batch that is written again, in any order, changes nothing. A backfill loads chunks by job else."""
     keeps_log: ClassVar[bool] = False
-    """True where rows wait in a log beside their table."""
+    """It is True where rows wait in a log beside their table."""
     merges_log: ClassVar[bool] = False
-    """True where a log that is there is merged, as the mode that made it does."""
+    """It is True where a log that is there is merged, as the mode that made it does."""
     has_own_way: ClassVar[bool] = False
     """True where useStorageWriteApi and its like have no say in how rows are written."""
     has_window: ClassVar[bool] = True
