@@ -28,6 +28,7 @@ MOST_MEMORY_MIB = 1536
 CHECK_S = 30.0
 """How long a worker waits for a check."""
 PRIVATE = {"s3.acl.canned": "private"}
+SLOW = {"slow headers", "slow body", "interim answers"}
 """With an ACL objects are created by another client."""
 
 
@@ -146,8 +147,17 @@ def test_a_listing_that_lies_ends_and_is_not_obeyed(lie: str) -> None:
     assert len(said) < LONGEST_TEXT
 
 
-@pytest.mark.parametrize("kind", ["plain", "with an ACL"])
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        # Each slow one waits until the check's time is over: one of them is tried each time, the others in chaos.
+        pytest.param(
+            name, kind, id=f"{name}-{kind}", marks=[pytest.mark.chaos] if name in SLOW and kind != "plain" else []
+        )
+        for name in ENDLESS
+        for kind in ("plain", "with an ACL")
+    ],
+)
 def test_a_check_of_an_endless_store_ends_with_an_error(beside: Beside, name: str, kind: str) -> None:
     config = {"connector.class": "S3SinkConnector", **(PRIVATE if kind != "plain" else {})}
     with beside.unharmed(), beside.within_memory(MOST_MEMORY_MIB), hostile(ENDLESS[name]) as server:

@@ -14,13 +14,14 @@ from database_server import PASSWORD
 from e2e_worker import wait_for
 from test_checks_of_databases import MOST_MEMORY_MIB, config, running
 
+SHORT = "rows without an end"
 CASES = [
-    pytest.param(kind, script, id=f"{kind}: {name}")
+    pytest.param(kind, script, id=f"{kind}: {name}", marks=[] if name == SHORT else [pytest.mark.chaos])
     for kind, scripts in (("mysql", mysql.ENDLESS | mysql.ROWS), ("postgresql", postgres.ENDLESS | postgres.ROWS))
     for name, script in scripts.items()
-    if name
-    in {*mysql.ROWS, *postgres.ROWS, "rows without an end", "notices without an end", "an answer a byte at a time"}
+    if name in {SHORT, *mysql.ROWS, *postgres.ROWS}
 ]
+"""A database that drips is not among them: its connector's tasks are never planned, see the checks."""
 
 
 @pytest.mark.parametrize(("kind", "script"), CASES)
