@@ -54,8 +54,8 @@ class ManyTables(Tables):
     def table(self, name: str) -> TableFacts | None:
         if name in self.staged:
             return self.staged[name]
-        is_staging = "_tmp_" in name
-        return None if is_staging or name in self.gone else TableFacts(name, self.columns, {}, "")
+        is_beside = "_tmp_" in name or name.endswith("_log")
+        return None if is_beside or name in self.gone else TableFacts(name, self.columns, {}, "")
 
     def has_attempt(self, job_id: str, attempt: int) -> bool:
         return self.slow is not None and attempt == 0
