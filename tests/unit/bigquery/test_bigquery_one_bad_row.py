@@ -25,6 +25,7 @@ class Tables:
     """Tables without rows, and a way to land batches that keeps their ids, or the values of the column `shown`."""
 
     threads = 1
+    collects = False
 
     def __init__(self, shown: str = "") -> None:
         self.shown = shown
