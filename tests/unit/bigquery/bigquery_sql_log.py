@@ -22,6 +22,8 @@ class SqlLog(SqlTable):
 
     def __init__(self, settings: BigQuerySinkConfig) -> None:
         super().__init__(settings)
+        # The optimizer of DuckDB 2.0.0 loses rows of a LEFT JOIN whose right side is empty by a join of its own.
+        self.database.execute("PRAGMA disable_optimizer")
         self._create("log", log_columns(self.columns, clears=settings.dedup.clears))
         view = LogView(self.merge_of(("log",)), has_appends=settings.dedup.null_key is NullKey.APPEND)
         self.database.execute(f"CREATE VIEW shown AS {view.text()}")
