@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, as_json, client_of, print_json
+from connect.lib.printable import printable
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient, Json
@@ -48,7 +49,7 @@ def doctor(files: Sequence[Path], worker: Path | None, as_json: bool, url: str |
         found = _examined(files, worker, url, context)
     except ConnectError as error:
         fix = f" {error.fix}" if error.fix and error.fix not in str(error) else ""
-        raise NobodyToAskError(f"{error}{fix}") from error
+        raise NobodyToAskError(printable(f"{error}{fix}")) from error
     if as_json:
         print_json({"findings": found})
     else:
@@ -92,8 +93,6 @@ def _asked(client: ConnectClient, config: Mapping[str, str] | None) -> Json:
 
 
 def _show(found: Sequence[Mapping[str, str]]) -> None:
-    from connect.lib.printable import printable
-
     for finding in found:
         severity, told = finding["severity"], {name: printable(text) for name, text in finding.items()}
         click.echo(f"{click.style(printable(severity.upper()), fg=_COLOURS.get(severity))} {told['subject']}")

@@ -30,7 +30,7 @@ def history(world):
 
 
 def fences(world):
-    return [call.tasks for call in world.calls if call.method == "fence"]
+    return [call.count for call in world.calls if call.method == "fence"]
 
 
 @pytest.mark.parametrize(("recorded", "tasks", "count"), [(None, 3, 0), (1, 1, 0), (1, 2, 1), (3, 1, 3), (0, 2, 0)])
