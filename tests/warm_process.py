@@ -83,7 +83,11 @@ def _number(pipe: int) -> int:
 def _server() -> socket.socket:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     argv = [sys.executable, warm_server.__file__, "--fd", str(its.fileno())]
-    server = subprocess.Popen(argv, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL, start_new_session=True)
+    # It finds its modules beside it, also after a test of Spark, whose children must not do that.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    server = subprocess.Popen(
+        argv, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL, start_new_session=True, env=environ
+    )
     its.close()
 
     def end() -> None:
