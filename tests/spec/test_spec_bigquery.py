@@ -7,6 +7,8 @@ from itertools import count
 from typing import ClassVar
 
 import pytest
+from google.api_core.exceptions import BadRequest
+from google.api_core.retry import Retry, if_exception_type
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
 
@@ -57,7 +59,9 @@ class BigQueryDriver:
 
     def drop(self) -> None:
         if self.dataset:
-            self.client.delete_dataset(self.dataset, delete_contents=True, timeout=30)
+            # The emulator refuses it while a statement that was begun before still writes.
+            again = Retry(predicate=if_exception_type(BadRequest), initial=0.1, timeout=60)
+            self.client.delete_dataset(self.dataset, delete_contents=True, retry=again, timeout=30, not_found_ok=True)
 
     def read_back(self) -> Sequence[Row]:
         found = self.client.query(f"SELECT * FROM `{self.dataset}`.`{self.topic}`").result()

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra_node import Node
+from e2e_worker import wait_for
 from topic_reading import json_records
 
-from connect.api.optional.bulk import SplitSize
+from connect.api.optional.bulk import BulkPlan, SplitSize
 from connect.backfill.driver import Driver
 from connect.backfill.engines.local import LocalEngine
 from connect.backfill.job.chunk import LaneReport, Step
@@ -104,13 +105,18 @@ def test_every_row_is_in_kafka_once_though_a_lane_is_killed(
 def test_a_table_is_cut_by_what_the_node_says_of_its_size(cassandra_node: Node, unique: str) -> None:
     cassandra_node.keyspace(unique)
     cassandra_node.run("CREATE TABLE t (k int PRIMARY KEY)")
-    cassandra_node.run(
-        "INSERT INTO system.size_estimates (keyspace_name, table_name, range_start, range_end, partitions_count, "
-        f"mean_partition_size) VALUES ('{unique}', 't', '0', '{2**62}', 1000, 50)"
-    )
-    config = {**cassandra_node.contact, "keyspace": unique}
-    source = CassandraSourceConnector(CassandraSourceConfig.parse(config))
-    by_rows = source.plan_bulk(SplitSize(rows=100, size_bytes=10**9), Deadline.after(10))
+    source = CassandraSourceConnector(CassandraSourceConfig.parse({**cassandra_node.contact, "keyspace": unique}))
+
+    def planned(size: SplitSize) -> BulkPlan | None:
+        """The plan of an estimate; None where the node, which makes its own from time to time, has taken it away."""
+        cassandra_node.run(
+            "INSERT INTO system.size_estimates (keyspace_name, table_name, range_start, range_end, partitions_count, "
+            f"mean_partition_size) VALUES ('{unique}', 't', '0', '{2**62}', 1000, 50)"
+        )
+        plan = source.plan_bulk(size, Deadline.after(10))
+        return plan if plan.splits[0].rows else None
+
+    by_rows = wait_for(lambda: planned(SplitSize(rows=100, size_bytes=10**9)), 60, "a plan of the estimate")
     assert (len(by_rows.splits), by_rows.splits[0].rows) == (40, 100)
-    by_bytes = source.plan_bulk(SplitSize(rows=10**6, size_bytes=50_000), Deadline.after(10))
+    by_bytes = wait_for(lambda: planned(SplitSize(rows=10**6, size_bytes=50_000)), 60, "a plan of the estimate")
     assert (len(by_bytes.splits), by_bytes.splits[0].size_bytes) == (4, 50_000)
