@@ -96,3 +96,6 @@ def _pip_line(command: str, module: str) -> str | None:
 @click.version_option(package_name="connect-for-kafka", prog_name="connect")
 def main() -> None:
     """Connect for Kafka: run connectors, backfill tables, try things out."""
+    from connect.cli.shared.stop_signals import hear_lost_interrupts
+
+    hear_lost_interrupts()

@@ -11,9 +11,10 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+_AGAIN_S: Final = 0.05
 _logger = logging.getLogger(__name__)
 
 
@@ -56,6 +57,28 @@ class StopSignals:
 
 def _passed_over(number: int, frame: FrameType | None) -> None:
     """Do nothing: this is only there so that the signal is noticed, and does not end the process."""
+
+
+def hear_lost_interrupts() -> None:
+    """Have a KeyboardInterrupt raised anew that came in a callback of the garbage collector: Python drops it there."""
+    if not isinstance(sys.unraisablehook, _LostInterrupts):
+        sys.unraisablehook = _LostInterrupts(sys.unraisablehook)
+
+
+class _LostInterrupts:
+    """Takes what Python cannot raise; all but an interrupt is passed on."""
+
+    def __init__(self, tell: Callable[[sys.UnraisableHookArgs], Any]) -> None:
+        self._tell = tell
+
+    def __call__(self, dropped: sys.UnraisableHookArgs, /) -> None:
+        if dropped.exc_type is not KeyboardInterrupt:
+            self._tell(dropped)
+            return
+        if signal.getsignal(signal.SIGINT) is _passed_over:
+            interrupt_once()
+        # A moment later, as it would be dropped here, too.
+        threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
 def interrupt_once() -> None:

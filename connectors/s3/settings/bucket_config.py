@@ -65,7 +65,7 @@ def _check_customer_key(value: SecretStr) -> SecretStr:
 
 def _check_account(value: str) -> str:
     # It becomes a part of the host's name: a / or @ in it would lead elsewhere, the worker's own identity with it.
-    if not re.fullmatch("[a-z0-9]{3,24}", value):
+    if value and not re.fullmatch("[a-z0-9]{3,24}", value):
         raise ValueError("Give 3 to 24 lower-case letters and digits")
     return value
 

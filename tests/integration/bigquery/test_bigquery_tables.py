@@ -137,7 +137,7 @@ def test_a_new_column_that_the_stream_does_not_see_yet_is_waited_for(dataset, to
 
 
 def test_figures_and_the_log_tell_what_each_merge_did(dataset, caplog):
-    caplog.set_level(logging.INFO, "connectors.bigquery.merge.merging")
+    caplog.set_level(logging.INFO, "connectors.bigquery.merge")
     settings = dataset.settings(dedup__merge__max__records="4", dedup__merge__interval__ms="60000")
     with Life(settings) as life:
         life.put([Message(0, 0, 1, 5), Message(0, 1, 2, 5), Message(0, 2, 3, 5), Message(0, 3, 1, 6)])

@@ -30,6 +30,27 @@ finally:
     print("cleaned up", flush=True)
 """
 
+COLLECTING = """
+import os, signal, sys, threading, weakref
+from connect.cli.shared.stop_signals import hear_lost_interrupts, interrupt_once
+hear_lost_interrupts()
+if {on_stop}:
+    interrupt_once()
+class Thing: pass
+thing = Thing()
+def collected(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000): pass  # the interrupt is raised here, and dropped
+watched = weakref.ref(thing, collected)
+print("ready", flush=True)
+try:
+    del thing
+    threading.Event().wait(30)
+    sys.exit(3)
+except KeyboardInterrupt:
+    sys.exit(7)
+"""
+
 
 @pytest.fixture
 def start():
@@ -85,3 +106,9 @@ def test_sigusr2_prints_the_stack_of_every_thread(start):
         seen += process.stderr.readline()
     assert "most recent call first" in seen
     assert process.poll() is None
+
+
+@pytest.mark.parametrize("is_once", [False, True])
+def test_an_interrupt_is_heard_while_garbage_is_collected(start, is_once):
+    process = start(is_once, COLLECTING)
+    assert process.wait(60) == 7, process.stderr.read()
