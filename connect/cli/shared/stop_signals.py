@@ -77,8 +77,9 @@ class _LostInterrupts:
             return
         if signal.getsignal(signal.SIGINT) is _passed_over:
             interrupt_once()
-        # A moment later, as it would be dropped here, too.
-        threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signal.SIGINT)).start()
+        # A moment later, as it would be dropped here, too; to the thread that may be waiting in C.
+        main = threading.main_thread().ident
+        threading.Timer(_AGAIN_S, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
 def interrupt_once() -> None:
