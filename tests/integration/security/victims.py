@@ -144,12 +144,16 @@ def values(bootstrap_servers: str, topic: str) -> list[Any]:
     with closing(Consumer({**settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})) as consumer:
         known = consumer.list_topics(timeout=30).topics.get(topic)
         left = set() if known is None else set(known.partitions)
+        # A topic that is written to all the time has no moment in which its end is told.
+        ends = {n: consumer.get_watermark_offsets(TopicPartition(topic, n), timeout=30)[1] for n in left}
         consumer.assign([TopicPartition(topic, number, 0) for number in left])
         found: list[Any] = []
         while left and (record := consumer.poll(30)) is not None:
             error = record.error()
             if error is None:
                 found.append(record.value())
+                if record.offset() + 1 >= ends[record.partition()]:
+                    left.discard(record.partition())
             elif error.code() == KafkaError._PARTITION_EOF:
                 left.discard(record.partition())
             else:
