@@ -10,7 +10,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bigquery_history_log import Promise, Sent, Topics, batches
+from bigquery_history_log import Sent, Topics, batches
+from bigquery_history_settings import SETTINGS
 from histories import History
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
 
@@ -26,22 +27,6 @@ PATIENCE: Final = 60
 SETTLE_S: Final = 90.0
 MANY: Final = 40
 """So many topics some histories have."""
-SETTINGS: Final = (
-    ({"dedup.fields": "id"}, Promise()),
-    ({"dedup.fields": "id", "dedup.delete": "soft"}, Promise(delete="soft")),
-    ({"dedup.fields": "id", "dedup.delete": "gone=true"}, Promise(delete="gone=true")),
-    ({"dedup.fields": "id,region", "dedup.null.key": "append"}, Promise(key=("id", "region"), appends_keyless=True)),
-    ({"dedup.fields": "id", "dedup.order.by": "version", "dedup.delete": "gone=true"},
-     Promise(delete="gone=true", by_version=True)),
-    ({"dedup.fields": "id", "dedup.order.by": "version"}, Promise(by_version=True)),
-    ({"dedup.fields": "id", "dedup.order.by": "version", "dedup.delete": "soft"},
-     Promise(delete="soft", by_version=True)),
-    ({"dedup.fields": "id", "dedup.keep": "first", "dedup.delete": "ignore"}, Promise(keep="first", delete="ignore")),
-    ({"upsertEnabled": "true", "deleteEnabled": "true"}, Promise(key=("id", "region"), of_record_key=True)),
-    ({"upsertEnabled": "true"}, Promise(key=("id", "region"), of_record_key=True, delete="ignore")),
-    ({"dedup.fields": "__topic_id,__partition,__offset", "dedup.keep": "first", "dedup.delete": "ignore"},
-     Promise(key=("place",), keep="first", delete="ignore")),
-)  # fmt: skip
 
 
 @dataclass
