@@ -11,7 +11,7 @@ _NEXT: Final[Decision] = (RetryPolicy.RETRY_NEXT_HOST, None)
 _GIVE_UP: Final[Decision] = (RetryPolicy.RETHROW, None)
 
 
-class NextNodeRetries(RetryPolicy):  # type: ignore[misc]
+class NextNodeRetries(RetryPolicy):  # type: ignore[misc]  # the library has no types
     """Asks the next node of the data centre, with the same consistency level. For statements that may be sent twice.
 
     It ends with the last node: the driver asks each one once, all within the time of the one request.

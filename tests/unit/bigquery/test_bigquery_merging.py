@@ -111,7 +111,7 @@ def merging(tables: Tables, task: int = 0, tasks: int = 1, figures: dict[str, in
         interval_s=60.0,
     )  # fmt: skip
     report = (figures if figures is not None else {}).update
-    return Merging(tables, Role("c", task, tasks, "tmp"), rules=rules, report=report, at_once=4)  # type: ignore[arg-type]
+    return Merging(tables, Role("c", task, tasks, "tmp"), rules=rules, report=report, at_once=4)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_what_a_merge_costs_is_said_once_for_a_day_and_after_each_merge(table, caplog):

@@ -46,7 +46,7 @@ def take(buffer: TableBuffer, table: SqlTable, *messages: Message, now_s: float 
 
 
 def advance(buffer: TableBuffer, threads: Threads, now_s: float) -> RetriableError | None:
-    return buffer.advance(lambda batch: None, threads, now_s)  # type: ignore[arg-type]
+    return buffer.advance(lambda batch: None, threads, now_s)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_a_batch_is_sealed_after_its_time_or_its_rows(table):
