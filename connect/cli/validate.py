@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from connect.client.rest import ConnectClient, Json
 
 _commands = click.Group()
+_UNKNOWN: Final = "Failed to find any class"
 
 
 @cluster_command(
@@ -52,19 +53,18 @@ def _asked(client: ConnectClient, config: Mapping[str, str]) -> Json:
     try:
         return client.validate(config)
     except RefusedError as refused:
-        if "Failed to find any class" not in str(refused):
+        if _UNKNOWN not in str(refused):
             raise
-        error = _lacks(client, config["connector.class"], advice=str(refused).rpartition("}")[2].strip())
+        # Our workers say what is meant before Kafka Connect's words, and behind the name of its exception.
+        advice = str(refused).partition(_UNKNOWN)[0].rpartition("Exception: ")[2].strip()
+        error = advice or _lacks(client, config["connector.class"])
         return {"configs": [{"value": {"name": "connector.class", "errors": [error]}}]}
 
 
-def _lacks(client: ConnectClient, name: str, advice: str) -> str:
-    """Return the sentence that no connector has this name, and which one may be meant.
-
-    `advice`: what the cluster says to do instead, where no name is near.
-    """
+def _lacks(client: ConnectClient, name: str) -> str:
+    """Return the sentence that no connector has this name, and which one may be meant."""
     classes = [plugin["class"] for plugin in client.plugins() if plugin["type"] in {"source", "sink"}]
     named = {known.rpartition(".")[2]: known for known in classes} | {known: known for known in classes}
     near = nearest(name, named)
-    meant = f"Is {named[near]} meant?" if near else advice
-    return f"The cluster has no connector {name}. {meant or '`connect plugins` lists those that it has.'}"
+    meant = f"Is {named[near]} meant?" if near else "`connect plugins` lists those that it has."
+    return f"The cluster has no connector {name}. {meant}"

@@ -13,12 +13,12 @@ _CHARS_MAX: Final = 200
 """Nobody means another name by a longer one, and comparing takes time by the square of it."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like `name`, whatever its case; None where none is much like it."""
+def nearest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str | None:
+    """Return the known name that is most like `name`, whatever its case; None where none is `alike` at least."""
     if len(name) > _CHARS_MAX:
         return None
     # What differs in length by more than that cannot be alike, and comparing takes time.
-    least, most = len(name) * _ALIKE / (2 - _ALIKE), len(name) * (2 - _ALIKE) / _ALIKE
+    least, most = len(name) * alike / (2 - alike), len(name) * (2 - alike) / alike
     folded = {one.casefold(): one for one in sorted(known, reverse=True) if least <= len(one) <= most}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=_ALIKE)
+    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=alike)
     return folded[found[0]] if found else None

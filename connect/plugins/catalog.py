@@ -20,7 +20,7 @@ from connect.api.config import Config
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP, PROJECT, Plugin, PluginKind, PluginSpec
 from connect.plugins.extras import pip_line
-from connect.plugins.java_connectors import instead_of
+from connect.plugins.java_connectors import advice
 
 CONNECTORS: Final = (PluginKind.SINK, PluginKind.SOURCE)
 LISTED: Final = (
@@ -108,12 +108,16 @@ class Catalog:
         plugin = self.find(name, *CONNECTORS)
         if plugin is None:
             known = ", ".join(describe(p) for p in self.plugins(*CONNECTORS))
+            first = self.advice(name)
             raise ConnectError(
-                f"Failed to find any class that implements Connector and which name matches {name}, "
-                f"available connectors are: {known}",
-                fix=instead_of(name),
+                f"{first + ' ' if first else ''}Failed to find any class that implements Connector and which name "
+                f"matches {name}, available connectors are: {known}"
             )
         return plugin
+
+    def advice(self, name: str) -> str | None:
+        """Return what to use in place of a connector that is not here, or which one is meant; None: nobody knows."""
+        return advice(name, [known for p in self.plugins(*CONNECTORS) for known in (p.name, *p.aliases)])
 
     @staticmethod
     def load(plugin: Plugin) -> Any:

@@ -1,35 +1,81 @@
-"""Knows Java connectors that are not here, and what their users can do instead. Pure."""
+"""Tells what becomes here of connector classes that Kafka Connect's users name: the reader of java_connectors.toml."""
 
 from __future__ import annotations
 
-from typing import Final
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Final, Literal
 
-_LOG: Final = (
-    "The JDBC source reads the database's log and writes Debezium's envelope: "
-    "connector.class=io.confluent.connect.jdbc.JdbcSourceConnector with mode=log."
-)
-_POLLS: Final = (
-    "The JDBC source polls the tables: connector.class=io.confluent.connect.jdbc.JdbcSourceConnector with "
-    "mode=timestamp+incrementing and a SQLAlchemy URL whose driver the worker allows."
-)
-_BESIDE: Final = "Leave it to a Java Connect cluster with a group.id and internal topics of its own, on the same Kafka."
-_INSTEAD: Final = (
-    ("io.debezium.connector.mysql.", _LOG),
-    ("io.debezium.connector.mariadb.", _LOG),
-    ("io.debezium.connector.sqlserver.", _POLLS),
-    ("io.debezium.connector.oracle.", _POLLS),
-    ("io.debezium.connector.db2.", _POLLS),
-    ("org.apache.kafka.connect.mirror.", "MirrorMaker runs as a process of its own: bin/connect-mirror-maker.sh."),
-    ("io.confluent.kafka.connect.datagen.", "For rows to try with, give the file source a file of them."),
-    (
-        "org.apache.kafka.connect.tools.",
-        "It is a tool of Kafka's own tests; FileStreamSource and FileStreamSink are here.",
-    ),
-)
-_OTHERS: Final = ("io.debezium.", "io.confluent.", "io.aiven.", "io.lenses.", "com.", "org.apache.")
+from connect.lib.nearest import nearest
+
+Kind = Literal["runs as", "use instead", "not here"]
+_FILE: Final = "java_connectors.toml"
+_ONE_LETTER: Final = 0.92
+"""How alike simple names are that differ by a letter or two; those of two connectors for the same kind are less so."""
 
 
-def instead_of(name: str) -> str | None:
-    """Return what to use in place of a connector class that is not here; None: it is no Java class one would know."""
-    found = next((told for prefix, told in _INSTEAD if name.startswith(prefix)), None)
-    return found or (_BESIDE if name.startswith(_OTHERS) else None)
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Tells what becomes of a class. `told`: the connector that runs it, what to use instead, or where it goes on."""
+
+    kind: Kind
+    told: str
+
+    def sentence(self, name: str) -> str:
+        """Return the answer for people who named the class."""
+        match self.kind:
+            case "runs as":
+                return f"{name} runs as the {self.told}, which is not installed here."
+            case "use instead":
+                return f"{name} does not run here. Use instead: {self.told}"
+        return f"{name} is not here. {self.told}"
+
+
+@dataclass(frozen=True, slots=True)
+class JavaConnectors:
+    """Holds the answers: of whole class names, and of how other names begin."""
+
+    classes: Mapping[str, Answer]
+    beginnings: Mapping[str, Answer]
+
+
+@cache
+def java_connectors() -> JavaConnectors:
+    """Return the answers of the file."""
+    groups = tomllib.loads((resources.files(__package__) / _FILE).read_text())["group"]
+    answers = [(group, Answer(group["answer"], group["told"])) for group in groups]
+    return JavaConnectors(
+        MappingProxyType({name: answer for group, answer in answers for name in group["classes"]}),
+        MappingProxyType({text: answer for group, answer in answers for text in group.get("beginnings", ())}),
+    )
+
+
+def advice(name: str, installed: Sequence[str]) -> str | None:
+    """Return what to say first of a connector class that is not installed; None: nothing is known of it.
+
+    A class that is known is answered from the file, one that is like a known or an `installed` one with that name, and
+    any other Java class by the package that it is in.
+    """
+    known = java_connectors()
+    if name in known.classes:
+        return known.classes[name].sentence(name)
+    meant = _meant(name, (*installed, *known.classes))
+    if meant is not None:
+        also = "" if meant in installed else f" {known.classes[meant].sentence(meant)}"
+        return f"The cluster has no connector {name}. Is {meant} meant?{also}"
+    return next((a.sentence(name) for text, a in known.beginnings.items() if name.startswith(text)), None)
+
+
+def _meant(name: str, classes: Sequence[str]) -> str | None:
+    """Return the class whose simple name is this one but for a letter or two; of several the one most like `name`."""
+    near = nearest(_simple(name), map(_simple, classes), _ONE_LETTER)
+    same = [one for one in classes if near is not None and _simple(one) == near]
+    return nearest(name, same) or next(iter(same), None)
+
+
+def _simple(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -14,7 +14,6 @@ from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin, PluginKind
 from connect.client.manifests import Manifest
 from connect.plugins.catalog import CONNECTORS, Catalog
-from connect.plugins.java_connectors import instead_of
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.progress import CheckProgress, Say, checks_of
 from connect.poc.sandbox.result import Check, Result
@@ -72,7 +71,7 @@ def _plugin(catalog: Catalog, config: Mapping[str, str]) -> Plugin:
         known = ", ".join(plugin.name.rpartition(".")[2] for plugin in catalog.plugins(*CONNECTORS))
         raise ConfigError(
             f"connector.class={name} names no connector here, or more than one. There are {known}.",
-            key="connector.class", fix=instead_of(name),
+            key="connector.class", fix=catalog.advice(name),
         )  # fmt: skip
     return found
 

@@ -12,8 +12,9 @@ import pytest
 from connect.api.config import Config
 from connect.api.errors import ConnectError
 from connect.api.plugin import ENTRY_POINT_GROUP, Plugin, PluginKind
-from connect.plugins.catalog import Catalog, version_key
+from connect.plugins.catalog import CONNECTORS, Catalog, version_key
 from connect.plugins.extras import pip_line
+from connect.plugins.java_connectors import java_connectors
 
 
 class Empty(Config):
@@ -168,28 +169,45 @@ def test_listing_the_installed_plugins_imports_no_driver() -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("io.debezium.connector.mysql.MySqlConnector", "JdbcSourceConnector with mode=log"),
         ("io.debezium.connector.sqlserver.SqlServerConnector", "mode=timestamp+incrementing"),
         ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "bin/connect-mirror-maker.sh"),
-        ("io.confluent.kafka.connect.datagen.DatagenConnector", "give the file source a file"),
-        ("io.confluent.connect.hdfs.HdfsSinkConnector", "Java Connect cluster with a group.id and internal topics of"),
+        ("io.confluent.connect.elasticsearch.ElasticsearchSinkConnector", "a Java Connect cluster with a group.id"),
         ("com.acme.OrdersConnector", "Java Connect cluster with a group.id and internal topics of its own"),
+        ("Oders", None),
+        ("connectors.jdbc.JdbcSorce", "Is connectors.jdbc.JdbcSource meant?"),
+        ("io.confluent.connect.jdbc.JdbcSourceConector", "Is io.confluent.connect.jdbc.JdbcSourceConnector meant?"),
+        ("FileStreamSourceConector", "Is org.apache.kafka.connect.file.FileStreamSourceConnector meant?"),
+        ("SqlServerConector", "Is io.debezium.connector.sqlserver.SqlServerConnector meant? io.debezium.connector."),
     ],
 )
-def test_a_java_class_that_is_not_here_answers_with_what_to_use(name: str, told: str) -> None:
+def test_what_to_do_about_a_class_that_is_not_here_comes_before_the_list_of_plugins(
+    name: str, told: str | None
+) -> None:
     with pytest.raises(ConnectError) as caught:
         Catalog.installed().connector(name)
-    assert str(caught.value).startswith(
-        f"Failed to find any class that implements Connector and which name matches {name}"
-    )
-    assert told in str(caught.value)
+    first, java, _ = str(caught.value).partition("Failed to find any class that implements Connector")
+    assert java
+    assert told in first if told else not first
 
 
-@pytest.mark.parametrize("name", ["Oders", "connectors.jdbc.JdbcSorce"])
-def test_a_misspelt_name_is_answered_in_kafka_connects_words_alone(name: str) -> None:
-    with pytest.raises(ConnectError) as caught:
-        Catalog.installed().connector(name)
-    assert caught.value.fix is None
+def test_every_class_that_is_said_to_run_is_installed_and_no_other_one() -> None:
+    catalog = Catalog.installed()
+    for name, answer in java_connectors().classes.items():
+        found = catalog.find(name, *CONNECTORS)
+        assert (found is not None) == (answer.kind == "runs as"), f"{name}: {answer.kind}"
+
+
+def test_the_connectors_that_people_are_sent_to_are_installed() -> None:
+    catalog = Catalog.installed()
+    named = [
+        word.strip(".;:,")
+        for answer in java_connectors().classes.values()
+        if answer.kind == "use instead"
+        for word in answer.told.split()
+        if word.strip(".;:,").endswith("Connector")
+    ]
+    assert named
+    assert not [name for name in named if catalog.find(name, *CONNECTORS) is None]
 
 
 def test_a_driver_that_is_missing_is_named_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
