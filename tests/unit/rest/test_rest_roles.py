@@ -14,9 +14,10 @@ from sample_plugins import worker_config
 
 from connect.api.errors import ConfigError
 from connect.cluster.model.statuses import OverdueTask
+from connect.doctor.gathering import gather
 from connect.rest.access.role import Role
 from connect.rest.app import ROUTES
-from connect.rest.figures import peers
+from connect.rest.figures import peers, seldom
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import backfills
 from connect.rest.server.authentication import Login
@@ -79,7 +80,12 @@ def is_denied(rest: Rest, user: str, route: Route) -> bool:
     return answer.status_code == 403 and DENIED in answer.text
 
 
-def test_each_route_with_each_role(serve: ServerMaker, guarded: dict[str, str]) -> None:
+def test_each_route_with_each_role(
+    serve: ServerMaker, guarded: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Kafka is asked by some of them, and nobody is there who would answer.
+    monkeypatch.setattr(gather, "GATHER_S", 0.2)
+    monkeypatch.setattr(seldom, "FIRST_WAIT_S", 0.2)
     rest = serve(worker=guarded)
     wrong = []
     for route in ALL_ROUTES:
