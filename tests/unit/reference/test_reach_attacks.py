@@ -36,6 +36,7 @@ VALID = {
         "storage.class": "io.confluent.connect.s3.storage.S3Storage",
         "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
     },
+    "DatagenConnector": {"kafka.topic": "t"},
     "FileStreamSinkConnector": {"topics": "t"},
     "DataFilesSourceConnector": {"folder": "s3://b/f", "format": "csv", "topic": "t"},
     "FileStreamSourceConnector": {"topic": "t"},

@@ -1,0 +1,1 @@
+"""Makes up rows to try things with."""

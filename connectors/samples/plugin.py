@@ -1,0 +1,25 @@
+"""Declares the sources of made up rows. Cheap: neither Arrow nor the tasks are imported."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from connect import __version__
+from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.samples.datagen.config import DatagenConfig
+
+DATAGEN: Final = Plugin(
+    kind=PluginKind.SOURCE,
+    name="io.confluent.kafka.connect.datagen.DatagenConnector",
+    factory="connectors.samples.datagen.source:DatagenConnector",
+    config=DatagenConfig,
+    version=__version__,
+    doc="Makes up rows to try things with: orders, users, page views and more, or of a schema of yours.",
+    capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.OFFSETS_ALTERABLE}),
+)
+
+
+@hookimpl
+def connect_plugins() -> list[Plugin]:
+    """Return the plug-ins of this package."""
+    return [DATAGEN]

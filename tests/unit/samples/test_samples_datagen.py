@@ -1,0 +1,176 @@
+"""Datagen's rows: what its settings ask for, at any place the same, and on from where it stood."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from connect.api.allowed_paths import EVERYWHERE
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.records import Batch, SourcePosition
+from connect.lib.deadline import Deadline
+from connect.plugins.catalog import Catalog
+from connect.testing.fakes import FakeSourceContext, OffsetStore
+from connectors.samples.datagen.config import DatagenConfig
+from connectors.samples.datagen.patterns import Pattern
+from connectors.samples.datagen.quick_starts import quick_starts
+from connectors.samples.datagen.source import DatagenConnector, DatagenTask
+from connectors.samples.datagen.values import BLOCK_ROWS
+
+SCHEMA = {
+    "type": "record", "name": "visit", "namespace": "shop",
+    "fields": [
+        {"name": "id", "type": {"type": "int", "arg.properties": {"iteration": {"start": 5, "restart": 8}}}},
+        {"name": "at", "type": {"type": "long", "arg.properties": {"range": {"min": 10, "max": 12}}}},
+        {"name": "code", "type": {"type": "string", "arg.properties": {"regex": "[A-C]{2}-\\d+x?"}}},
+        {"name": "size", "type": {"type": "string", "arg.properties": {"options": ["S", "M"]}}},
+        {"name": "note", "type": ["null", {"type": "string", "arg.properties": {"length": 4}}]},
+        {"name": "tags", "type": {"type": "array", "items": "double", "arg.properties": {"length": 3}}},
+        {"name": "more", "type": {"type": "map", "values": "boolean"}},
+        {"name": "kind", "type": {"type": "enum", "name": "kind", "symbols": ["A", "B"]}},
+        {"name": "raw", "type": "bytes"},
+    ],
+}  # fmt: skip
+
+
+def config(**given: str) -> DatagenConfig:
+    properties = {"kafka.topic": "t", "max.interval": "0", **{k.replace("_", "."): v for k, v in given.items()}}
+    return DatagenConfig.parse({**properties, **EVERYWHERE})
+
+
+def task(store: OffsetStore | None = None, **given: str) -> DatagenTask:
+    connector = DatagenConnector(config(**given))
+    made = connector.task({**connector.task_configs(1)[0], **EVERYWHERE})
+    made.open(FakeSourceContext(store=store or OffsetStore()))
+    return made
+
+
+def poll(one: DatagenTask) -> Batch:
+    batch = one.poll(Deadline.after(60))
+    assert batch is not None
+    return batch
+
+
+def test_a_schema_says_what_each_value_is() -> None:
+    batch = poll(task(schema_string=json.dumps(SCHEMA), schema_keyfield="id", iterations="300"))
+    rows = batch.values.rows()
+    assert len(rows) == 300
+    assert batch.values.schema is not None
+    assert batch.values.schema.name == "shop.visit"
+    assert [row["id"] for row in rows[:5]] == [5, 6, 7, 5, 6]
+    assert batch.keys is not None
+    assert list(batch.keys.rows()) == [row["id"] for row in rows]
+    assert {row["at"] for row in rows} == {10, 11}
+    assert all(re.fullmatch(r"[A-C]{2}-\d+x?", row["code"]) for row in rows)
+    assert {row["size"] for row in rows} == {"S", "M"}
+    assert {row["note"] is None for row in rows} == {True, False}
+    assert {len(row["note"]) for row in rows if row["note"] is not None} == {4}
+    assert {len(row["tags"]) for row in rows} == {3}
+    assert all(0 <= tag < 1 for row in rows for tag in row["tags"])
+    assert {kept for row in rows for kept in row["more"].values()} == {True, False}
+    assert {row["kind"] for row in rows} == {"A", "B"}
+    assert all(isinstance(row["raw"], bytes) for row in rows)
+
+
+def test_rows_go_on_where_they_stood_and_depend_on_seed_and_iteration_alone() -> None:
+    whole = task(quickstart="ORDERS", random_seed="7")
+    expected = [row for _ in range(2) for row in poll(whole).values.rows()]
+    assert len(expected) == 2 * BLOCK_ROWS
+    store, found = OffsetStore(), []
+    for upto in (10, 1500, 2000):
+        one = task(store, quickstart="orders", random_seed="7", iterations=str(upto))
+        while len(found) < upto:
+            batch = poll(one)
+            found += list(batch.values.rows())
+            assert batch.position is not None
+            store.store([batch.position])
+        assert one.poll(Deadline.after(0)) is None
+    assert found == expected[:2000]
+    assert poll(task(quickstart="orders", random_seed="8")).values.rows() != expected[:BLOCK_ROWS]
+
+
+def test_a_record_tells_its_task_and_iteration() -> None:
+    batch = poll(task(quickstart="users", iterations="2"))
+    assert batch.headers is not None
+    told = [{header.key: header.value for header in headers} for headers in batch.headers]
+    assert told == [{"task.generation": 0, "task.id": 0, "current.iteration": n} for n in range(2)]
+    assert batch.position is not None
+    assert batch.position.partition == {"task.id": 0}
+    assert set(batch.position.offset or ()) == {"task.generation", "current.iteration", "random.seed"}
+
+
+def test_rows_come_at_their_pace() -> None:
+    one = task(quickstart="users", max_interval="3600000")
+    assert one.poll(Deadline.after(0.01)) is None
+    quick = task(quickstart="users", max_interval="2")
+    deadline = Deadline.after(60)
+    while (batch := quick.poll(deadline)) is None:
+        assert not deadline.expired
+    assert len(batch) < BLOCK_ROWS
+
+
+@pytest.mark.parametrize("name", sorted(quick_starts()))
+def test_every_quick_start_makes_rows_with_its_key(name: str) -> None:
+    batch = poll(task(quickstart=name.upper(), iterations="50"))
+    assert batch.keys is not None
+    assert list(batch.keys.rows()) == [row[quick_starts()[name].key] for row in batch.values.rows()]
+    assert batch.values.schema is not None
+    assert batch.values.schema.name == f"ksql.{name}"
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "told"),
+    [
+        ({"quickstart": "order"}, "quickstart", "Known here are campaign_finance, "),
+        ({"quickstart": "users", "schema.keyfield": "nobody"}, "quickstart", "no field nobody"),
+        ({"schema.string": "{"}, "schema.string", "It is no JSON"),
+        ({"schema.string": '"int"'}, "schema.string", "type is not record"),
+        ({"schema.filename": "/no/such.avsc"}, "schema.filename", "cannot be read"),
+        ({"schema.string": json.dumps({**SCHEMA, "fields": [{"name": "a", "type": "uuid"}]})}, "schema.string", "uuid"),
+        (
+            {"schema.string": json.dumps(SCHEMA).replace("[A-C]{2}-", "(a|b)")},
+            "schema.string",
+            "only characters, [classes] and repetitions",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_made_are_refused(given: Mapping[str, str], key: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(told)) as caught:
+        DatagenConnector(config(**given)).check(Deadline.after(60))
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize("given", [{}, {"quickstart": "users", "schema.string": "{}"}])
+def test_one_key_says_what_rows_are(given: Mapping[str, str]) -> None:
+    with pytest.raises(ConfigError, match="One of quickstart, schema"):
+        config(**given)
+
+
+def test_a_file_of_the_worker_is_read_where_it_allows_that(tmp_path: Path) -> None:
+    file = tmp_path / "visit.avsc"
+    file.write_text(json.dumps(SCHEMA))
+    assert len(poll(task(schema_filename=str(file)))) == BLOCK_ROWS
+    with pytest.raises(ConfigError, match=r"allowed\.paths"):
+        DatagenConfig.parse({"kafka.topic": "t", "schema.filename": str(file)})
+
+
+def test_an_offset_that_is_no_iteration_is_refused() -> None:
+    connector = DatagenConnector(config(quickstart="users"))
+    assert connector.alter_offsets([SourcePosition({"task.id": 0}, {"current.iteration": 5})])
+    with pytest.raises(ConnectError, match="str that is no whole number"):
+        connector.alter_offsets([SourcePosition({"task.id": 0}, {"current.iteration": "5"})])
+
+
+def test_it_is_found_by_the_names_of_the_java_connector() -> None:
+    for name in ("io.confluent.kafka.connect.datagen.DatagenConnector", "DatagenConnector", "Datagen"):
+        assert Catalog.installed().connector(name).config is DatagenConfig
+
+
+@pytest.mark.parametrize("text", ["a|b", "(ab)", "^a", "[^a]", "a{3,1}"])
+def test_a_pattern_that_no_text_is_made_by_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"No text is made by|ends before it begins"):
+        Pattern(text)
