@@ -39,8 +39,8 @@ def check(config: JdbcSinkConfig, deadline: Deadline) -> Sequence[str]:
 def _problems(config: JdbcSinkConfig, database: TargetDatabase, notes: list[str]) -> Iterator[ConfigProblem]:
     targets = TargetTables(config, database, statements_of(config, database))
     for topic in config.named_topics:
-        name = table_name(config, topic, database.writing)
         try:
+            name = table_name(config, topic, database.writing)
             target = targets.find(topic)
         except ConnectError as error:
             yield ConfigProblem(error.key or "table.name.format", str(error))

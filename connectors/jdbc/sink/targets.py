@@ -87,11 +87,16 @@ class Target:
 
 
 def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableName:
-    """Return the table of a topic, by topics.to.tables.mapping or table.name.format."""
+    """Return the table of a topic, by topics.to.tables.mapping or table.name.format.
+
+    SchemaError: no table can have that name.
+    """
     mapped = dict(pair.partition(":")[::2] for pair in config.topic_tables)
     shown = re.sub(r"[^a-zA-Z0-9_]", "_", topic) if config.table_name_normalize else topic
     text = mapped.get(topic) or config.table_name_format.replace("${topic}", shown)
     found = ["".join(filter(None, parts)).replace('""', '"') for parts in NAME_PARTS.findall(text)]
+    for name in found[-2:] or [""]:
+        _require_name(name, f"Topic {topic!r} becomes table {text!r}", "table.name.format")
     named = TableName(found[-2] if len(found) > 1 else None, found[-1])
     return writing.table(named, keeps_case=config.keeps_case)
 
@@ -192,6 +197,7 @@ class TargetTables:
     def _column(self, member: Member) -> sa.Column[Any]:
         kind = self._statements.column_type(member)
         default = member.schema.default
+        _require_name(member.name, f"A field becomes column {member.name!r}", "fields.whitelist")
         name = self._database.writing.column(member.name, keeps_case=self._config.keeps_case)
         return sa.Column(
             quoted_name(name, quote=True), kind, nullable=member.schema.optional and not member.is_key,
@@ -221,6 +227,12 @@ class TargetTables:
                 f"{name.full} is a view.", key="table.types", fix="Set table.types=TABLE,VIEW to write to it."
             )
         return Target(name, columns, [key for key in keys if key], is_view, late_keys)
+
+
+def _require_name(name: str, doing: str, key: str) -> None:
+    if not name.strip() or "\0" in name:
+        fix = "Give it another name by a transform, or drop it."
+        raise SchemaError(f"{doing}: a name that is blank or has a NUL is none in a database.", key=key, fix=fix)
 
 
 def _is_in_part(index: ReflectedIndex) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,27 @@ def test_nulls_become_defaults_unless_that_is_not_wanted(table: SqliteTable):
             put(task, batch(rows((1, None)), schema=schema))
         assert table.rows() == [(1, wanted)]
     assert ROW.fields[1].schema.default is None
+
+
+@pytest.mark.parametrize("topic", ["a\0b", "", " ", "a.\0", "\0.a"])
+def test_a_topic_that_is_no_tables_name_makes_bad_rows(table: SqliteTable, topic: str):
+    with opened(table.config(auto__create="true")) as task:
+        told = put(task, replace(batch(rows((1, "a"), (2, "b"))), topic=topic))
+        assert put(task, batch(rows((3, "c")))) == {}
+    assert set(told) == {0, 1}
+    assert f"Topic {topic!r} becomes table" in told[0]
+    assert table.rows() == [(3, "c")]
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["table is there", "table is made"])
+@pytest.mark.parametrize("name", ["", "  ", "a\0b"])
+def test_a_field_that_is_no_columns_name_makes_bad_rows(table: SqliteTable, name: str, is_there: bool):
+    schema = s.struct({"id": s.INT64, name: s.STRING.as_optional()}, optional=True)
+    with opened(table.config(auto__create="true", auto__evolve="true")) as task:
+        if is_there:
+            assert put(task, batch(rows((1, "a")))) == {}
+        told = put(task, batch([{"id": 2, name: "b"}], first=1, schema=schema))
+        assert put(task, batch(rows((3, "c")), first=2)) == {}
+    assert list(told) == [0]
+    assert f"A field becomes column {name!r}" in told[0]
+    assert table.rows() == [*([(1, "a")] if is_there else []), (3, "c")]
