@@ -83,12 +83,14 @@ class SourceContext(TaskContext, Protocol):
         returns, whose position lies behind these rows. It may have no rows of its own.
         """
 
-    def caught_up(self, at_s: float) -> None:
+    def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Say that all that this task has to read and the source held at this time (epoch seconds) is stored: see
         `SourceTask.stored`.
 
-        The metric `source_lag_s` is the age of the time told last: it grows until a later one is told. A task that
-        tells it begins with the time it was opened, when nothing else is known.
+        The metric `caught_up_age_s` is the age of the time told last: it grows until a later one is told. A task that
+        tells it begins with the time it was opened, when nothing else is known. `behind`: the source has more than is
+        stored, or part of it cannot be asked; only then the same age is the metric `source_lag_s`, which else is 0. A
+        poll that raises RetriableError makes it behind, too, until the next word.
         """
 
 

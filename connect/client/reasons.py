@@ -51,8 +51,10 @@ def _measured(figures: Mapping[str, float]) -> str:
         said.append(f"{figures['lag_rows']:,.0f} rows are not committed")
     if figures.get("lag_s"):
         said.append(f"the oldest of them is {figures['lag_s']:,.1f} s old")
-    if "source_lag_s" in figures:
+    if figures.get("source_lag_s"):
         said.append(f"{figures['source_lag_s']:,.1f} s behind its source")
+    elif "caught_up_age_s" in figures:
+        said.append(f"all was in Kafka that its source had {figures['caught_up_age_s']:,.1f} s ago")
     if figures.get("rows_total"):
         said.append(f"{figures['rows_total']:,.0f} rows since the task began")
     return f" ({', '.join(said)}.)" if said else ""

@@ -27,7 +27,7 @@ class Scrape:
 class TaskLine:
     """Describes a task, or a connector without one (`task` empty). None: the cluster does not tell, as a Java one.
 
-    `lag_s` of a source is how long ago it had caught up. CPU and memory are those of the process that the task is in,
+    `lag_s` of a source is how far it is behind. CPU and memory are those of the process that the task is in,
     which it may share with others.
     """
 

@@ -74,8 +74,9 @@ class FrameContext:
             fix="Mend them in the source, or run the connector in a worker with errors.tolerance=all.",
         ) from first
 
-    def caught_up(self, at_s: float) -> None:
+    def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Keep the time: a later one than the first tells that a pass is over."""
+        del behind
         self.caught_up_s = at_s
 
 

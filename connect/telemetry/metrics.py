@@ -1,174 +1,133 @@
-"""Declares every metric once: name, unit, labels, meaning. Turns a worker's figures into Prometheus families.
+"""Declares every metric once: name, unit, labels, meaning, and what to do where the number asks for something.
 
-Names that Strimzi's dashboards and alert rules read are kept (`kafka_connect_worker_task_count`, …).
+The names that Kafka Connect's own metrics have for the same numbers are in `java_metrics`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-
-TASK_LABELS: Final = ("connector", "task")
 STATES: Final = ("running", "paused", "failed", "unassigned", "stopped", "restarting")
 
 
 @dataclass(frozen=True, slots=True)
-class TaskMetric:
-    """A figure that tasks report under `figure`, as Prometheus sees it. `also`: further names of the same number."""
+class Metric:
+    """Describes a number that is reported under `figure`; `todo`: what a person does about it."""
 
     figure: str
     name: str
     kind: Literal["counter", "gauge"]
     unit: str
-    doc: str
-    also: tuple[str, ...] = ()
+    meaning: str
+    todo: str = ""
+
+    @property
+    def doc(self) -> str:
+        """Return all that there is to say, as sentences."""
+        unit = f" Unit: {self.unit}." if self.unit else ""
+        return f"{self.meaning}{f' What to do: {self.todo}' if self.todo else ''}{unit}"
 
 
-def _rows(figure: str, doc: str, *also: str) -> TaskMetric:
-    return TaskMetric(figure, f"kafka_connect_task_{figure}", "counter", "rows", doc, also)
+def _task(figure: str, name: str, unit: str, meaning: str, todo: str = "") -> Metric:
+    kind: Literal["counter", "gauge"] = "counter" if name.endswith("_total") else "gauge"
+    return Metric(figure, f"kafka_connect_task_{name}", kind, unit, meaning, todo)
 
 
-def _count(figure: str, doc: str, unit: str = "") -> TaskMetric:
-    return TaskMetric(figure, f"kafka_connect_task_{figure}", "counter", unit, doc)
+def _rows(figure: str, meaning: str, todo: str = "") -> Metric:
+    return _task(figure, figure, "rows", meaning, todo)
 
 
-def _seconds(step: str, doc: str) -> TaskMetric:
-    return TaskMetric(f"{step}_s_total", f"kafka_connect_task_{step}_seconds_total", "counter", "seconds", doc)
+def _seconds(step: str, meaning: str, todo: str = "") -> Metric:
+    return _task(f"{step}_s_total", f"{step}_seconds_total", "seconds", meaning, todo)
 
 
 TASK_METRICS: Final = (
     _rows("polled_rows_total", "Rows read from the source or from Kafka, before transforms."),
-    _rows("rows_total", "Rows delivered to Kafka or put into the sink, after transforms."),
-    _count("bytes_total", "Bytes of keys and values written to or read from Kafka.", "bytes"),
-    _count("batches_total", "Batches that went through the task."),
+    _rows("rows_total", "Rows delivered to Kafka or put into the sink, after transforms.",
+          "where it stands still while lag grows, ask connect connectors why NAME."),
+    _task("bytes_total", "bytes_total", "bytes", "Bytes of keys and values written to or read from Kafka."),
+    _task("batches_total", "batches_total", "", "Batches that went through the task."),
     _rows("errors_total", "Rows that failed in a converter, a transform or the sink.",
-          "kafka_connect_task_error_total_record_failures"),
-    _rows("dead_letters_total", "Rows whose write to the dead-letter topic was acknowledged.",
-          "kafka_connect_task_error_deadletterqueue_produce_requests"),
+          "read the reasons in the log or in the dead letters, and mend the rows, the transform or the converter."),
+    _rows("errors_logged_total", "Failed rows that the log tells of, as errors.log.enable asks for."),
+    _rows("dead_letters_total", "Rows that were given to the dead-letter topic.",
+          "connect dlq list shows them and their reasons; replay them when the cause is mended."),
+    _task("dead_letter_failures_total", "dead_letter_failures_total", "", "Tries to write dead letters that failed.",
+          "see that the dead-letter topic exists and may be written to; offsets wait for letters."),
     _rows("skipped_total", "Rows given up under errors.tolerance=all.",
-          "kafka_connect_task_error_total_records_skipped"),
-    _count("retries_total", "Calls made again after a retriable error."),
-    _count("restarts_total", "Restarts of the task, automatic ones included."),
-    _count("flush_failures_total", "Flushes that did not make offsets durable."),
-    _seconds("poll", "Time in the source's poll or waiting for Kafka."),
+          "these rows are not in the target: set errors.deadletterqueue.topic.name to keep the next ones."),
+    _task("last_error_epoch_s", "last_error_timestamp_seconds", "seconds", "When a row last failed, as Unix time."),
+    _task("retries_total", "retries_total", "", "Calls made again after a retriable error.",
+          "where it grows without a pause, a database, store or registry is away: connect connectors why NAME."),
+    _task("restarts_total", "restarts_total", "", "Restarts of the task on this worker, automatic ones included.",
+          "where it grows, the log has the cause of each failure."),
+    _task("commits_total", "commits_total", "", "Commits or stores of offsets that succeeded and had news."),
+    _task("flush_failures_total", "flush_failures_total", "", "Flushes that did not make offsets durable.",
+          "see if the target or Kafka is slow; offset.flush.timeout.ms bounds a flush."),
+    _seconds("poll", "Time in the source's poll or waiting for Kafka.",
+             "where it is most of the time while lag grows, the source is the bottleneck: raise tasks.max."),
     _seconds("transform", "Time in transforms."),
     _seconds("convert", "Time in converters and transforms."),
-    _seconds("send", "Time handing rows to the producer."),
-    _seconds("put", "Time in the sink's put."),
+    _seconds("send", "Time handing rows to the producer.",
+             "where it is most of the time, Kafka is the bottleneck: see its brokers, batch.size, compression.type."),
+    _seconds("put", "Time in the sink's put.",
+             "where it is most of the time, the target is the bottleneck: see its load, or raise tasks.max."),
     _seconds("flush", "Time making rows and offsets durable."),
-    TaskMetric("lag_rows", "kafka_connect_task_lag_rows", "gauge", "rows",
-               "Rows in Kafka that the sink has not committed."),
-    TaskMetric("lag_s", "kafka_connect_task_lag_seconds", "gauge", "seconds",
-               "Age of the oldest row that the sink has read and not committed."),
-    TaskMetric("source_lag_s", "kafka_connect_task_source_lag_seconds", "gauge", "seconds",
-               "Age of the last time at which all that the source held is in Kafka; at first the age of the task."),
-    TaskMetric("assigned_partitions", "kafka_connect_task_assigned_partitions", "gauge", "",
-               "Topic partitions the sink task reads."),
-    TaskMetric("last_flush_epoch_s", "kafka_connect_task_last_flush_timestamp_seconds", "gauge", "seconds",
-               "When offsets were last made durable, as Unix time."),
-    TaskMetric("host_cpu_s_total", "kafka_connect_task_host_cpu_seconds_total", "counter", "seconds",
-               "CPU time of the task host that the task is in, which it may share with other tasks."),
-    TaskMetric("host_memory_bytes", "kafka_connect_task_host_memory_bytes", "gauge", "bytes",
-               "Memory of the task host that the task is in, as task.host.memory.limit counts it."),
+    _task("lag_rows", "lag_rows", "rows", "Rows in Kafka that the sink has not committed, at most: compaction and "
+          "transactions leave gaps.",
+          "where it grows, see which step takes the time (…_seconds_total); tasks.max may grow up to the partitions."),
+    _task("lag_s", "lag_seconds", "seconds",
+          "Age of the oldest row that is not committed, by its own time; of rows that were not read yet, since they "
+          "were first seen; 0 when all is committed.", "as for lag_rows."),
+    _task("source_lag_s", "source_lag_seconds", "seconds",
+          "How far the source is behind: 0 when all that it had at the last look is in Kafka, else no row that is not "
+          "in Kafka is older than this. Sources that tell of it: JDBC.",
+          "where it grows, the source is read too slowly, a table is left aside or the database is away: connect "
+          "connectors why NAME."),
+    _task("caught_up_age_s", "caught_up_age_seconds", "seconds",
+          "Age of the last look at the source after which all that it held was in Kafka; at first the age of the task. "
+          "Between two looks (poll.interval.ms) nobody knows of newer rows."),
+    _task("active_rows", "active_rows", "rows",
+          "Rows in flight: of a sink taken and not committed, of a source sent and not acknowledged or committed."),
+    _task("active_bytes", "active_bytes", "bytes", "Bytes in flight of a sink: read, taken and not committed.",
+          "where memory is short, flush sooner: offset.flush.interval.ms, or the sink's own keys of size."),
+    _task("assigned_partitions", "assigned_partitions", "", "Topic partitions the sink task reads.",
+          "0 means that there are more tasks than partitions."),
+    _task("last_flush_epoch_s", "last_flush_timestamp_seconds", "seconds",
+          "When offsets were last made durable, as Unix time."),
+    _task("host_cpu_s_total", "host_cpu_seconds_total", "seconds",
+          "CPU time of the task host that the task is in, which it may share with other tasks."),
+    _task("host_memory_bytes", "host_memory_bytes", "bytes",
+          "Memory of the task host that the task is in, as task.host.memory.limit counts it.",
+          "near the limit the host is restarted: lower batch sizes; connector.isolation=process shows whose it is."),
 )  # fmt: skip
-ALERT_METRICS: Final = {
-    "sent": "Alerts that the webhook took.",
-    "failed": "Tries to send an alert that failed. What to do: the log says alert_waits with the reason; see to the "
-              "receiver, or to alerts.webhook.url.",
-    "dropped": "Alerts that nobody will hear of: too many waited, or the receiver refused them for good. What to do: "
-               "see alert_dropped in the log, and look at /ui what needs a person.",
+LATENCY: Final = Metric(
+    "latency", "kafka_connect_task_latency_seconds", "gauge", "seconds",
+    "Rows by the time from their own timestamp until they were durable in the target and committed, of sinks. A batch "
+    "counts with its oldest row: no row took longer.",
+    "where the upper buckets grow while lag_rows stays small, the sink waits to fill what it writes: flush sooner.",
+)  # fmt: skip
+"""Declares the histogram, whose buckets are figures of the task: `latency_le_0.5` and so on, and `latency_sum_s`."""
+WORKER_METRICS: Final = (
+    Metric("start_epoch_s", "kafka_connect_start_time_seconds", "gauge", "seconds",
+           "When the worker started, as Unix time."),
+    Metric("leads", "kafka_connect_worker_leads", "gauge", "", "1 on the worker that leads the group, else 0."),
+    Metric("cut_off", "kafka_connect_worker_cut_off", "gauge", "",
+           "1 while Kafka does not hear this worker, so that its tasks have ended.",
+           "see the way from this worker to the brokers."),
+    Metric("overdue_tasks", "kafka_connect_worker_overdue_tasks", "gauge", "",
+           "Tasks of the cluster that should run and have not for task.overdue.ms.",
+           "connect status names them and why."),
+)  # fmt: skip
+ALERT_METRICS: Final[Mapping[str, Metric]] = {
+    count: Metric(count, f"kafka_connect_alerts_{count}_total", "counter", "alerts", meaning, todo)
+    for count, meaning, todo in (
+        ("sent", "Alerts that the webhook took.", ""),
+        ("failed", "Tries to send an alert that failed.",
+         "the log says alert_waits with the reason; see to the receiver, or to alerts.webhook.url."),
+        ("dropped", "Alerts that nobody will hear of: too many waited, or the receiver refused them for good.",
+         "see alert_dropped in the log, and look at /ui what needs a person."),
+    )
 }  # fmt: skip
-"""Says what each count of alerts means; their unit is alerts."""
-_BY_FIGURE: Final = {metric.figure: metric for metric in TASK_METRICS}
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorStates:
-    """Holds a connector's state and how many of its tasks are in which; states in lower case."""
-
-    state: str
-    tasks: Mapping[str, int]
-    here: bool = True
-    """True if the connector itself is on this worker."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerFigures:
-    """Holds all that a scrape shows.
-
-    `tasks` is keyed by connector and task; `about` are the labels of kafka_connect_app_info. `alerts`: by the keys of
-    ALERT_METRICS; empty where none are told.
-    """
-
-    about: Mapping[str, str]
-    tasks: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
-    connectors: Mapping[str, ConnectorStates] = field(default_factory=dict)
-    alerts: Mapping[str, float] = field(default_factory=dict)
-
-
-def families(figures: WorkerFigures) -> Iterator[Metric]:
-    """Yield Prometheus families of a worker's figures.
-
-    A figure nobody declared is `kafka_connect_task_gauge{name=}`.
-    """
-    yield _gauge("kafka_connect_app_info", "What runs here.", figures.about, [(tuple(figures.about.values()), 1.0)])
-    for metric in TASK_METRICS:
-        samples = [(task, values[metric.figure]) for task, values in figures.tasks.items() if metric.figure in values]
-        if samples:
-            yield from _task_families(metric, samples)
-    unknown = [
-        ((*task, name), value)
-        for task, values in figures.tasks.items()
-        for name, value in values.items()
-        if name not in _BY_FIGURE
-    ]
-    yield _gauge("kafka_connect_task_gauge", "Further figures of connectors.", (*TASK_LABELS, "name"), unknown)
-    yield from _worker_families(figures)
-    for count, value in figures.alerts.items():
-        doc = f"{ALERT_METRICS[count]} Unit: alerts."
-        yield CounterMetricFamily(f"kafka_connect_alerts_{count}_total", doc, value)
-
-
-def _task_families(metric: TaskMetric, samples: list[tuple[tuple[str, str], float]]) -> Iterator[Metric]:
-    doc = f"{metric.doc} Unit: {metric.unit}." if metric.unit else metric.doc
-    if metric.kind == "gauge":
-        yield _gauge(metric.name, doc, TASK_LABELS, samples)
-    else:
-        family = CounterMetricFamily(metric.name, doc, labels=TASK_LABELS)
-        for labels, value in samples:
-            family.add_metric(labels, value)
-        yield family
-    for name in metric.also:
-        yield _gauge(name, doc, TASK_LABELS, samples)
-
-
-def _worker_families(figures: WorkerFigures) -> Iterator[Metric]:
-    here = [name for name, found in figures.connectors.items() if found.here]
-    tasks = Counter({name: sum(found.tasks.values()) for name, found in figures.connectors.items()})
-    for scope in ("worker", "coordinator_assigned"):
-        connectors, task = ("connector_count", "task_count") if scope == "worker" else ("connectors", "tasks")
-        doc = "of this worker."
-        yield _gauge(f"kafka_connect_{scope}_{connectors}", f"Connectors {doc}", (), [((), float(len(here)))])
-        yield _gauge(f"kafka_connect_{scope}_{task}", f"Tasks {doc}", (), [((), float(tasks.total()))])
-    status = [((name, figures.connectors[name].state), 1.0) for name in here]
-    yield _gauge("kafka_connect_connector_status", "The connector is in this state.", ("connector", "status"), status)
-    total = [((name,), float(count)) for name, count in tasks.items()]
-    yield _gauge("kafka_connect_worker_connector_total_task_count", "Tasks of this worker.", ("connector",), total)
-    for state in STATES:
-        samples = [((name,), float(found.tasks.get(state, 0))) for name, found in figures.connectors.items()]
-        name = f"kafka_connect_worker_connector_{state}_task_count"
-        yield _gauge(name, f"Tasks of this worker that are {state}.", ("connector",), samples)
-
-
-def _gauge(
-    name: str, doc: str, labels: Iterable[str], samples: Iterable[tuple[tuple[str, ...], float]]
-) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, doc, labels=tuple(labels))
-    for values, value in samples:
-        family.add_metric(values, value)
-    return family

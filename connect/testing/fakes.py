@@ -109,6 +109,7 @@ class FakeSourceContext(FakeTaskContext):
     transactions: TransactionContext | None = None
     rejected: list[Rejected] = field(default_factory=list)
     caught_up_s: float | None = None
+    is_behind: bool = False
     kafka: FakeTopics = field(default_factory=FakeTopics)
 
     def topics(self) -> FakeTopics:
@@ -123,10 +124,10 @@ class FakeSourceContext(FakeTaskContext):
         """Keep the rows and their reasons."""
         self.rejected.extend(rejected_of(batch, rows))
 
-    def caught_up(self, at_s: float) -> None:
-        """Keep the last time."""
+    def caught_up(self, at_s: float, *, behind: bool = False) -> None:
+        """Keep the last time, and if the source has more."""
         assert math.isfinite(at_s), f"caught_up was told {at_s!r}: epoch seconds are finite."
-        self.caught_up_s = at_s
+        self.caught_up_s, self.is_behind = at_s, behind
 
 
 @dataclass

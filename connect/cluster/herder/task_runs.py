@@ -19,6 +19,7 @@ from connect.cluster.model.auto_restart import RestartHistory, next_restart
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.plan import Action, Forget, Phase, Run, SetPaused, Start, Stop, TaskSpec, plan
+from connect.cluster.model.start_counts import StartCounts
 from connect.runtime.task.condition import failure
 from connect.runtime.task.messages import AsksToWrite, StartTask, TaskBuilt, TaskCondition, TaskState, TopicsUsed
 from connect.runtime.task.state import State
@@ -43,6 +44,8 @@ class TaskRuns:
         self._assigned: frozenset[TaskId] = frozenset()
         self._awaited = AwaitedRestarts()
         self._statuses = TaskStatuses(parts, clock_s)
+        self._starting: set[int] = set()
+        self.starts = StartCounts()
 
     def settle(self, snapshot: ConfigSnapshot, view: View) -> None:
         """Take the next steps towards the tasks that should run here."""
@@ -83,6 +86,10 @@ class TaskRuns:
             self._awaited.built(task, self._attempts[task])
         return done
 
+    def restarts(self) -> Mapping[str, int]:
+        """Return how often tasks were restarted here, by themselves or as asked, by `name-0`. From any thread."""
+        return {str(task): attempts for task, attempts in self._attempts.copy().items()}
+
     def has_released(self) -> bool:
         """Return True if no run is left here of a task that is not this worker's."""
         return all(task in self._assigned or run.phase is Phase.FAILED for task, run in self._running.items())
@@ -93,6 +100,10 @@ class TaskRuns:
         run = self._running.get(task)
         if run is None or run.number != change.run:
             return
+        if change.run in self._starting:
+            self._starting.discard(change.run)
+            if change.state is not None:
+                self.starts.ended(well=change.state is not State.FAILED)
         match change.state:
             case None:
                 del self._running[task]
@@ -189,6 +200,8 @@ class TaskRuns:
     def _start(self, task: TaskId, spec: TaskSpec) -> None:
         number = next(self._numbers)
         self._running[task] = Run(number, spec)
+        self._starting.add(number)
+        self.starts.tried()
         isolated = spec.connector_config.get(ISOLATION_KEY, "").strip() == "process"
         message = StartTask(
             task.connector, task.task, number, spec.kind, spec.connector_config, spec.task_config, spec.paused

@@ -31,7 +31,11 @@ class HerderTasks:
 
     def figures(self) -> Mapping[str, Mapping[str, float]]:
         """Return the last metrics of this worker's tasks."""
-        return self._parts.supervisor.figures()
+        restarts = self._reconciler.tasks.restarts()
+        return {
+            name: {**found, "restarts_total": float(restarts.get(name, 0))}
+            for name, found in self._parts.supervisor.figures().items()
+        }
 
     def restart(self, task: TaskId) -> Future[None]:
         """Restart one task."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
 from connect.cluster.herder.reconcile import Reconciler
 from connect.cluster.herder.requests import Requests
+from connect.cluster.leader.group_membership import LEADER_SLOT
 from connect.cluster.loop.membership import View
 from connect.cluster.model.statuses import OverdueTask, Stage
 
@@ -26,6 +28,7 @@ class HerderWorkerState:
         """It is true once the worker has waited for the group, whether or not it is in it."""
         self._expects_work = False
         self.cluster_id = ""
+        self._start_epoch_s = time.time()
 
     @property
     def kafka_cluster_id(self) -> str:
@@ -74,6 +77,24 @@ class HerderWorkerState:
     def overdue_tasks(self) -> Sequence[OverdueTask]:
         """Return tasks that should run and do not."""
         return self._reconciler.overdue.found
+
+    @property
+    def leader(self) -> str:
+        """Return the worker that leads, as `host:port`; empty while none is known."""
+        return self.view.owners.get(LEADER_SLOT, "")
+
+    def figures(self) -> Mapping[str, float]:
+        """Return what this worker counts of itself."""
+        return {
+            "start_epoch_s": self._start_epoch_s,
+            "leads": float(self.view.leads),
+            "cut_off": float(self.is_cut_off),
+            "overdue_tasks": float(len(self.overdue_tasks)),
+            "epoch": float(self.view.generation),
+            **self._parts.membership.figures(),
+            **dict(self._reconciler.connectors.starts.figures("connector")),
+            **dict(self._reconciler.tasks.starts.figures("task")),
+        }
 
     def require_leader(self) -> None:
         """Raise NotLeaderError where this worker, as far as it knows, does not lead."""

@@ -18,6 +18,7 @@ from connect.cluster.model.auto_restart import RestartHistory, next_restart
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import FailedRequestError, NotFoundError
+from connect.cluster.model.start_counts import StartCounts
 from connect.runtime.task.condition import failure, held_up
 from connect.runtime.task.messages import CallResult
 from connect.runtime.task.state import State
@@ -50,6 +51,7 @@ class ConnectorRuns:
     def __init__(self, parts: HerderParts) -> None:
         self._parts = parts
         self._runs: dict[str, _ConnectorRun] = {}
+        self.starts = StartCounts()
 
     def settle(self, snapshot: ConfigSnapshot) -> None:
         """Bring every connector where it should be."""
@@ -108,6 +110,7 @@ class ConnectorRuns:
                 self._report(name, run, State.STOPPED)
 
     def _ask_for_tasks(self, name: str, run: _ConnectorRun) -> None:
+        self.starts.tried()
         answer = self._parts.calls.ask("task_configs", run.config, self._parts.limits.plan_tasks_s)
         answer.add_done_callback(lambda done: self._answered(name, run, done.result()))
 
@@ -121,6 +124,7 @@ class ConnectorRuns:
         elif (problem := self._publish(name, run, result)) is not None:
             self._fail(name, run, problem)
         else:
+            self.starts.ended(well=True)
             run.history = RestartHistory(run.history.restarts, time.monotonic())
             self._report(name, run, State.RUNNING)
             self._look_later(name, run, result.again_s)
@@ -177,6 +181,7 @@ class ConnectorRuns:
     def _fail(self, name: str, run: _ConnectorRun, trace: str) -> None:
         _logger.error("connector_failed", extra={"connector": name, "exception": trace})
         run.state = State.FAILED
+        self.starts.ended(well=False)
         policy = self._parts.limits.restarts
         following = next_restart(policy, run.history, time.monotonic()) if policy.allows(run.config) else None
         why = failure(trace.partition("\n")[0], None if following is None else following.delay_s)

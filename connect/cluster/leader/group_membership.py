@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.hosts.lease import Lease
+from connect.cluster.leader.rebalance_times import RebalanceTimes
 from connect.cluster.loop.membership import NOBODY, MembershipListener, View
 from connect.cluster.model.config_records import WorkerRecord
 from connect.cluster.model.config_state import ConfigSnapshot
@@ -76,6 +77,7 @@ class GroupMembership:
         self._is_member = False
         self._is_out = False
         self._generation = 0
+        self._rebalances = RebalanceTimes()
         self._listener: MembershipListener | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()  # the view is also renewed by the config topic's thread
@@ -96,6 +98,10 @@ class GroupMembership:
         """Return True if tasks may run on this worker now: the lease of its hosts is good."""
         return self._lease.is_good
 
+    def figures(self) -> dict[str, float]:
+        """Return what there is to tell of rebalances."""
+        return dict(self._rebalances.figures())
+
     @property
     def trouble(self) -> str | None:
         """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
@@ -106,6 +112,7 @@ class GroupMembership:
         """Join the group on a thread of its own."""
         self._url, self._worker_id, self._listener = url, worker_id, listener
         self._lease.hold()
+        self._rebalances.began()
         self._thread.start()
 
     def config_changed(self) -> None:
@@ -133,11 +140,13 @@ class GroupMembership:
     def assigned(self, partitions: frozenset[int]) -> None:
         """See SlotListener. The slots count once they are claimed."""
         self._is_member, self._is_out = True, False
+        self._rebalances.ended()
         self._held |= partitions
         self._lease.hold()
 
     def revoked(self, partitions: frozenset[int]) -> None:
         """See SlotListener."""
+        self._rebalances.began()
         self._held -= partitions
         if self._claimed is not None:
             self._claimed -= partitions
@@ -149,6 +158,7 @@ class GroupMembership:
         """See SlotListener."""
         _logger.warning("out_of_the_group", extra={"slots": len(partitions)})
         self._is_member, self._is_out = False, True
+        self._rebalances.began()
         self._give_up(partitions)
         self._renew(self._configs.snapshot)
 

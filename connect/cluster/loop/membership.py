@@ -64,6 +64,9 @@ class Membership(Protocol):
     def trouble(self) -> str | None:
         """Return why the brokers were last not reached, in words; None when they are, as far as is known."""
 
+    def figures(self) -> Mapping[str, float]:
+        """Return what there is to tell of rebalances, by figures of JAVA_WORKER_METRICS."""
+
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group."""
 

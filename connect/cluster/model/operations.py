@@ -59,6 +59,13 @@ class WorkerState(Protocol):
     def overdue_tasks(self) -> Sequence[OverdueTask]:
         """Return tasks of the cluster that should run and have not for `task.overdue.ms`, as this worker sees it."""
 
+    @property
+    def leader(self) -> str:
+        """Return the worker that leads, as `host:port`; empty while none is known."""
+
+    def figures(self) -> Mapping[str, float]:
+        """Return what this worker counts of itself, by figures of `connect.telemetry`."""
+
     def expect_work(self) -> None:
         """Prepare for more, as somebody asks for something. Returns at once."""
 

@@ -20,6 +20,8 @@ STEPS: Final[Mapping[str, str]] = {
 WARM_UP: Final = 0.2
 """The share of the rows that is not counted: meanwhile connections are made and code is loaded."""
 _GROWTH: Final = 1.2
+_LARGEST: Final = frozenset({"lag_rows", "lag_seconds", "source_lag_seconds", "caught_up_age_seconds"})
+"""A connector has the largest of its tasks' values here; of all else it has the sum."""
 _LEAST_READINGS: Final = 6
 _BLIND_S: Final = 2.0
 """Two readings that are so far apart say nothing of the time between them."""
@@ -30,7 +32,7 @@ class Reading:
     """Describes the state of a run at one look.
 
     `at_s` is the time since the run began, `rows` the number of rows in Kafka, `figures` the metrics of all tasks: the
-    sum of each, but of lags the largest.
+    sum of each, but of `_LARGEST` the largest.
     """
 
     at_s: float
@@ -53,7 +55,7 @@ def scrape(rest: ConnectClient, connector: str) -> dict[str, float]:
     for (name, _), figures in figures_of(text).items():
         for figure, value in figures.items() if name == connector else ():
             before = found.get(figure, 0.0)
-            found[figure] = max(before, value) if "lag" in figure else before + value
+            found[figure] = max(before, value) if figure in _LARGEST else before + value
     return found
 
 
@@ -75,7 +77,7 @@ def has_caught_up(readings: Sequence[Reading], quiet_s: float) -> bool:
     # A Java worker never tells of its polls; one of ours does not while a task that was killed is started anew.
     is_told = any(reading.figures for reading in readings)
     polled = not is_told or last.figures.get("poll_seconds_total", 0.0) > before.get("poll_seconds_total", math.inf)
-    return rested_s >= quiet_s and polled and last.figures.get("source_lag_seconds", 0.0) < rested_s
+    return rested_s >= quiet_s and polled and last.figures.get("caught_up_age_seconds", 0.0) < rested_s
 
 
 def _moved(reading: Reading) -> tuple[float, float]:
@@ -121,7 +123,7 @@ def lags_s(readings: Sequence[Reading]) -> list[float]:
     Empty where the connector tells no lag.
     """
     of_sink = [r.figures["lag_seconds"] for r in readings if "lag_seconds" in r.figures and r.rows]
-    of_source = [r.figures["source_lag_seconds"] for r in readings if "source_lag_seconds" in r.figures]
+    of_source = [r.figures["caught_up_age_seconds"] for r in readings if "caught_up_age_seconds" in r.figures]
     caught_up = next((at for at, (lag, later) in enumerate(pairwise(of_source), 1) if later < lag), len(of_source))
     return of_sink or of_source[caught_up:]
 
@@ -143,9 +145,9 @@ def growing_lag_s(readings: Sequence[Reading]) -> tuple[float, float] | None:
     rows, is not falling behind.
     """
     lags = [
-        r.figures["source_lag_seconds"]
+        r.figures["caught_up_age_seconds"]
         for before, r in pairwise(readings)
-        if "source_lag_seconds" in r.figures and r.rows > before.rows
+        if "caught_up_age_seconds" in r.figures and r.rows > before.rows
     ]
     caught_up = next((at for at, (lag, later) in enumerate(pairwise(lags), 1) if later < lag), len(lags))
     lags = lags[caught_up:]

@@ -56,7 +56,7 @@ def charts_of(readings: Sequence[Reading]) -> list[Chart]:
     ages = [
         (reading.at_s, reading.figures[name])
         for reading in readings
-        for name in ("source_lag_seconds", "lag_seconds")
+        for name in ("caught_up_age_seconds", "lag_seconds")
         if name in reading.figures
     ]
     known = (("Rows a second", "rows/s", rates), ("Age of what was not stored yet", "s", ages))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -10,6 +9,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric
 
+from connect.cluster.model.connector_values import ConnectorInfo
 from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.access.identity import Identity
@@ -18,7 +18,7 @@ from connect.rest.jobs.alert_watch import ALERTING
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.rights import IDENTITY
 from connect.rest.server.routing import Route
-from connect.telemetry.metrics import ConnectorStates, WorkerFigures, families
+from connect.telemetry.metric_families import ConnectorStates, WorkerFigures, families
 
 TEXT = "text/plain"
 
@@ -57,7 +57,10 @@ def _figures(context: RestContext, identity: Identity) -> WorkerFigures:
     }
     named = ((*name.rpartition("-")[::2], figures) for name, figures in operations.tasks.figures().items())
     tasks = {(name, task): figures for name, task, figures in named if identity.may(Role.VIEWER, name)}
-    return WorkerFigures(about, tasks, dict(_connectors(context, identity)))
+    worker = operations.worker
+    return WorkerFigures(
+        about, tasks, dict(_connectors(context, identity)), worker=worker.figures(), leader=worker.leader
+    )
 
 
 def _connectors(context: RestContext, identity: Identity) -> Iterator[tuple[str, ConnectorStates]]:
@@ -66,15 +69,21 @@ def _connectors(context: RestContext, identity: Identity) -> Iterator[tuple[str,
             continue
         try:
             status = context.operations.connectors.status(name)
+            info = context.operations.connectors.info(name)
         except NotFoundError:
             continue
-        yield name, _states(status, context.worker_id)
+        yield name, _states(status, info, context.worker_id)
 
 
-def _states(status: ConnectorStatus, worker_id: str) -> ConnectorStates:
-    tasks = [task for task in status.tasks.values() if worker_id in {"", task.worker_id}]
-    here = worker_id in {"", status.connector.worker_id}
-    return ConnectorStates(status.connector.state.lower(), Counter(task.state.lower() for task in tasks), here)
+def _states(status: ConnectorStatus, info: ConnectorInfo, worker_id: str) -> ConnectorStates:
+    return ConnectorStates(
+        status.connector.state.lower(),
+        {str(n): task.state.lower() for n, task in status.tasks.items() if worker_id in {"", task.worker_id}},
+        here=worker_id in {"", status.connector.worker_id},
+        kind=status.type,
+        plugin=info.config.get("connector.class", ""),
+        version=status.connector.version or "",
+    )
 
 
 ROUTES = (Route("GET", "/metrics", scrape, produces=TEXT, early=True, answers={200: str}),)

@@ -33,7 +33,7 @@ class _Context:
     def explain(self, reason: str | None) -> None:
         """Do nothing, as there is no status to explain."""
 
-    def caught_up(self, at_s: float) -> None:
+    def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Do nothing, as the lag is not measured."""
 
     def stored_offset(self, partition: Mapping[str, object]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from connect.api.errors import ConfigError
-from connect.telemetry.metrics import ConnectorStates, WorkerFigures, families
+from connect.telemetry.metric_families import ConnectorStates, WorkerFigures, families
 
 
 class MetricsAddress(NamedTuple):
@@ -51,7 +50,7 @@ class AgentMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return all families of metrics, for the Prometheus client."""
         now = self._now()
-        states = ConnectorStates(now.state, Counter([now.state]), here=True)
+        states = ConnectorStates(now.state, {"0": now.state}, kind="source")
         return families(WorkerFigures(self._about, {(now.name, "0"): now.figures}, {now.name: states}))
 
     def serve(self, address: MetricsAddress) -> int:

@@ -46,9 +46,9 @@ class TaskContext:
         """Say why part of the work waits."""
         self.reports.conditions.part_waits("sink" if self.offsets is None else "source", reason)
 
-    def caught_up(self, at_s: float) -> None:
-        """Say up to which time all that the source held is stored."""
-        self.reports.figures.caught_up(at_s)
+    def caught_up(self, at_s: float, *, behind: bool = False) -> None:
+        """Say up to which time all that the source held is stored, and if it is known to have more, or may have."""
+        self.reports.figures.caught_up(at_s, behind=behind)
 
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         """Return the offset last stored for this source partition."""

@@ -147,10 +147,12 @@ class TaskRun:
     def _say_running(self) -> None:
         """Say that the task runs; one that starts paused reports that from its loop."""
         if not self._control.paused:
+            self.figures.is_now("running")
             self._say(State.RUNNING)
             self._reports.conditions.report_again()
 
     def _say_paused(self, paused: bool) -> None:
+        self.figures.is_now("paused" if paused else "running")
         if paused:
             self._say(State.PAUSED)
         else:
@@ -202,7 +204,11 @@ class TaskRun:
             open_s = limits.flush_interval_s if boundary is Boundary.INTERVAL else 0.0
             transactional = self._transactional_producer(resolved, open_s, opening, stack)
             offsets = self._clients.offsets.of_connector(self.id.connector, str(self.id), config, stack, opening)
-            delivery = ExactlyOnceDelivery(transactional, offsets, boundary, transactions, self.figures.is_behind)
+            behind = self.figures.is_behind
+            delivery = ExactlyOnceDelivery(
+                *(transactional, offsets, boundary, transactions, behind),
+                on_commit=partial(self.figures.measure, "transaction_rows"),
+            )
         else:
             producer = self._clients.producers.rows(self.id, resolved, f"connector-producer-{self.id}")
             stack.callback(producer.close, CLOSE_TIMEOUT_S)

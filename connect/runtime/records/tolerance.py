@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -112,6 +113,7 @@ class Tolerance:
         LimitExceededError: too many of late; none of these rows is set aside, and the task must not go on behind them.
         """
         self._figures.add("errors_total", len(rows))
+        self._figures.set("last_error_epoch_s", time.time())
         self._log(rows)
         if self._config.tolerates_errors and (too_many := self._limits.refused(len(rows))) is not None:
             raise LimitExceededError(too_many, rows[-1])
@@ -127,6 +129,7 @@ class Tolerance:
         """Log the rows in the words of Kafka Connect's LogReporter: the place of a record, and never what is in it."""
         if not self._config.errors_log_enable:
             return
+        self._figures.add("errors_logged_total", len(rows))
         for row in rows:
             log.error(
                 "Error encountered in task %s. Executing stage '%s' with class '%s'%s. %s: %s",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Mapping
+from typing import Final
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import TopicPartition
 from connect.kafka.consume.consumer import BatchConsumer
 from connect.lib.deadline import Deadline
@@ -17,6 +19,9 @@ from connect.runtime.task.condition import Step
 from connect.runtime.task.task_reports import TaskReports
 
 log = logging.getLogger(__name__)
+
+LAG_S: Final = 1.0
+"""How often a sink tells how far it is behind."""
 
 
 class SinkCommits:
@@ -38,6 +43,8 @@ class SinkCommits:
         self._conditions = reports.conditions
         self._took_rows = False
         self._next_flush_s = 0.0
+        self._next_lag_s = 0.0
+        self._behind_since_s: float | None = None
         self._asked_within_s = math.inf
 
     def begin(self) -> None:
@@ -62,6 +69,7 @@ class SinkCommits:
     def took_rows(self) -> None:
         """Note that the sink has taken rows since the last flush."""
         self._took_rows = True
+        self.tell_active()
 
     def flush(self) -> None:
         """Flush the sink within its time, and commit what is durable; where that fails it is tried again later."""
@@ -75,34 +83,70 @@ class SinkCommits:
                 waiting_for = "kafka"
                 if durable:
                     self._consumer.commit(durable, deadline)
-                    self._partitions.committed(durable)
-                    log.debug("Committed the offsets of %d partitions.", len(durable))
-                    self._figures.set("last_flush_epoch_s", time.time())
+                    self._tell_commit(durable)
             except RetriableError as error:
-                self._figures.add("flush_failures_total")
+                self._figures.flushed(well=False)
                 log.warning("Offsets were not committed this time: %s", error)
                 self._conditions.retrying(Step.FLUSH, waiting_for, error, self._limits.flush_interval_s)
             else:
+                self._figures.flushed(well=True)
                 self._conditions.over(Step.FLUSH)
-        self._tell_lag()
+        self.tell_lag()
+        self._tell_tail()
 
     def _durable(self, deadline: Deadline) -> dict[TopicPartition, int]:
         """Return what the sink claims and may be committed. Dead letters are acknowledged first."""
         claimed = self._path.task.flush(deadline)
         if self._path.dead_letters is not None:
-            self._path.dead_letters.flush(deadline)
+            try:
+                self._path.dead_letters.flush(deadline)
+            except ConnectError:
+                self._figures.add("dead_letter_failures_total")
+                raise
         return self._partitions.durable(claimed)
 
-    def _tell_lag(self) -> None:
-        """Tell what is not committed; what the sink keeps back while nothing more comes is said in words.
+    def _tell_commit(self, durable: Mapping[TopicPartition, int]) -> None:
+        now_s = time.time()
+        for batch in self._partitions.committed(durable):
+            # The first row of a batch is its oldest: no row was longer on its way than is counted.
+            self._figures.arrived(now_s - batch.first_ms / 1000, batch.rows)
+        self.tell_active()
+        log.debug("Committed the offsets of %d partitions.", len(durable))
+        self._figures.add("commits_total")
+        self._figures.set("last_flush_epoch_s", now_s)
+
+    def tell_active(self) -> None:
+        """Tell what the sink has taken and not committed."""
+        lag = self._partitions.lag
+        self._figures.level("active_rows", lag.active_rows)
+        self._figures.set("active_bytes", lag.active_bytes)
+
+    def tell_lag_if_due(self) -> None:
+        """Tell how far the sink is behind, unless that was told within the last second."""
+        if time.monotonic() >= self._next_lag_s:
+            self.tell_lag()
+
+    def tell_lag(self) -> None:
+        """Tell how many rows are in Kafka and not committed, and how old the oldest of them is.
+
+        Of rows that were not read yet nobody knows the age: they count from when they were first seen.
+        """
+        self._next_lag_s = time.monotonic() + LAG_S
+        ends, lag = self._consumer.end_offsets(), self._partitions.lag
+        rows, oldest_ms = lag.rows(ends, self._consumer.position(ends)), lag.oldest_ms()
+        self._figures.set("lag_rows", rows)
+        if rows and self._behind_since_s is None:
+            self._behind_since_s = time.time()
+        elif not rows:
+            self._behind_since_s = None
+        self._figures.set_since("lag_s", self._behind_since_s if oldest_ms is None else oldest_ms / 1000)
+
+    def _tell_tail(self) -> None:
+        """Say in words what the sink keeps back while nothing more comes.
 
         A sink that soon wants to be asked again writes what it has without more rows.
         """
-        ends, lag = self._consumer.end_offsets(), self._partitions.lag
-        self._figures.set("lag_rows", lag.rows(ends, self._consumer.position(ends)))
-        oldest_ms = lag.oldest_ms()
-        self._figures.set("lag_s", 0.0 if oldest_ms is None else max(0.0, time.time() - oldest_ms / 1000))
-        kept = lag.uncommitted()
+        kept = self._partitions.lag.uncommitted()
         if kept and not self._took_rows and self._asked_within_s > self._limits.flush_interval_s:
             first = min(kept)
             more = f" and {len(kept) - 1} more partitions" if len(kept) > 1 else ""

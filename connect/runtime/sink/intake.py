@@ -141,6 +141,7 @@ class SinkIntake:
         wait = Deadline.after(delay_s, stop)
         while wait.wait(PAUSED_WAIT_S):
             self._membership.serve()
+            self._commits.tell_lag_if_due()
         if whole and self._commits.is_due and not stop.is_set():
             self._commits.flush()
         self._membership.go_on()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
-from connect.runtime.task.committed_lag import CommittedLag
+from connect.runtime.task.committed_lag import CommittedLag, Settled
 
 
 class SinkPartitions:
@@ -66,10 +66,10 @@ class SinkPartitions:
         taken = {tp: offset for tp, offset in self._taken.items() if tp in self.assigned}
         return {tp: offset for tp, offset in claimed.items() if offset <= taken.get(tp, -1)}
 
-    def committed(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Note next offsets that are committed."""
+    def committed(self, offsets: Mapping[TopicPartition, int]) -> list[Settled]:
+        """Note next offsets that are committed; return the batches of which that is news."""
         self._commits |= offsets
-        self.lag.committed(offsets)
+        return self.lag.committed(offsets)
 
     def remember_commits(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Note next offsets that were committed before this task had the partitions."""

@@ -73,6 +73,8 @@ class SinkLoop:
             batches = self._consumer.poll(self._limits.max_records, deadline)
         self._partitions.polled()
         self._tell_idle(bool(batches))
+        if batches:
+            self._figures.measure("batch_rows", sum(map(len, batches)))
         for raw in batches:
             if stop.is_set():
                 return
@@ -80,6 +82,7 @@ class SinkLoop:
                 self._intake.take(raw, stop)
         if self.commits.is_due:
             self.commits.flush()
+        self.commits.tell_lag_if_due()
 
     def _rest(self, control: Control, on_paused: Callable[[bool], None]) -> None:
         """Flush once, then keep polling without taking anything: a silent consumer would be put out of its group."""
@@ -89,6 +92,7 @@ class SinkLoop:
         while control.paused and not control.stopping:
             control.heard()
             self.membership.serve()
+            self.commits.tell_lag_if_due()
             if control.paused:
                 control.bell.wait(PAUSED_WAIT_S)
         self.membership.go_on()

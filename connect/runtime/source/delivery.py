@@ -41,6 +41,11 @@ class AtLeastOnceDelivery:
         self._is_behind = False
         self.held_up: str | None = None
 
+    @property
+    def outstanding(self) -> int:
+        """Return the number of rows that were sent and are not acknowledged yet."""
+        return self._producer.outstanding
+
     def send(
         self,
         batches: Sequence[RawBatch],

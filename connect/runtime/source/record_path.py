@@ -36,7 +36,9 @@ class SourceRecordPath:
         with self.figures.timed("poll_s_total"):
             unit = batches_of(self.task.poll(deadline))
         if unit:
-            self._saw(sum(map(len, unit)))
+            rows = sum(map(len, unit))
+            self.figures.measure("batch_rows", rows)
+            self._saw(rows)
         return unit
 
     def encode(self, batch: Batch) -> Encoded:

@@ -42,6 +42,10 @@ class Delivery(Protocol):
     """What has waited for Kafka since the flush before the last one, in a sentence."""
 
     @property
+    def outstanding(self) -> int:
+        """Return the number of rows that were sent and are not in Kafka for good yet."""
+
+    @property
     def expects_more(self) -> bool:
         """Tell if rows that were sent become visible only after the next poll, which is to be a short one."""
 
@@ -125,6 +129,8 @@ class SourceLoop:
                 self._figures.add("retries_total")
                 delay_s = next(delays)
                 step, waiting_for = self._doing
+                if step is Step.POLL:
+                    self._figures.is_away()
                 self._conditions.retrying(step, waiting_for, error, delay_s)
                 log.warning("Retrying in %.1f s: %s", delay_s, error)
                 # What was delivered before is stored all the same, however long this takes.
@@ -186,6 +192,7 @@ class SourceLoop:
             self._used_topics.add(raw.topic)
             self._figures.add("rows_total", len(raw))
             self._figures.add("bytes_total", raw.size_bytes)
+        self._figures.level("active_rows", self._delivery.outstanding)
 
     def _flush(self, flush: Flush) -> None:
         deadline = Deadline.after(self._limits.flush_timeout_s)
@@ -194,16 +201,19 @@ class SourceLoop:
             try:
                 stored = flush(deadline, pending=bool(self._pending))
             except RetriableError as error:
-                self._figures.add("flush_failures_total")
+                self._figures.flushed(well=False)
                 log.warning("Offsets were not stored this time: %s", error)
                 self._conditions.retrying(Step.FLUSH, "kafka", error, self._limits.flush_interval_s)
                 return
+        self._figures.flushed(well=True)
+        self._figures.level("active_rows", self._delivery.outstanding)
         if self._delivery.held_up is None:
             self._conditions.over(Step.FLUSH)
         else:
             log.warning("%s", self._delivery.held_up)
             self._conditions.waiting(Step.FLUSH, "kafka", self._delivery.held_up)
         if stored:
+            self._figures.add("commits_total")
             self._figures.set("last_flush_epoch_s", time.time())
             log.debug("Stored the offsets of %d source partitions.", len(stored))
             self._path.task.stored(stored)

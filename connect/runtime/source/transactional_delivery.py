@@ -54,16 +54,21 @@ class ExactlyOnceDelivery:
         boundary: Boundary,
         transactions: ConnectorTransactions | None = None,
         is_behind: Callable[[], bool] = lambda: False,
+        *,
+        on_commit: Callable[[int], None] = lambda _: None,
     ) -> None:
         """`transactions`: what the connector wants, for Boundary.CONNECTOR.
 
-        `is_behind`: whether the source has more than it has given, for Boundary.POLL.
+        `is_behind`: whether the source has more than it has given, for Boundary.POLL. `on_commit` hears of each
+        transaction that is committed how many rows it has.
         """
         self._producer = producer
         self._offsets = offsets
         self._boundary = boundary
         self._transactions = transactions
         self._is_behind = is_behind
+        self._on_commit = on_commit
+        self.outstanding = 0
         self._is_open = False
         self._opened_s = 0.0
         self.expects_more = False
@@ -96,6 +101,7 @@ class ExactlyOnceDelivery:
         self._begin()
         for batch in batches:
             self._send(batch, deadline)
+        self.outstanding += sum(map(len, batches))
         for position in positions:
             if position.offset is not None:
                 self._positions[self._offsets.key(position)] = position
@@ -194,6 +200,8 @@ class ExactlyOnceDelivery:
             # The transaction cannot go on: more rows would be committed than the offsets in it tell of.
             raise AbortableError(f"The transaction could not be committed in time: {error}") from error
         self._is_open = False
+        self._on_commit(self.outstanding)
+        self.outstanding = 0
         self._offsets.copy(self._in_commit)
         self._committed |= {self._offsets.key(position): position for position in self._in_commit}
 
@@ -217,3 +225,4 @@ class ExactlyOnceDelivery:
             except RetriableError as error:
                 raise AbortableError(f"The transaction could not be aborted in time: {error}") from error
             self._is_open = False
+            self.outstanding = 0

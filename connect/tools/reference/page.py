@@ -17,10 +17,10 @@ from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import BUILT_IN
 from connect.runtime.settings.connector_config import CommonConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.telemetry.metrics import ALERT_METRICS, STATES, TASK_METRICS, ConnectorStates, WorkerFigures, families
 from connect.tools.reference.commands import command_lines
 from connect.tools.reference.keys import key_table
-from connect.tools.reference.markdown import code, escaped, table
+from connect.tools.reference.markdown import code, escaped
+from connect.tools.reference.metrics import metric_lines
 
 _HEAD: Final = """\
 # Reference
@@ -75,7 +75,7 @@ def reference(catalog: Catalog, commands: click.Command) -> str:
     lines = [_HEAD, "## Worker", "", _WORKER, *key_table(WorkerConfig), *_connector_keys()]
     for kind, (title, how) in _SETS.items():
         lines += [f"## {title}", "", how, "", *_plugin_lines(plugins[kind])]
-    lines += ["## Metrics", "", "`GET /metrics` of a worker.", "", *_metric_table()]
+    lines += ["## Metrics", "", *metric_lines()]
     lines += ["## Commands", "", *command_lines(commands, "connect")]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -114,20 +114,3 @@ def _section(plugins: list[Plugin]) -> Iterator[str]:
 
 def _keys_or_none(config: type[Config]) -> list[str]:
     return key_table(config) or ["It has no keys.", ""]
-
-
-def _metric_table() -> list[str]:
-    """Return every family a worker can show, found by showing figures of each kind."""
-    task = dict.fromkeys([*(metric.figure for metric in TASK_METRICS), "figure of a connector"], 0.0)
-    figures = WorkerFigures(
-        about=dict.fromkeys(("version", "commit", "kafka_cluster_id", "group_id"), ""),
-        tasks={("connector", "0"): task},
-        alerts=dict.fromkeys(ALERT_METRICS, 0.0),
-        connectors={"connector": ConnectorStates("running", dict.fromkeys(STATES, 0))},
-    )
-    rows = []
-    for family in families(figures):
-        labels = sorted({label for sample in family.samples for label in sample.labels})
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        rows.append((code(name), family.type, ", ".join(map(code, labels)), escaped(family.documentation)))
-    return table(("metric", "type", "labels", "what it says"), rows)

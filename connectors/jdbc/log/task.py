@@ -30,6 +30,8 @@ _READY = 4
 _SLICE_S = 0.05
 _TEND_S = 1.0
 _CLOSE_S = 5.0
+END_KNOWN_S = 10.0
+"""The end of the log is asked for every second or so; a task that has not seen it for so long may be behind."""
 
 
 class JdbcLogTask:
@@ -45,6 +47,9 @@ class JdbcLogTask:
         self._session = LogSession(config, from_text(config.tables), self._stopping)
         self._paced_s = 0.0
         self._progress = StoredProgress((), 0.0)
+        self._given_s = 0.0
+        self._end_seen_s = 0.0
+        """When it was seen last that nothing follows in the log behind what was given, in epoch seconds."""
         self._explained: str | None = None
 
     def open(self, ctx: SourceContext) -> None:
@@ -54,7 +59,7 @@ class JdbcLogTask:
         self._ctx = ctx
         self._reading = _Reading(self._log(self._session, ctx.stored_offset), self._stopping)
         self._progress = StoredProgress([_LOG], time.time())
-        ctx.caught_up(self._progress.caught_up_s)
+        self._tell_progress(ctx)
 
     def poll(self, deadline: Deadline) -> Batch | None:
         """Return the next batch.
@@ -76,9 +81,11 @@ class JdbcLogTask:
             batch = self._reading.next(deadline)
         if batch is not None:
             self._progress.given(_LOG, batch.position)
-            end_s = _commit_s(batch.position)
+            end_s, self._given_s = _commit_s(batch.position), time.time()
+        elif end_s is not None and end_s > self._given_s:
+            self._end_seen_s = end_s
         self._progress.read(_LOG, end_s)
-        self._ctx.caught_up(self._progress.caught_up_s)
+        self._tell_progress(self._ctx)
         if batch is not None and self._config.max_rows_per_second:
             self._paced_s = max(self._paced_s, time.monotonic()) + len(batch) / self._config.max_rows_per_second
         return batch
@@ -89,7 +96,11 @@ class JdbcLogTask:
         self._reading.log.stored(positions)
         self._progress.stored(positions)
         assert self._ctx is not None
-        self._ctx.caught_up(self._progress.caught_up_s)
+        self._tell_progress(self._ctx)
+
+    def _tell_progress(self, ctx: SourceContext) -> None:
+        end_is_known = self._end_seen_s > self._given_s and time.time() - self._end_seen_s < END_KNOWN_S
+        ctx.caught_up(self._progress.caught_up_s, behind=self._progress.is_behind or not end_is_known)
 
     def _explain(self, ctx: SourceContext) -> None:
         aside = left_aside(self._session.left_aside, "until the task is restarted")

@@ -6,6 +6,7 @@ up to now once its end was read. Times are epoch seconds.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,16 +31,23 @@ class StoredProgress:
         self._begun_s = begun_s
         self._known_s: dict[str, float | None] = dict.fromkeys(followed)
         self._given: dict[str, deque[_Given]] = {name: deque() for name in self._known_s}
+        self._in_pass: set[str] = set(self._known_s)
+        """Names of which more may come before all that was there is given."""
+        self._read_s: dict[str, float] = {}
 
     def given(self, name: str, position: SourcePosition | None) -> None:
         """A batch was given to the framework."""
         if position is not None:
             self._given[name].append(_Given(position))
+            self._in_pass.add(name)
 
     def read(self, name: str, up_to_s: float | None) -> None:
         """Note that all that was there at this time (epoch seconds) was given; None: nothing is known."""
         if up_to_s is None:
             return
+        if up_to_s > self._read_s.get(name, -math.inf):
+            self._read_s[name] = up_to_s
+            self._in_pass.discard(name)
         if self._given[name]:
             last = self._given[name][-1]
             last.up_to_s = _later(last.up_to_s, up_to_s)
@@ -55,6 +63,11 @@ class StoredProgress:
                 first = given.popleft()
                 if first.up_to_s is not None:
                     self._know(name, first.up_to_s)
+
+    @property
+    def is_behind(self) -> bool:
+        """Return True if rows are known of that are not stored, or a pass has begun to give rows and is not over."""
+        return bool(self._in_pass) or any(self._given.values())
 
     def _know(self, name: str, at_s: float) -> None:
         self._known_s[name] = _later(self._known_s[name], at_s)

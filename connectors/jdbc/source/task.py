@@ -69,7 +69,7 @@ class JdbcSourceTask:
             _log.warning("%s", caution)
         self._readers = self._thread.submit(self._plan, ctx).result()
         self._progress = StoredProgress((reader.label for reader in self._readers), time.time())
-        ctx.caught_up(self._progress.caught_up_s)
+        self._tell_progress()
         self._judge_failures()
 
     def poll(self, deadline: Deadline) -> Batch | None:
@@ -251,7 +251,8 @@ class JdbcSourceTask:
 
     def _tell_progress(self) -> None:
         assert self._ctx is not None
-        self._ctx.caught_up(self._progress.caught_up_s)
+        is_left_aside = any(reader.failure is not None for reader in self._readers)
+        self._ctx.caught_up(self._progress.caught_up_s, behind=self._progress.is_behind or is_left_aside)
 
 
 def _table_plan(database: Database, stored: StoredOffset, *, table: TableName, config: JdbcTaskConfig) -> ReadingPlan:

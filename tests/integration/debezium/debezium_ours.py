@@ -75,7 +75,7 @@ class _Context:
     def gauge(self, name: str, value: float) -> None:
         """Tell nobody."""
 
-    def caught_up(self, at_s: float) -> None:
+    def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Tell nobody."""
 
     def explain(self, reason: str | None) -> None:

@@ -27,7 +27,7 @@ class OffsetStore:
         self.offsets: dict[str, str] = {}
         self.gauges: dict[str, float] = {}
         self.explained: str | None = None
-        self.caught_up_s = 0.0
+        self.caught_up_s, self.is_behind = 0.0, False
         self.tolerates = False
         self.rejected: list[tuple[dict[str, str | None], str]] = []
 
@@ -38,8 +38,8 @@ class OffsetStore:
     def gauge(self, name: str, value: float) -> None:
         self.gauges[name] = value
 
-    def caught_up(self, at_s: float) -> None:
-        self.caught_up_s = at_s
+    def caught_up(self, at_s: float, *, behind: bool = False) -> None:
+        self.caught_up_s, self.is_behind = at_s, behind
 
     def explain(self, reason: str | None) -> None:
         self.explained = reason

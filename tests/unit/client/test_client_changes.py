@@ -68,6 +68,16 @@ def test_reasons_tell_how_far_behind_a_task_is():
     )
 
 
+def test_reasons_tell_a_source_that_is_behind_from_one_that_was_looked_at_a_while_ago():
+    status = {"name": "s", "connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]}
+    offsets = [{"partition": {}, "offset": {}}]
+    behind = reasons(status, offsets, {"0": {"source_lag_s": 7.25, "caught_up_age_s": 7.25}})
+    assert "7.2 s behind its source" in behind[-1].text
+    drained = reasons(status, offsets, {"0": {"source_lag_s": 0.0, "caught_up_age_s": 3.2}})
+    assert "behind" not in drained[-1].text
+    assert "all was in Kafka that its source had 3.2 s ago" in drained[-1].text
+
+
 def test_reasons_name_what_is_waited_for_and_since_when():
     held = {
         "id": 0, "state": "RUNNING", "reason": "The store is away.", "since": "2026-01-01T00:00:00.000Z",

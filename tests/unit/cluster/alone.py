@@ -32,6 +32,10 @@ class Alone:
         """Return None, as no broker is needed for it."""
         return None
 
+    def figures(self) -> dict[str, float]:
+        """Return nothing, as nothing is ever shared anew."""
+        return {}
+
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Take everything."""
         urls = {worker_id: url}

@@ -32,6 +32,26 @@ def test_rows_that_are_not_stored_are_lag_and_so_is_what_is_read_behind_them():
     assert progress.caught_up_s == 120.0
 
 
+def test_a_table_is_behind_while_rows_wait_or_its_pass_is_not_over():
+    progress = StoredProgress(["a", "b"], 100.0)
+    assert progress.is_behind, "nothing was read"
+    progress.read("a", 110.0)
+    assert progress.is_behind, "b was not read"
+    progress.read("b", 111.0)
+    assert not progress.is_behind
+    progress.given("a", at("a", 1))
+    progress.stored([at("a", 1)])
+    progress.read("a", 110.0)
+    assert progress.is_behind, "the pass that gave the row is not over"
+    progress.read("a", 120.0)
+    assert not progress.is_behind
+    progress.given("b", at("b", 1))
+    progress.read("b", 121.0)
+    assert progress.is_behind, "the row is not stored"
+    progress.stored([at("b", 1)])
+    assert not progress.is_behind
+
+
 def test_the_last_position_of_several_tells_of_all_before_it():
     progress = StoredProgress(["a"], 100.0)
     for id_ in (1, 2, 3):

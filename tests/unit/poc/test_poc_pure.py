@@ -27,7 +27,7 @@ from connect.poc.source.page_check import missing_rows
 
 
 def readings(rows, lags=()):
-    figures = [{"source_lag_seconds": lag} for lag in lags] or [{}] * len(rows)
+    figures = [{"caught_up_age_seconds": lag} for lag in lags] or [{}] * len(rows)
     return [Reading(float(at), count, found) for at, (count, found) in enumerate(zip(rows, figures, strict=True))]
 
 
@@ -63,7 +63,7 @@ def test_a_lag_that_grows_while_rows_come_is_told_and_no_other():
 
 def polling(rows, polled, poll_s, lags=()):
     figures = [{"polled_rows_total": n, "poll_seconds_total": s} for n, s in zip(polled, poll_s, strict=True)]
-    told = [{"source_lag_seconds": lag} for lag in lags] or [{}] * len(figures)
+    told = [{"caught_up_age_seconds": lag} for lag in lags] or [{}] * len(figures)
     return [Reading(float(at), *found) for at, found in enumerate(zip(rows, map(or_, figures, told), strict=True))]
 
 

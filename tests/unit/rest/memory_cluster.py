@@ -99,6 +99,11 @@ class MemoryOperations:
     kafka_trouble = None
     overdue_tasks: Sequence[OverdueTask] = ()
 
+    leader = "w1:8083"
+
+    def figures(self) -> Mapping[str, float]:
+        return {"leads": float(self.leads), "rebalances_total": 2.0, "task_starts_good_ratio": 0.5}
+
     def expect_work(self) -> None:
         """Nothing to prepare."""
 

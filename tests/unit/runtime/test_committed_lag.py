@@ -26,7 +26,10 @@ def test_rows_that_were_read_and_not_committed_are_behind():
     assert lag.rows({TP: 120}, {TP: 120}) == 20
     assert (lag.uncommitted(), lag.oldest_ms()) == ({TP: 20}, 5_000)
 
-    lag.committed({TP: 110})
+    assert (lag.active_rows, lag.active_bytes) == (20, 20)
+
+    assert lag.committed({TP: 110}) == [(10, 5_000)]
+    assert lag.active_rows == 10
     assert lag.rows({TP: 130}, {TP: 120}) == 20
     assert (lag.uncommitted(), lag.oldest_ms()) == ({TP: 10}, 6_000)
 
@@ -42,4 +45,4 @@ def test_a_partition_that_another_task_has_does_not_count():
     lag = CommittedLag()
     lag.took(TP, batch(0, 5, 1))
     lag.lost([TP])
-    assert (lag.uncommitted(), lag.oldest_ms()) == ({}, None)
+    assert (lag.uncommitted(), lag.oldest_ms(), lag.active_rows, lag.active_bytes) == ({}, None, 0, 0)
