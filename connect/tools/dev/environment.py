@@ -142,7 +142,9 @@ class DevEnvironment:
 
     def _write_variables(self) -> None:
         """Write the addresses as a file that shells read."""
-        variables = {"CONNECT_URL": self.addresses["worker (REST)"]}
+        variables = {"CONNECT_URL": self.addresses["worker (REST)"], "KAFKA_BROKERS": self.addresses["Apache Kafka"]}
+        if self._parts.s3:
+            variables["S3_URL"] = self.addresses["S3"]
         variables |= {
             f"{database.name.upper()}_URL": self.addresses[database.title] for database in self._parts.databases
         }
