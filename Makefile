@@ -19,7 +19,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos sanitize reference clean
+.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos sanitize reference docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -90,6 +90,9 @@ reference: setup ## Write connect/REFERENCE.md and the table of docs/reach.md fr
 	$(BIN)/connect reference > connect/REFERENCE.md.new
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
 	$(BIN)/python -m connect.tools.reference.reaches docs/reach.md
+
+docs: setup ## The documents as a site with a search, in build/docs/site
+	$(BIN)/python docs/site/build_site.py
 
 clean: ## Remove what setup made
 	rm -rf $(VENV) build *.egg-info connect/native/*.so connectors/jdbc/native/*.so connectors/cassandra/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
