@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 from e2e_worker import wait_for
+from terminals import WAIT_S, Terminals
 
 pytestmark = pytest.mark.integration
 
 README = Path(__file__).parents[3] / "connectors/bigquery/README.md"
-START_S = 240
-WAIT_S = 120
 
 
 def blocks():
@@ -27,43 +22,6 @@ def blocks():
     found = re.findall(r"^```sh\n(.*?)^```$", section.partition("\n## ")[0], re.MULTILINE | re.DOTALL)
     first, second = (block.strip().splitlines() for block in found)
     return first, second
-
-
-class Terminals:
-    """Two terminals in one folder; `connect` is this installation's."""
-
-    def __init__(self, folder):
-        self._folder = folder
-        self._log = folder / "dev.log"
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self._environ = {**os.environ, "PATH": path}
-
-    def stays_up(self, line):
-        with self._log.open("w") as log:
-            self._dev = subprocess.Popen(
-                ["bash", "-c", line],
-                cwd=self._folder,
-                env=self._environ,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        wait_for(lambda: "Ctrl-C stops" in self.said() or self._dev.poll() is not None, START_S, "connect dev")
-        assert self._dev.poll() is None, self.said()
-
-    def said(self):
-        return self._log.read_text()
-
-    def run(self, lines):
-        return subprocess.run(
-            ["bash", "-e"], input="\n".join(lines), cwd=self._folder, env=self._environ, capture_output=True, text=True,
-            check=True, timeout=WAIT_S,
-        ).stdout  # fmt: skip
-
-    def ctrl_c(self):
-        if self._dev.poll() is None:
-            os.killpg(self._dev.pid, signal.SIGINT)
-        return self._dev.wait(WAIT_S)
 
 
 @pytest.fixture
@@ -89,12 +47,12 @@ def test_the_ten_lines_of_the_readme_end_with_one_row_of_each_key(terminals, big
     assert len(first) + len(second) == 10
     terminals.stays_up(*first)
     env, *does, asks = second
-    terminals.run([env, *does])
-    url = terminals.run([env, "echo $CONNECT_URL"]).strip()
+    terminals.output_of([env, *does])
+    url = terminals.output_of([env, "echo $CONNECT_URL"]).strip()
     wait_for(lambda: consumed(url) == 4, WAIT_S, "four merged records")
-    assert rows(terminals.run([env, asks])) == [("1", "paid"), ("2", "new")]
+    assert rows(terminals.output_of([env, asks])) == [("1", "paid"), ("2", "new")]
     assert '"dedup.fields": "id"' in terminals.said()
     assert terminals.ctrl_c() == 0, terminals.said()
 
     terminals.stays_up(*first)
-    assert rows(terminals.run([env, asks])) == [("1", "paid"), ("2", "new")], "rows are there at the next start"
+    assert rows(terminals.output_of([env, asks])) == [("1", "paid"), ("2", "new")], "rows are there at the next start"
