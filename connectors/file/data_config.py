@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
-from pydantic import SecretStr
+from pydantic import AfterValidator, SecretStr
 
 from connect.api.config import (
     Boolean,
@@ -24,6 +24,7 @@ from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connect.api.url import Url, UrlText
+from connect.lib.cloud_names import bucket_name, region_name
 from connect.lib.key_role import KeyRole
 from connectors.file.config import paths_key
 
@@ -36,11 +37,17 @@ _CSV: Final = "CSV"
 _STORE: Final = "S3"
 
 
+def _check_bucket(value: str) -> str:
+    if value.startswith(S3):
+        bucket_name(value.removeprefix(S3).partition("/")[0])
+    return value
+
+
 class DataFilesSourceConfig(ConnectorConfig):
     """The settings that say which files are read, how, and where to."""
 
     paths: ListOf = paths_key()
-    folder: Annotated[String, non_empty] = key(
+    folder: Annotated[String, non_empty, AfterValidator(_check_bucket)] = key(
         "folder",
         reach=Reach.FILE, bounds="as any folder, or a bucket of S3",
         doc="The folder of the files, all below it included: a path, or s3://bucket/prefix.",
@@ -89,7 +96,9 @@ class DataFilesSourceConfig(ConnectorConfig):
         f"Types: {', '.join(TYPES)}.", importance="medium", group=_CSV,
     )  # fmt: skip
 
-    region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", importance="low", group=_STORE)
+    region: Annotated[String, AfterValidator(region_name)] = key(
+        "s3.region", "us-west-2", doc="The bucket's AWS region.", importance="low", group=_STORE
+    )
     store_url: Url = key(
         "store.url", UrlText(""), doc="Endpoint of an S3-compatible store; empty: AWS.", importance="low", group=_STORE
     )

@@ -26,6 +26,7 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.reach import Reach
+from connect.lib.cloud_names import dataset_name, project_name
 from connectors.bigquery.dedup.rules import DedupRules
 from connectors.bigquery.modes.choice import mode_of
 from connectors.bigquery.modes.mode import Mode
@@ -78,10 +79,10 @@ def _check_labels(value: tuple[str, ...]) -> tuple[str, ...]:
 class BigQuerySinkConfig(DedupSettings):
     """The settings that the Java connector has, and ours: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
 
-    project: Annotated[String, non_empty] = key(
+    project: Annotated[String, non_empty, AfterValidator(project_name)] = key(
         "project", doc="The Google Cloud project of the dataset.", importance="high", group=TARGET
     )
-    dataset: Annotated[String, non_empty] = key(
+    dataset: Annotated[String, non_empty, AfterValidator(dataset_name)] = key(
         "defaultDataset", doc="The dataset of all tables, which must exist.", importance="high", group=TARGET
     )
     keyfile: Password = key(

@@ -27,6 +27,7 @@ from connect.api.config import (
 )
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
+from connect.lib.cloud_names import bucket_name, region_name
 from connectors.s3.aiven.template import Template
 from connectors.s3.formats.compression import Compression
 from connectors.s3.formats.format_specs import FormatSpec, aiven_formats
@@ -60,10 +61,12 @@ def _check_template(value: str) -> str:
 class AivenS3SinkConfig(ConnectorConfig):
     """The settings of Aiven's sink, which are declared under Aiven's keys."""
 
-    bucket: Annotated[String, non_empty] = key(
+    bucket: Annotated[String, non_empty, AfterValidator(bucket_name)] = key(
         "aws.s3.bucket.name", harmless="a name in the store", doc="The bucket.", importance="high", group="S3"
     )
-    region: String = key("aws.s3.region", "us-east-1", doc="The bucket's AWS region.", group="S3")
+    region: Annotated[String, AfterValidator(region_name)] = key(
+        "aws.s3.region", "us-east-1", doc="The bucket's AWS region.", group="S3"
+    )
     endpoint: Url = key("aws.s3.endpoint", UrlText(""), doc="Endpoint of an S3-compatible store.", group="S3")
     access_key_id: Password = key("aws.access.key.id", SecretStr(""), doc="Access key.", group="S3")
     secret_access_key: Password = key("aws.secret.access.key", SecretStr(""), doc="Its secret.", group="S3")

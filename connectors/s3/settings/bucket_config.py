@@ -6,7 +6,6 @@ Source of names and defaults: as `connectors.s3.settings.config`.
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -32,6 +31,7 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
+from connect.lib.cloud_names import account_name, bucket_name, region_name
 from connectors.s3.settings.classes import (
     AZURE_STORAGE,
     DEFAULT_CREDENTIALS,
@@ -63,13 +63,6 @@ def _check_customer_key(value: SecretStr) -> SecretStr:
     return value
 
 
-def _check_account(value: str) -> str:
-    # It becomes a part of the host's name: a / or @ in it would lead elsewhere, the worker's own identity with it.
-    if value and not re.fullmatch("[a-z0-9]{3,24}", value):
-        raise ValueError("Give 3 to 24 lower-case letters and digits")
-    return value
-
-
 def _check_tag_pairs(value: tuple[str, ...]) -> tuple[str, ...]:
     wrong = next((pair for pair in value if not all(pair.partition(":")[::2])), None)
     if wrong is not None:
@@ -96,7 +89,9 @@ class BucketConfig(ConnectorConfig):
         doc="The bucket, or Azure's container, which must exist; of LocalStorage and HdfsStorage "
         "the path of a folder.", importance="high", group="S3",
     )  # fmt: skip
-    region: String = key("s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3")
+    region: Annotated[String, AfterValidator(region_name)] = key(
+        "s3.region", "us-west-2", doc="The bucket's AWS region.", group="S3"
+    )
     store_url: Url = key(
         "store.url",
         UrlText(""),
@@ -148,7 +143,7 @@ class BucketConfig(ConnectorConfig):
         "s3.credentials.provider.sts.role.session.duration", 0, doc="Seconds of a session; 0: as the role says.",
         importance="low", group="S3",
     )  # fmt: skip
-    sts_region: String = key(
+    sts_region: Annotated[String, AfterValidator(region_name)] = key(
         "s3.credentials.provider.sts.region",
         "",
         harmless="a name of a region",
@@ -226,7 +221,7 @@ class BucketConfig(ConnectorConfig):
     gcs_credentials_json: Password = key(
         "gcs.credentials.json", SecretStr(""), doc="GcsStorage: such a key itself.", group="S3"
     )
-    azure_account: Annotated[String, AfterValidator(_check_account)] = key(
+    azure_account: Annotated[String, AfterValidator(account_name)] = key(
         "azblob.account.name", "", doc="AzureBlobStorage: the storage account.", group="S3"
     )
     azure_account_key: Password = key(
@@ -273,6 +268,7 @@ class BucketConfig(ConnectorConfig):
             yield ConfigProblem("s3.wan.mode", "s3.wan.mode is for Amazon's own endpoint; leave store.url out.")
 
     def _store_problems(self) -> Iterator[ConfigProblem]:
+        yield from self._bucket_problems()
         if self.storage_class == AZURE_STORAGE and not self.azure_account:
             yield ConfigProblem("azblob.account.name", "AzureBlobStorage needs azblob.account.name.")
         given = [name for name in _AMAZONS_ALONE if self.originals.get(name)]
@@ -280,6 +276,16 @@ class BucketConfig(ConnectorConfig):
             yield from (
                 ConfigProblem(name, f"{name} is Amazon's; {simple_name(self.storage_class)} has nothing like it.")
                 for name in given
+            )
+
+    def _bucket_problems(self) -> Iterator[ConfigProblem]:
+        if self.storage_class in {LOCAL_STORAGE, HDFS_STORAGE}:
+            return
+        try:
+            bucket_name(self.bucket)
+        except ValueError as error:
+            yield ConfigProblem(
+                "s3.bucket.name", f"Invalid value {self.bucket} for configuration s3.bucket.name: {error}"
             )
 
     def _hdfs_problems(self) -> Iterator[ConfigProblem]:
