@@ -122,7 +122,7 @@ class DevEnvironment:
         settings = {
             "config.providers": "file",
             "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
-            "config.providers.file.param.allowed.paths": str(self._folder),
+            "config.providers.file.param.allowed.paths": ",".join(map(str, self._folder.glob("*.properties"))),
             ALLOWED_PATHS: ",".join(map(str, self.paths)),
         }
         worker = WorkerService(

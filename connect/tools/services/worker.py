@@ -16,6 +16,7 @@ import yaml
 from connect.lib import python_child
 from connect.tools.services.process.http_answer import answer_of
 from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.service import START_DEADLINE_S
 from connect.tools.services.process.supervised import SupervisedService
 
 
@@ -72,13 +73,20 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
     def prepare(self) -> None:
         """Do nothing: there is nothing to fetch, as the service is this program."""
 
+    def start(self, deadline_s: float = START_DEADLINE_S) -> WorkerEndpoint:
+        """Return when it answers. Its file is gone then: it may hold secrets, where connectors may name its folder."""
+        try:
+            return super().start(deadline_s)
+        finally:
+            _file_of(self._known_folder()).unlink(missing_ok=True)
+
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s
         properties = {**self.properties, "listeners": f"http://{LOOPBACK}:{ports['rest']}"}
         if self._login is not None:
             users = _private(folder / "users.properties", f"{self._login.user}={self._login.password}\n")
             properties["rest.basic.auth.file"] = str(users)
-        file = _private(folder / "worker.yaml", yaml.safe_dump(properties))
+        file = _private(_file_of(folder), yaml.safe_dump(properties))
         return python_child.command("connect.cli", "worker", str(file), "--log-format", "json")
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> WorkerEndpoint:
@@ -91,6 +99,10 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
             return answer is not None and bool(json.loads(answer.data)["status"] == "healthy")
         except (ValueError, KeyError):
             return False
+
+
+def _file_of(folder: Path) -> Path:
+    return folder / "worker.yaml"
 
 
 def _private(file: Path, text: str) -> Path:

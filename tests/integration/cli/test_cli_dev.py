@@ -105,6 +105,7 @@ def test_what_was_there_is_there_at_the_next_start(start, tmp_path):
     with s3(tmp_path, at["S3"]).open_output_stream("lake/kept") as out:
         out.write(b"kept")
     assert values(at["Apache Kafka"], "lines", 1) == [b"one"]
+    require_no_worker_file(tmp_path / "env", at["worker (REST)"])
     with urllib.request.urlopen(at["worker (pages)"], timeout=30) as page:
         assert b"connector?name=lines" in page.read()
 
@@ -124,6 +125,22 @@ def test_what_was_there_is_there_at_the_next_start(start, tmp_path):
     again.process.kill()
     again.process.wait(60)
     wait_for(lambda: not answers(at["worker (REST)"]), 60, "an end of all that a killed one has started")
+
+
+def require_no_worker_file(folder, url):
+    """Fail where a connector's configuration can get at the settings of the worker, secrets among them."""
+    assert not [file for file in folder.rglob("*") if file.is_file() and b"group.id: connect-dev" in file.read_bytes()]
+    provided = f"${{file:{folder / 'worker' / 'worker.yaml'}:group.id}}"
+    config = {"connector.class": "FileStreamSource", "file": "/tmp/x", "topic": provided}
+    body = json.dumps({"name": "v", **config}).encode()
+    asking = urllib.request.Request(
+        f"{url}/connector-plugins/FileStreamSource/config/validate",
+        body,
+        {"Content-Type": "application/json"},
+        method="PUT",
+    )
+    with urllib.request.urlopen(asking, timeout=60) as answer:
+        assert b'connect-dev"' not in answer.read()
 
 
 def test_a_worker_that_is_killed_is_started_again(start):
