@@ -24,6 +24,7 @@ CONNECTORS = sorted(set(FOLDER.rglob("*.json")) - set(AGENTS))
 FILLED_IN = {
     "DATABASE_URL": "sqlite:////var/lib/shop/x.db", "FOLDER": "/var/lib/shop",
     "S3_URL": "http://127.0.0.1:8333", "S3_BUCKET": "lake",
+    "BIGQUERY_PROJECT": "shop-1", "BIGQUERY_DATASET": "orders",
     "S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b", "BIGQUERY_KEYFILE": "/etc/connect/bigquery-key.json",
 }  # fmt: skip
 
