@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from connect.api.config import ConnectorConfig
@@ -20,10 +21,14 @@ from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.bigquery.cost.asking import costs_of_existing, table_costs
-from connectors.bigquery.cost.sentences import sentences
+from connectors.bigquery.cost.sentences import budget_sentences, sentences
+from connectors.bigquery.merge.staging import connector_label
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.spending.budget import budget_of, prices_of_config
+from connectors.bigquery.spending.connector_spending import ConnectorSpending, spending_table
+from connectors.bigquery.spending.waits import BudgetSpentError
 from connectors.bigquery.tables.preflight import check, missing_roles
 from connectors.bigquery.tables.trial import TrialDataset
 from connectors.bigquery.warehouse.client import account_of, open_warehouse
@@ -61,7 +66,10 @@ class BigQuerySinkConnector:
         try:
             with warehouse.within(deadline):
                 check(self._config, warehouse)
-                return list(sentences(costs_of_existing(self._config, warehouse, time.time())))
+                prices = prices_of_config(self._config)
+                budget_bytes = budget_of(self._config, prices)
+                costs = costs_of_existing(self._config, warehouse, prices, time.time())
+                return [*sentences(costs), *budget_sentences(costs, budget_bytes)]
         finally:
             warehouse.close()
 
@@ -110,6 +118,7 @@ class _Opened:
     targets: TargetTables
     topic_ids: TopicIds
     executor: ThreadPoolExecutor
+    spending: ConnectorSpending
 
     def close(self) -> None:
         """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
@@ -117,15 +126,23 @@ class _Opened:
         self.warehouse.stop()
         self.executor.shutdown(wait=True, cancel_futures=True)
         self.writer.close()
+        with self.warehouse.within(Deadline.after(_CLOSE_S)):
+            self.spending.save()
         self.warehouse.close()
 
 
 class BigQuerySinkTask:
     """Writes the partitions assigned to it. Owned by the task thread; batches land on threads of its own."""
 
-    def __init__(self, config: BigQuerySinkConfig, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        config: BigQuerySinkConfig,
+        now_s: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
         self._config = config
         self._now_s = now_s
+        self._wall_s = wall_s
         self._collect_interval_s = max(1.0, config.interval_ms / 1000)
         self._buffers: dict[str, TableBuffer] = {}
         self._next: dict[TopicPartition, int] = {}
@@ -134,6 +151,7 @@ class BigQuerySinkTask:
         self._failure: RetriableError | None = None
         self._explained = False
         self._collecting: Future[None] | None = None
+        self._saving: Future[None] | None = None
         self._collect_at_s = 0.0
         self._opened: _Opened | None = None
 
@@ -141,10 +159,12 @@ class BigQuerySinkTask:
         """Build the client, look at the dataset, and drop what an earlier life of the task staged."""
         config, warehouse = self._config, open_warehouse(self._config)
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
-        writer = table_writer_of(config, warehouse, role, self._count)
+        table = spending_table(connector_label(ctx.connector))
+        spending = ConnectorSpending(warehouse, table, budget_of(config, prices_of_config(config)), self._wall_s)
+        writer = table_writer_of(config, warehouse, role, self._count, spending=spending)
         threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
         targets = TargetTables(config, warehouse, self._buffers)
-        self._opened = _Opened(ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads)
+        self._opened = _Opened(ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads, spending)
         warehouse.look()
         writer.sweep()
 
@@ -220,7 +240,8 @@ class BigQuerySinkTask:
                 raise
             self._give_up(buffer)
             if failure is not None:
-                self._failure = failure
+                # A table that waits for the budget is told in the status, and holds up no other one.
+                self._failure = self._failure if isinstance(failure, BudgetSpentError) else failure
                 with opened.warehouse.within(deadline):
                     opened.targets.restore(buffer)
 
@@ -241,19 +262,20 @@ class BigQuerySinkTask:
 
     def _reason_to_wait(self) -> str | None:
         for buffer in self._buffers.values():
-            if buffer.failure is not None:
+            if buffer.failure is not None and not isinstance(buffer.failure, BudgetSpentError):
                 return _waiting(buffer.target, buffer.failure)
         long_ago_s = self._now_s() - _LONG_S
         for buffer in self._buffers.values():
             if buffer.is_writing and buffer.sealed_at_s < long_ago_s:
                 return f"Rows of table {buffer.target} are on their way: {self._open.writer.doing(buffer.target)}."
-        return None
+        return self._open.spending.notice()
 
     def _wait_for_room(self, deadline: Deadline) -> None:
         while sum(buffer.held_bytes for buffer in self._buffers.values()) >= self._config.buffer_max_bytes:
             if not deadline.wait(_FULL_LOOK_S):
                 raise RetriableError(
-                    f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes)."
+                    f"{self._config.buffer_max_bytes} bytes of rows wait for their merge (buffer.max.bytes). "
+                    f"{self._reason_to_wait() or ''}"
                 )
             self._advance(deadline)
             if self._failure is not None:
@@ -267,7 +289,8 @@ class BigQuerySinkTask:
             return
         ended, self._collecting = self._collecting, None
         if ended is not None:
-            ended.result()  # what failed for now is told once, and done again
+            with suppress(BudgetSpentError):  # the status says that it waits
+                ended.result()  # what failed for now is told once, and done again
         self._collecting = self._open.executor.submit(self._open.writer.collect)
         self._collect_at_s = self._now_s() + self._collect_interval_s
 
@@ -291,6 +314,11 @@ class BigQuerySinkTask:
             figures = dict(self._figures)
         for name, value in figures.items():
             self._open.ctx.gauge(name, value)
+        if self._config.mode.merges_rows:
+            for name, figure in self._open.spending.figures().items():
+                self._open.ctx.gauge(name, figure)
+            if self._open.spending.is_due and (self._saving is None or self._saving.done()):
+                self._saving = self._open.executor.submit(self._open.spending.save)
         self._open.ctx.gauge("buffered_bytes", sum(buffer.held_bytes for buffer in self._buffers.values()))
 
 

@@ -20,7 +20,10 @@ class CostQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ModeCost:
-    """Tells what a day of one way to write costs. `is_lower_bound`: queries or background work come on top."""
+    """Tells what a day of one way to write costs. `is_lower_bound`: queries or background work come on top.
+
+    bytes_at_once: what its dearest statement is billed for. is_set: the configuration writes so.
+    """
 
     mode: str
     bytes_per_day: int
@@ -29,6 +32,8 @@ class ModeCost:
     fits: bool
     why: str
     is_lower_bound: bool = False
+    bytes_at_once: int = 0
+    is_set: bool = False
 
 
 @dataclass(frozen=True, slots=True)

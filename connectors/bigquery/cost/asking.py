@@ -9,8 +9,9 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.costs import CostQuestion, TableCost
-from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, plan
+from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, as_set, plan
 from connectors.bigquery.cost.prices import AS_OF, PAGE, Prices, prices_of
+from connectors.bigquery.dedup.rules import Keep
 from connectors.bigquery.dedup.window import parse_window
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.table_facts import TableFacts
@@ -33,14 +34,16 @@ def table_costs(
     return [_cost(asked, config.table_names.table(topic)) for topic in config.named_topics]
 
 
-def costs_of_existing(config: BigQuerySinkConfig, warehouse: Warehouse, now_s: float) -> Sequence[TableCost]:
-    """Return the costs of the tables that have rows already, by list prices; none where no keys tell rows apart.
+def costs_of_existing(
+    config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices, now_s: float
+) -> Sequence[TableCost]:
+    """Return the costs of the tables that have rows already; none where no keys tell rows apart.
 
     With transforms a record's table may be another than its topic's, so nothing is told.
     """
     if not config.mode.is_keyed or config.originals.get("transforms", "").strip():
         return []
-    asked = _Asked(config, warehouse, CostQuestion(), Prices(), now_s)
+    asked = _Asked(config, warehouse, CostQuestion(), prices, now_s)
     found = (_cost(asked, config.table_names.table(topic)) for topic in config.named_topics)
     return [cost for cost in found if cost.modes]
 
@@ -80,7 +83,11 @@ def _cost(asked: _Asked, target: str) -> TableCost:
     )  # fmt: skip
     told += f"; {rows_per_day:,} records of {row_bytes:,} bytes a day. "
     told += f"Prices not given are those of the US as quoted in {AS_OF}: see {PAGE}"
-    return TableCost(name, told, plan(size, traffic, asked.prices))
+    costs = plan(size, traffic, asked.prices)
+    is_first = config.dedup_keep == Keep.FIRST
+    return TableCost(
+        name, told, as_set(costs, config.mode.name, keeps_first=is_first, has_window=window_ms is not None)
+    )
 
 
 def _size(warehouse: Warehouse, found: TableFacts | None) -> tuple[TableSize, str]:

@@ -65,6 +65,13 @@ def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost
     return [replace(cost, fits=True, why=reason) if cost is chosen else cost for cost in ways]
 
 
+def as_set(costs: Sequence[ModeCost], mode: str, *, keeps_first: bool, has_window: bool) -> Sequence[ModeCost]:
+    """Return the costs, of which the one of a mode with these settings is marked."""
+    reach = "keep=first" if keeps_first else "window" if has_window else "every" if mode == "merge" else "once"
+    name = next((cost.mode for cost in costs if cost.mode.startswith(f"{mode}, {reach}")), "")
+    return [replace(cost, is_set=cost.mode == name) for cost in costs]
+
+
 def merges_a_day(traffic: Traffic, interval_s: float) -> int:
     """Return how many merges there are at most: one an interval, more where batches fill before, none without rows."""
     by_time = DAY_S / max(1.0, interval_s)
@@ -100,7 +107,9 @@ def _compacted(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[Mo
             usd = prices.slots * prices.slot_hour * 24
             why = f"{why}; the reservation's price, whatever is read"
         freshness = f"{_duration(_LOAD_S)} + seconds"
-        yield ModeCost(name, read, usd, freshness, fits=False, is_lower_bound=True, why=why)
+        yield ModeCost(
+            name, read, usd, freshness, fits=False, is_lower_bound=True, why=why, bytes_at_once=max(0, read - log)
+        )
 
 
 def _windowed(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
@@ -126,12 +135,14 @@ def _merged(
 ) -> ModeCost:  # fmt: skip
     times = merges_a_day(traffic, interval_s)
     staged = math.ceil(traffic.rows_per_day * traffic.row_bytes / times) if times else 0
-    read = times * merge_bytes(searched, staged, changes_rows=changes_rows)
+    at_once = merge_bytes(searched, staged, changes_rows=changes_rows) if times else 0
+    read = times * at_once
     usd = read / _TIB * prices.query_tib
     if prices.slots:
         usd = prices.slots * prices.slot_hour * 24
         why = f"{why}; the reservation's price, whatever is read"
-    return ModeCost(name, read, usd, f"{_duration(interval_s)} + seconds", fits=False, why=why)
+    freshness = f"{_duration(interval_s)} + seconds"
+    return ModeCost(name, read, usd, freshness, fits=False, why=why, bytes_at_once=at_once)
 
 
 def _others(traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:

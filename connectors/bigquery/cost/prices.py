@@ -46,5 +46,25 @@ def prices_of(given: Mapping[str, Any]) -> Prices:
     return replace(Prices(), **{name: float(value) for name, value in given.items()})
 
 
+def prices_in(text: bytes, key: str) -> Prices:
+    """Return the prices in the text of a YAML file, which a key names. ConfigError: they are none."""
+    import yaml
+
+    try:
+        found = yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"The prices in the file of {key} cannot be read: {error}.", key=key) from error
+    if not isinstance(found, dict):
+        raise ConfigError(
+            f"The file of {key} holds {type(found).__name__}, no prices.",
+            key=key,
+            fix="Write lines such as query_tib: 6.25.",
+        )
+    try:
+        return prices_of(found)
+    except ConfigError as error:
+        raise ConfigError([ConfigProblem(key, problem.message) for problem in error.problems]) from error
+
+
 def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0

@@ -18,6 +18,26 @@ def sentences(costs: Iterable[TableCost]) -> Iterator[str]:
         yield f"dedup.mode: {cost.table}: {cost.facts}." + (f" A day costs about: {modes}.{fit}" if modes else "")
 
 
+def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None) -> Iterator[str]:
+    """Yield what a budget does not have, table by table: a day as it is set, or even one merge."""
+    for cost in costs:
+        for mode in cost.modes:
+            if budget_bytes is None or not mode.is_set or mode.bytes_per_day <= budget_bytes:
+                continue
+            name, budget = "bigquery.budget.bytes.per.day", f"{budget_bytes / _TIB:,.3f} TiB"
+            if mode.bytes_at_once > budget_bytes:
+                yield (
+                    f"{name}: {cost.table}: one merge is billed for about {mode.bytes_at_once / _TIB:,.3f} TiB, and "
+                    f"{budget} is the budget of a day: nothing is merged. Rows stay in Kafka, or in the log of "
+                    "dedup.mode=compact, and none is lost. Raise the budget, or set dedup.window."
+                )
+            else:
+                yield (
+                    f"{name}: {cost.table}: {mode.mode} is billed for about {mode.bytes_per_day / _TIB:,.3f} TiB a "
+                    f"day, and {budget} is the budget: merges come further apart, and rows wait that long."
+                )
+
+
 def _of_mode(cost: ModeCost) -> str:
     more = " and more" if cost.is_lower_bound else ""
     return f"{cost.mode} {cost.bytes_per_day / _TIB:,.2f} TiB, {cost.usd_per_day:,.2f} USD{more}"

@@ -25,6 +25,7 @@ from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.staging import StagedFacts, batch_id, parquet_of
 from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.rows.table_schema import by_name
+from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.tables.table_columns import log_columns
 from connectors.bigquery.warehouse.job_facts import Counts
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -47,6 +48,7 @@ class Compacting:
         rules: CompactionRules,
         report: Callable[[Mapping[str, int]], None],
         at_once: int,
+        spending: Spending = UNBOUNDED,
     ) -> None:
         """Take the settings, and open nothing.
 
@@ -59,7 +61,7 @@ class Compacting:
         self._report = report
         self._at_once = at_once
         self._owner = f"{role.connector} {role.task} {secrets.token_hex(8)}"
-        line = MergeLine(warehouse)
+        line = MergeLine(warehouse, spending=spending)
         self._compaction = Compaction(warehouse, line, Merger(warehouse, line, merges, report))
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._facts: dict[str, StagedFacts] = {}

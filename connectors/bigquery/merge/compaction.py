@@ -19,6 +19,7 @@ from connectors.bigquery.dedup.side_tables import LOG_BATCH, LOG_BOUND, log_tabl
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger
 from connectors.bigquery.merge.staging import StagedFacts
+from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -61,9 +62,11 @@ class Compaction:
         self._merger = merger
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._merged: dict[str, Sequence[str]] = {}
+        self._listed: dict[str, tuple[int, Sequence[Mapping[str, Any]]]] = {}
 
     def run_if_due(self, facts: StagedFacts, rules: CompactionRules) -> bool:
         """Merge the log of a table if it pays; tell if it did. facts: of any batch of the table."""
+        self._line.require_budget(facts.target)
         log, table = self._warehouse.table(log_table(facts.target)), self._warehouse.table(facts.target)
         if log is None or table is None or not rules.is_due(log, table.rows, self._now_ms()):
             return False
@@ -77,7 +80,7 @@ class Compaction:
 
         RetriableError: nobody knows how far it came; the view shows the same rows, and the next one begins anew.
         """
-        target, began_ms = facts.target, self._now_ms()
+        target = facts.target
         name = log_table(target)
         log = self._warehouse.table(name)
         if log is None:
@@ -86,8 +89,10 @@ class Compaction:
         if target in self._merged:  # its DELETE is not known to have run, and needs no second MERGE
             self._forget(target, parts)
         clears = any(column.name == CLEARS for column in log.columns)
-        found = self._warehouse.rows(parts.batches(clears=clears), f"listing the batches of table {name}")
+        # A merge that waited for the budget needs no second look.
+        began_ms, found = self._listed.get(target) or self._list(target, parts.batches(clears=clears))
         if found:
+            self._listed[target] = began_ms, found
             try:
                 self._merge(facts, log, parts, found)
             except RefusedJobError as error:
@@ -96,6 +101,12 @@ class Compaction:
                     f"{error.message}"
                 ) from error
         self._warehouse.relabel(name, lambda now: {**now, _COMPACTED_LABEL: str(began_ms)})
+
+    def _list(self, target: str, listing: str) -> tuple[int, Sequence[Mapping[str, Any]]]:
+        """Return the batches of a log, and when it was asked."""
+        self._line.begin(target, [listing])
+        began_ms, doing = self._now_ms(), f"listing the batches of table {log_table(target)}"
+        return began_ms, self._line.read(target, listing, doing, Kind.COMPACTION)
 
     def _claim(self, log: TableFacts, table_rows: int, rules: CompactionRules) -> bool:
         """Note that a compaction begins; False where another one has begun meanwhile."""
@@ -124,13 +135,15 @@ class Compaction:
             )
             for row in found
         ]  # fmt: skip
-        self._merger.merge(target, table.columns, [parts.rows_of(batches)], staged)
+        self._merger.merge(target, table.columns, [parts.rows_of(batches)], staged, Kind.COMPACTION)
         self._merged[target] = batches
+        del self._listed[target]
         self._forget(target, parts)
         _log.info("Compacted the log of table %s: %d batches.", target, len(batches))
 
     def _forget(self, target: str, parts: LogParts) -> None:
         """Delete batches that this process has merged."""
         batches = self._merged[target]
-        self._line.run(target, parts.forget(batches), f"deleting what is merged from the log of table {target}")
+        doing = f"deleting what is merged from the log of table {target}"
+        self._line.run(target, parts.forget(batches), doing, Kind.COMPACTION)
         del self._merged[target]

@@ -12,10 +12,12 @@ from __future__ import annotations
 import hashlib
 import time
 from bisect import bisect_left
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.spending.ledger import Kind
+from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.warehouse.job_facts import Changed
 from connectors.bigquery.warehouse.table_facts import NewTable
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -44,18 +46,37 @@ def merges_table(target: str) -> str:
 class MergeLine:
     """The place that one process has in the line of each table. Several threads use it, one table a thread."""
 
-    def __init__(self, warehouse: Warehouse, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, warehouse: Warehouse, now_s: Callable[[], float] = time.monotonic, spending: Spending = UNBOUNDED
+    ) -> None:
         self._warehouse = warehouse
         self._now_s = now_s
+        self._spending = spending
         self._next: dict[str, int] = {}
         self._noted_at_s: dict[str, float] = {}
 
-    def run(self, target: str, sql: str, doing: str) -> Changed:
+    def require_budget(self, target: str) -> None:
+        """Raise BudgetSpentError where a statement of this table is known to wait for the budget."""
+        self._spending.require(target)
+
+    def begin(self, target: str, statements: Sequence[str]) -> None:
+        """Raise BudgetSpentError where the budget does not have now what these statements need together."""
+        self._spending.begin(target, statements)
+
+    def run(self, target: str, sql: str, doing: str, kind: Kind = Kind.MERGE) -> Changed:
         """Run a statement once all those before it have ended. RetriableError: nobody knows whether it ran."""
+        return self._run(target, sql, doing, kind, reads=False)
+
+    def read(self, target: str, sql: str, doing: str, kind: Kind) -> Sequence[Mapping[str, Any]]:
+        """Run a query of the table as `run` does a statement; return its rows."""
+        return self._run(target, sql, doing, kind, reads=True).rows
+
+    def _run(self, target: str, sql: str, doing: str, kind: Kind, *, reads: bool) -> Changed:
         line = _line_of(target)
-        changed = self._warehouse.run(sql, line, doing, first_attempt=self._number(target, line))
-        self._next[target] = changed.attempt + 1
-        return changed
+        metering, number = self._spending.metering(target, sql, kind), self._number(target, line)
+        done = self._warehouse.run(sql, line, doing, first_attempt=number, metering=metering, reads=reads)
+        self._next[target] = done.attempt + 1
+        return done
 
     def wait_until_it_rests(self, target: str, pause: Callable[[float], None]) -> None:
         """Wait until the last statement has ended and no other one has followed soon. `pause`: waits for seconds."""

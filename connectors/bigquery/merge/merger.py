@@ -19,6 +19,7 @@ from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.staging import StagedFacts
 from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.warehouse.job_facts import Changed
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
@@ -62,11 +63,18 @@ class Merger:
         self._report = report
         self._estimated: set[str] = set()
 
-    def merge(self, target: str, columns: Columns, sources: Sequence[str], staged: Sequence[StagedFacts]) -> None:
+    def merge(
+        self,
+        target: str,
+        columns: Columns,
+        sources: Sequence[str],
+        staged: Sequence[StagedFacts],
+        kind: Kind = Kind.MERGE,
+    ) -> None:
         """Merge rows into a table that has these columns.
 
         sources: SQL of the tables or queries that the rows stand in. `staged`: what is known of these, all with the
-        same keys, order and columns.
+        same keys, order and columns. `kind`: as what its jobs are counted.
         """
         started_s = time.monotonic()
         facts, rules = staged[0], self._rules
@@ -85,26 +93,27 @@ class Merger:
             has_clears=facts.clears is not None,
             cleared=self._warehouse.path(cleared_table(target)) if rules.remembers_clears else None,
         )
-        taken_out = self._clear(target, merge) if any(one.clears for one in staged) else Changed()
-        if rules.remembers_deletes and any(one.deletes > (one.clears or 0) for one in staged):
-            self._line.run(target, merge.remember_deletes("CURRENT_TIMESTAMP()"), f"remembering deletes of {target}")
+        now = "CURRENT_TIMESTAMP()"
+        clearing = merge.clear(now) if any(one.clears for one in staged) else ()
+        remembers = rules.remembers_deletes and any(one.deletes > (one.clears or 0) for one in staged)
+        remembering = [merge.remember_deletes(now)] if remembers else []
+        appending = [merge.append()] if any(one.appends for one in staged) else []
+        self._line.begin(target, [*clearing, *remembering, merge.text(), *appending])
+        taken_out = Changed()  # what the last statement changed, which is the table's
+        for statement in clearing:
+            taken_out = self._line.run(target, statement, f"clearing keys of table {target}", kind)
+        for statement in remembering:
+            self._line.run(target, statement, f"remembering deletes of {target}", kind)
         if not rules.in_any_order:
             self._estimate(target, merge.text())
-        changed = self._line.run(target, merge.text(), f"merging into table {target}")
-        if any(one.appends for one in staged):
-            appended = self._line.run(target, merge.append(), f"adding rows of their own to table {target}")
+        changed = self._line.run(target, merge.text(), f"merging into table {target}", kind)
+        for statement in appending:
+            appended = self._line.run(target, statement, f"adding rows of their own to table {target}", kind)
             changed = replace(changed, inserted=changed.inserted + appended.inserted)
         changed = replace(
             changed, updated=changed.updated + taken_out.updated, deleted=changed.deleted + taken_out.deleted
         )
         self._tell(target, sum(one.rows for one in staged), changed, time.monotonic() - started_s)
-
-    def _clear(self, target: str, merge: Merge) -> Changed:
-        """Take out what tombstones without an order remove; what the last statement changed, which is the table's."""
-        changed = Changed()
-        for statement in merge.clear("CURRENT_TIMESTAMP()"):
-            changed = self._line.run(target, statement, f"clearing keys of table {target}")
-        return changed
 
     def _estimate(self, target: str, sql: str) -> None:
         """Log once what merging this table will cost."""

@@ -22,6 +22,7 @@ from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
 from connectors.bigquery.rows.table_schema import Columns
+from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
@@ -42,6 +43,7 @@ class Merging:
         rules: MergeRules,
         report: Callable[[Mapping[str, int]], None],
         at_once: int,
+        spending: Spending = UNBOUNDED,
     ) -> None:
         """Take the settings of merges, and open nothing.
 
@@ -53,7 +55,7 @@ class Merging:
         self._staging = StagingTables(warehouse, role)
         self._interval_s = rules.interval_s
         self._at_once = at_once
-        self._line = MergeLine(warehouse)
+        self._line = MergeLine(warehouse, spending=spending)
         self._merger = Merger(warehouse, self._line, rules, report)
         self._compaction = Compaction(warehouse, self._line, self._merger)
         self._without_log: set[str] = set()
@@ -88,6 +90,7 @@ class Merging:
     def write(self, batch: SealedBatch) -> Refusals:
         """Return once the rows are in the table, but for those refused. RetriableError: they may be, and the same call
         is made again."""
+        self._line.require_budget(batch.target)  # what waits for the budget is not staged again and again
         try:
             self._write(batch)
         except RefusedJobError as error:

@@ -257,9 +257,10 @@ class BigQuerySinkConfig(DedupSettings):
         return super().unknown_keys(name for name in properties if name not in KNOWN)
 
     def named_files(self) -> Iterable[tuple[str, str]]:
-        """Return the file of a key, where keyfile names one."""
+        """Return the files of a key and of prices, where they are named."""
         path = self.keyfile.get_secret_value()
-        return (("keyfile", path),) if path and self.key_source.upper() == "FILE" else ()
+        keys = (("keyfile", path),) if path and self.key_source.upper() == "FILE" else ()
+        return (*keys, *self.price_files())
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Return what is wrong between keys, as a problem for each."""

@@ -22,6 +22,13 @@ def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
     yield from _credential_problems(config)
     yield from _dedup_problems(config)
     yield from _append_problems(config)
+    if config.has_budget and not config.mode.merges_rows:
+        name = "bigquery.budget.bytes.per.day" if config.budget_bytes else "bigquery.budget.usd.per.day"
+        yield ConfigProblem(
+            name,
+            f"{name} bounds merges and compactions, and dedup.mode={config.mode.name} has none: leave it out, or set "
+            "dedup.mode=merge or compact.",
+        )
 
 
 def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:

@@ -6,11 +6,12 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
-from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Long, String, at_least, key, non_empty, one_of
+from connect.api.config import Boolean, Int, ListOf, Long, String, at_least, key, non_empty, one_of
 from connectors.bigquery.dedup.rules import DELETE_FIELD, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import Late, parse_window
 from connectors.bigquery.modes.choice import AUTO, MODES
 from connectors.bigquery.rows.paths import Path
+from connectors.bigquery.settings.config_budget import BudgetSettings
 
 DEDUP: Final = "Dedup"
 
@@ -52,7 +53,7 @@ _paths: Final = AfterValidator(_check_paths)
 _NEVER_MS: Final = 86_400_000 * 365
 
 
-class DedupSettings(ConnectorConfig):
+class DedupSettings(BudgetSettings):
     """`dedup.*`, and the Java connector's settings of its upserts, which stand for some of them."""
 
     dedup_mode: Annotated[String, one_of(AUTO, *MODES)] = key(

@@ -30,6 +30,10 @@ class DatasetCalls:
         """Return the name of the dataset as `project.dataset`."""
         return f"{self.project}.{self.dataset}"
 
+    def table_id(self, table: str) -> str:
+        """Return the name of a table as `project.dataset.table`."""
+        return f"{self.path}.{table}"
+
     @contextmanager
     def within(self, deadline: Deadline) -> Iterator[None]:
         """Requests of this thread end by the deadline: RetriableError where one would take longer."""

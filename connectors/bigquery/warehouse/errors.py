@@ -12,9 +12,11 @@ from typing import Any, Final
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.bounded_http import UnboundedAnswerError
 
+OVER_LIMIT: Final = "bytesBilledLimitExceeded"
+"""The reason of a job that was not run, as it needs more bytes than it may be billed for."""
 _RETRIABLE_REASONS: Final = frozenset(
     {
-        "backendError", "internalError", "jobBackendError", "jobInternalError", "jobRateLimitExceeded",
+        OVER_LIMIT, "backendError", "internalError", "jobBackendError", "jobInternalError", "jobRateLimitExceeded",
         "quotaExceeded", "rateLimitExceeded", "tableUnavailable", "timeout", "stopped",
     }
 )  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from connect.api.errors import RetriableError
 from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
-from connectors.bigquery.warehouse.errors import job_error
-from connectors.bigquery.warehouse.job_facts import Counts
+from connectors.bigquery.warehouse.errors import OVER_LIMIT, job_error
+from connectors.bigquery.warehouse.job_facts import UNMETERED, Counts, Ended, Metering
 
 _FIRST_LOOK_S: Final = 0.05
 _LAST_LOOK_S: Final = 2.0
@@ -70,11 +70,13 @@ class Jobs:
         labels: dict[str, str],
         *,
         first_attempt: int = 0,
+        metering: Metering = UNMETERED,
     ) -> Any:
         """Return the job once it has ended: submitted now under `job_id`, the dataset's mark and a number, or found.
 
         Where a job of that id is there already, it is waited for, and `counts` says whether it was the same work; if
-        not, the next number is tried. labels: the job's, which tell it from others of its id.
+        not, the next number is tried. labels: the job's, which tell it from others of its id. `metering` hears of
+        each job of these ids that has ended.
         RefusedJobError: BigQuery does not take it. RetriableError: nobody knows whether it ran.
         """
         from google.api_core.exceptions import Conflict
@@ -92,11 +94,23 @@ class Jobs:
                 is_lost = was_lost and labels.items() <= job.labels.items()
                 self._wait(job)
             self._unanswered.discard(attempt_id)
+            metering.ended(_ended(attempt_id, job, is_own=is_new or is_lost))
             if is_new and job.error_result:
                 raise job_error(job.error_result, doing)
             if is_new or (not job.error_result and _is_done(counts, is_lost=is_lost)):
                 return job
             attempt += 1
+
+    def billed_bytes(self, attempt_id: str) -> int | None:
+        """Return what a job was billed for; None where there is none that has ended."""
+        from google.api_core.exceptions import NotFound
+
+        with self._calls.translated(f"looking at job {attempt_id}"):
+            try:
+                job = self._found(attempt_id)
+            except NotFound:
+                return None
+        return int(job.total_bytes_billed or 0) if job.state == "DONE" else None
 
     def _attempt_id(self, job_id: str, attempt: int) -> str:
         return f"{job_id}-{self._scope}-{attempt}"
@@ -118,3 +132,9 @@ class Jobs:
 def _is_done(counts: Counts, *, is_lost: bool) -> bool:
     """Tell if a job that existed before the submission did its work."""
     return counts is Counts.ALWAYS or (counts is Counts.LOST and is_lost)
+
+
+def _ended(attempt_id: str, job: Any, *, is_own: bool) -> Ended:
+    # Load jobs are free, and have no such figure.
+    billed = getattr(job, "total_bytes_billed", None) or 0
+    return Ended(attempt_id, int(billed), is_own, (job.error_result or {}).get("reason") == OVER_LIMIT)

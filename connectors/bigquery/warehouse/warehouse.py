@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.lib.deadline import Deadline
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema
 from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
-from connectors.bigquery.warehouse.job_facts import Changed, Counts, RowError
+from connectors.bigquery.warehouse.job_facts import UNMETERED, Changed, Counts, Metering, RowError
 from connectors.bigquery.warehouse.jobs import Jobs
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
@@ -34,7 +34,9 @@ class Warehouse:
         """`client`: a google.cloud.bigquery.Client, whose annotations allow no `retry=None`, though it means none."""
         self._client = client
         self._calls = DatasetCalls(client, project, dataset, timeout_s)
-        self._jobs = Jobs(self._calls)
+        self.jobs = Jobs(self._calls)
+        self.loads = 0
+        """Counts the load jobs that have ended."""
 
     def within(self, deadline: Deadline) -> AbstractContextManager[None]:
         """Requests of this thread end by the deadline: RetriableError where one would take longer."""
@@ -42,7 +44,7 @@ class Warehouse:
 
     def stop(self) -> None:
         """End every wait for a job with a RetriableError. The jobs go on."""
-        self._jobs.stop()
+        self.jobs.stop()
 
     def close(self) -> None:
         """Close the connections."""
@@ -64,7 +66,9 @@ class Warehouse:
 
         with self._calls.translated(f"looking at table {name}"):
             try:
-                found = self._client.get_table(self._id(name), retry=self._calls.again, timeout=self._calls.limit_s)
+                found = self._client.get_table(
+                    self._calls.table_id(name), retry=self._calls.again, timeout=self._calls.limit_s
+                )
             except NotFound:
                 return None
         columns = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in found.schema)
@@ -86,7 +90,11 @@ class Warehouse:
 
         with self._calls.translated(f"creating table {table.name}"):
             try:
-                self._client.create_table(self._resource(table), retry=self._calls.again, timeout=self._calls.limit_s)
+                self._client.create_table(
+                    _resource(self._calls.table_id(table.name), table),
+                    retry=self._calls.again,
+                    timeout=self._calls.limit_s,
+                )
             except Conflict:
                 return False
         return True
@@ -106,7 +114,9 @@ class Warehouse:
         RetriableError when somebody else changed the table at the same time.
         """
         with self._calls.translated(f"changing the columns of table {name}"):
-            table = self._client.get_table(self._id(name), retry=self._calls.again, timeout=self._calls.limit_s)
+            table = self._client.get_table(
+                self._calls.table_id(name), retry=self._calls.again, timeout=self._calls.limit_s
+            )
             before = tuple(ColumnSchema.from_json(field.to_api_repr()) for field in table.schema)
             after = change(before)
             if after != before:
@@ -130,7 +140,9 @@ class Warehouse:
         RetriableError when somebody else changed the table at the same time.
         """
         with self._calls.translated(f"labelling table {name}"):
-            table = self._client.get_table(self._id(name), retry=self._calls.again, timeout=self._calls.limit_s)
+            table = self._client.get_table(
+                self._calls.table_id(name), retry=self._calls.again, timeout=self._calls.limit_s
+            )
             changed = change(dict(table.labels))
             if changed is None:
                 return False
@@ -142,11 +154,26 @@ class Warehouse:
             self._client.update_table(table, fields, retry=None, timeout=self._calls.limit_s)
         return True
 
+    def describe(self, name: str, change: Callable[[str], str]) -> None:
+        """Replace a table's description by what `change` makes of it now, unless that is the same.
+
+        RetriableError when somebody else changed the table at the same time.
+        """
+        with self._calls.translated(f"describing table {name}"):
+            table = self._client.get_table(
+                self._calls.table_id(name), retry=self._calls.again, timeout=self._calls.limit_s
+            )
+            before = table.description or ""
+            after = change(before)
+            if after != before:
+                table.description = after
+                self._client.update_table(table, ["description"], retry=None, timeout=self._calls.limit_s)
+
     def drop(self, name: str) -> None:
         """Drop a table; no error where it is gone."""
         with self._calls.translated(f"dropping table {name}"):
             self._client.delete_table(
-                self._id(name), not_found_ok=True, retry=self._calls.again, timeout=self._calls.limit_s
+                self._calls.table_id(name), not_found_ok=True, retry=self._calls.again, timeout=self._calls.limit_s
             )
 
     def labelled(self, labels: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
@@ -161,7 +188,12 @@ class Warehouse:
         """Add rows in the JSON of insertAll; those that it refuses, once the others are there."""
         with self._calls.translated(f"inserting into table {name}"):
             answer = self._client.insert_rows_json(
-                self._id(name), rows, row_ids=ids, skip_invalid_rows=True, retry=None, timeout=self._calls.limit_s
+                self._calls.table_id(name),
+                rows,
+                row_ids=ids,
+                skip_invalid_rows=True,
+                retry=None,
+                timeout=self._calls.limit_s,
             )
         return [
             RowError(part["index"], str(e.get("reason", "")), str(e.get("location", "")), str(e.get("message", "")))
@@ -194,13 +226,13 @@ class Warehouse:
             create_disposition=bigquery.CreateDisposition.CREATE_NEVER,
             schema=_fields(columns),
             parquet_options=options,
-            labels=self._jobs.labels,
+            labels=self.jobs.labels,
         )
 
         def submit(attempt_id: str) -> Any:
             return self._client.load_table_from_file(
                 io.BytesIO(parquet),
-                self._id(name),
+                self._calls.table_id(name),
                 size=len(parquet),
                 num_retries=0,
                 job_id=attempt_id,
@@ -209,43 +241,62 @@ class Warehouse:
                 timeout=self._calls.limit_s,
             )
 
-        return self._jobs.once(job_id, submit, f"loading into table {name}", counts, config.labels)
+        job = self.jobs.once(job_id, submit, f"loading into table {name}", counts, config.labels)
+        self.loads += 1
+        return job
 
     def run(
-        self, sql: str, job_id: str, doing: str, counts: Counts = Counts.LOST, *, first_attempt: int = 0
+        self,
+        sql: str,
+        job_id: str,
+        doing: str,
+        counts: Counts = Counts.LOST,
+        *,
+        first_attempt: int = 0,
+        metering: Metering = UNMETERED,
+        reads: bool = False,
     ) -> Changed:
         """Run one statement to its end, as a job whose id is `job_id`, the dataset's mark and a number.
 
         Where a job of that id is there already, it is waited for, and `counts` says whether it was this statement; if
-        not, the next number is tried. `first_attempt`: the first number.
+        not, the next number is tried. `first_attempt`: the first number. `metering`: what its jobs may be billed for.
+        `reads`: it is a query, and its rows are returned.
         RefusedJobError: BigQuery does not take the statement. RetriableError: nobody knows whether it ran.
         """
         from google.cloud import bigquery
 
         statement = hashlib.sha256(sql.encode()).hexdigest()[:32]
-        config = bigquery.QueryJobConfig(labels={**self._jobs.labels, STATEMENT_LABEL: statement})
+        config = bigquery.QueryJobConfig(labels={**self.jobs.labels, STATEMENT_LABEL: statement})
 
         def submit(attempt_id: str) -> Any:
+            if (limit_bytes := metering.limit_bytes(attempt_id)) is not None:
+                config.maximum_bytes_billed = limit_bytes
             return self._client.query(
                 sql, job_id=attempt_id, job_config=config, location=self._calls.location, retry=None, job_retry=None,
                 timeout=self._calls.limit_s,
             )  # fmt: skip
 
-        job = self._jobs.once(job_id, submit, doing, counts, config.labels, first_attempt=first_attempt)
+        job = self.jobs.once(
+            job_id, submit, doing, counts, config.labels, first_attempt=first_attempt, metering=metering
+        )
         attempt = int(job.job_id.rpartition("-")[2])
         stats = job.dml_stats
         billed = job.total_bytes_billed or 0
+        if reads:
+            with self._calls.translated(doing):
+                found = job.result(retry=self._calls.again, timeout=self._calls.limit_s)
+                return Changed(billed_bytes=billed, attempt=attempt, rows=[dict(row) for row in found])
         if stats is None:
             return Changed(billed_bytes=billed, attempt=attempt)
         return Changed(stats.inserted_row_count, stats.updated_row_count, stats.deleted_row_count, billed, attempt)
 
     def has_attempt(self, job_id: str, attempt: int) -> bool:
         """Tell if a job was ever submitted under this id and number."""
-        return self._jobs.has_attempt(job_id, attempt)
+        return self.jobs.has_attempt(job_id, attempt)
 
     def wait_for(self, job_id: str, attempt: int) -> None:
         """Wait until the job of this id and number has ended, with or without an error; none has ended, too."""
-        self._jobs.wait_for(job_id, attempt)
+        self.jobs.wait_for(job_id, attempt)
 
     def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
         """Run a query that changes nothing; return its rows."""
@@ -271,34 +322,32 @@ class Warehouse:
             )
         return int(job.total_bytes_processed or 0)
 
-    def _resource(self, table: NewTable) -> bigquery.Table:
-        from google.cloud import bigquery
-        from google.cloud.bigquery import table as table_constraints
-
-        found = bigquery.Table(self._id(table.name), schema=_fields(table.columns))
-        if table.partitioning is not None:
-            found.time_partitioning = bigquery.TimePartitioning(
-                type_=table.partitioning, field=table.partition_by, expiration_ms=table.expiration_ms
-            )
-        if table.cluster_by:
-            found.clustering_fields = list(table.cluster_by)
-        if table.labels:
-            found.labels = dict(table.labels)
-        if table.expires_after_s is not None:
-            found.expires = datetime.now(UTC) + timedelta(seconds=table.expires_after_s)
-        if table.primary_key:
-            key = table_constraints.PrimaryKey(columns=list(table.primary_key))
-            found.table_constraints = table_constraints.TableConstraints(primary_key=key, foreign_keys=None)
-        if table.max_staleness_s is not None:
-            found.max_staleness = f"0-0 0 0:0:{table.max_staleness_s}"
-        found.description = table.description
-        return found
-
-    def _id(self, table: str) -> str:
-        return f"{self._calls.path}.{table}"
-
 
 def _fields(columns: Columns) -> list[Any]:
     from google.cloud import bigquery
 
     return [bigquery.SchemaField.from_api_repr(column.as_json()) for column in columns]
+
+
+def _resource(table_id: str, table: NewTable) -> bigquery.Table:
+    from google.cloud import bigquery
+    from google.cloud.bigquery import table as table_constraints
+
+    found = bigquery.Table(table_id, schema=_fields(table.columns))
+    if table.partitioning is not None:
+        found.time_partitioning = bigquery.TimePartitioning(
+            type_=table.partitioning, field=table.partition_by, expiration_ms=table.expiration_ms
+        )
+    if table.cluster_by:
+        found.clustering_fields = list(table.cluster_by)
+    if table.labels:
+        found.labels = dict(table.labels)
+    if table.expires_after_s is not None:
+        found.expires = datetime.now(UTC) + timedelta(seconds=table.expires_after_s)
+    if table.primary_key:
+        key = table_constraints.PrimaryKey(columns=list(table.primary_key))
+        found.table_constraints = table_constraints.TableConstraints(primary_key=key, foreign_keys=None)
+    if table.max_staleness_s is not None:
+        found.max_staleness = f"0-0 0 0:0:{table.max_staleness_s}"
+    found.description = table.description
+    return found

@@ -13,6 +13,7 @@ from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.spending.spending import UNBOUNDED, Spending
 from connectors.bigquery.tables.capturing import Capture
 from connectors.bigquery.warehouse.client import open_storage
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -26,13 +27,14 @@ def table_writer_of(
     role: Role,
     report: Callable[[Mapping[str, int]], None],
     *,
+    spending: Spending = UNBOUNDED,
     in_any_order: bool = False,
 ) -> TableWriter:
     """Return the table writer of a configuration. `report` hears the figures of each batch, on any thread.
 
-    `in_any_order`: see `MergeRules`.
+    `spending` bounds its merges. `in_any_order`: see `MergeRules`.
     """
-    return config.mode.table_writer(TaskWriters(config, warehouse, role, report, in_any_order))
+    return config.mode.table_writer(TaskWriters(config, warehouse, role, report, spending, in_any_order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class TaskWriters:
     warehouse: Warehouse
     role: Role
     report: Callable[[Mapping[str, int]], None]
+    spending: Spending
     in_any_order: bool
 
     def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Merging:
@@ -51,7 +54,10 @@ class TaskWriters:
             rules.keep, rules.deletes, remembers_deletes, remembers_clears, self.config.partition_field or None,
             interval_s=self.config.interval_ms / 1000, in_any_order=self.in_any_order,
         )  # fmt: skip
-        return Merging(self.warehouse, self.role, rules=merges, report=self.report, at_once=self.config.threads)
+        return Merging(
+            self.warehouse, self.role, rules=merges, report=self.report, at_once=self.config.threads,
+            spending=self.spending,
+        )  # fmt: skip
 
     def compacting(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> Compacting:
         """Return what appends batches to logs, and merges these by the rules."""
@@ -62,7 +68,7 @@ class TaskWriters:
         )  # fmt: skip
         return Compacting(
             self.warehouse, self.role, merges=merges, report=self.report, at_once=config.threads,
-            rules=CompactionRules(config.compact_interval_ms, config.compact_percent),
+            rules=CompactionRules(config.compact_interval_ms, config.compact_percent), spending=self.spending,
         )  # fmt: skip
 
     def adding(self) -> Appending:

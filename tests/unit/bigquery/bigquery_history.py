@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,6 +26,9 @@ from connectors.bigquery.sink import BigQuerySinkTask
 PATIENCE: Final = 60
 """Calls that the service's faults may fail before the sink is called hung."""
 SETTLE_S: Final = 90.0
+BUDGET_BYTES: Final = 4 << 30
+DAYS_A_SECOND: Final = 1 / 30
+"""Budgets are of days, and a history takes seconds."""
 MANY: Final = 40
 """So many topics some histories have."""
 
@@ -62,6 +66,10 @@ class BigQueryHistory:
             "dedup.merge.max.records": draw.choice(["5", "1000"]), "allowNewBigQueryFields": "true",
             "allowBigQueryRequiredFieldRelaxation": "true", **settings, **shared,
         }  # fmt: skip
+        self._budget_bytes = draw.choice([0, 0, BUDGET_BYTES])
+        if self._budget_bytes:
+            self._settings["bigquery.budget.bytes.per.day"] = str(self._budget_bytes)
+        service.now_s = self._wall_s
         self._table_of = {name: "t" if "topic2TableMap" in self._settings else name for name in names}
         self._grows_most = 12 if len(names) < MANY else 120
         self._topic_ids: dict[str, str | None] = {}
@@ -93,11 +101,14 @@ class BigQueryHistory:
 
     # The group.
 
+    def _wall_s(self) -> float:
+        return (20_000 + self._clock_s * DAYS_A_SECOND) * 86_400
+
     def _born(self, number: int) -> Member:
         for _ in range(PATIENCE):
             client = PlainClient(self._service)
             self._clients.append(client)
-            task = BigQuerySinkTask(BigQuerySinkConfig.parse(self._settings), lambda: self._clock_s)
+            task = BigQuerySinkTask(BigQuerySinkConfig.parse(self._settings), lambda: self._clock_s, self._wall_s)
             context = FakeSinkContext(task=number, topic_ids=self._topic_ids)
             try:
                 task.open(context)
@@ -125,7 +136,8 @@ class BigQueryHistory:
         """The process is gone, whatever its threads do."""
         member.client.calls_left = 0
         member.client.awake.set()
-        member.task.close()
+        with suppress(ProcessDiedError):
+            member.task.close()
 
     def _bury(self, member: Member) -> None:
         self._history.note("dead", task=member.number)
@@ -388,6 +400,11 @@ class BigQueryHistory:
         left = [name for name in self._service.tables if "_tmp_" in name]
         assert not left, f"staging tables that nobody drops: {left}"
         self._look(is_settled=True)
+        if self._budget_bytes:
+            days: Counter[int] = Counter()
+            for at_s, _, billed in self._service.billed:
+                days[int(at_s // 86_400)] += billed
+            assert max(days.values()) <= self._budget_bytes, f"billed a day: {days}"
 
 
 def _has_text(sent: Sent) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -51,17 +52,24 @@ class StoredJob:
     end: Callable[[], dict[str, str] | None]
     counts: Any = None
     rows: int = 0
+    billed: int = 0
+    found: list[dict[str, Any]] = field(default_factory=list)
     state: str = "RUNNING"
     error_result: dict[str, str] | None = None
 
 
 class PlainBigQuery:
-    """The service: what all clients see. `faults`: how likely a request is refused or loses its answer."""
+    """The service: what all clients see. `faults`: how likely a request is refused or loses its answer.
+
+    `billed`: when a job was submitted, its id, and the bytes that it is billed for.
+    """
 
     def __init__(self, draw: random.Random) -> None:
         self.draw = draw
         self.faults = 0.0
         self.streamed: dict[str, int] = {}
+        self.billed: list[tuple[float, str, int]] = []
+        self.now_s: Callable[[], float] = time.time
         self.lock = threading.RLock()
         self.tables: dict[str, StoredTable] = {}
         self.jobs: dict[str, StoredJob] = {}
@@ -90,6 +98,11 @@ class PlainBigQuery:
         if name not in self.tables:
             raise api.NotFound(f"Not found: Table {PROJECT}:{DATASET}.{name}")
         return self.tables[name]
+
+    def cost_of(self, sql: str) -> int:
+        """What a statement is billed for: a mebibyte for each row of the tables that it names, ten for a table."""
+        named = [table for table in self.tables if _sql(table) in sql]
+        return sum(max(10, int(self.size(table))) << 20 for table in named)
 
     def submit(self, job_id: str, labels: dict[str, str], begin: Callable[[StoredJob], None]) -> StoredJob:
         """Take an id, or refuse it; `begin` says what the job does at its end."""
@@ -278,17 +291,28 @@ class PlainClient:
 
     def query(self, sql: str, *, job_id: str | None = None, job_config: Any = None, **_: Any) -> Any:
         if job_config is not None and job_config.dry_run:
-            return SimpleNamespace(total_bytes_processed=len(sql))
+            text = sql.replace("`", '"')
+            return SimpleNamespace(total_bytes_processed=self._asked(lambda: self._service.cost_of(text)))
         text = sql.replace("`", '"').replace("CURRENT_TIMESTAMP()", "now()")
         if job_id is None:
             assert text.startswith(("SELECT ", "CREATE OR REPLACE VIEW ")), f"an unexpected statement: {sql}"
             rows = self._asked(lambda: self._service.answer(text))
             return SimpleNamespace(result=lambda **_: rows)
         target = text.split()[2].replace('"', "").rpartition(".")[2]
-        assert text.startswith(("MERGE INTO ", "DELETE FROM ")), f"an unexpected statement: {sql}"
+        assert text.startswith(("MERGE INTO ", "DELETE FROM ", "SELECT ")), f"an unexpected statement: {sql}"
 
         def begin(job: StoredJob) -> None:
+            cost = self._service.cost_of(text)
+            if job_config.maximum_bytes_billed is not None and cost > job_config.maximum_bytes_billed:
+                words = {"reason": "bytesBilledLimitExceeded", "message": f"{cost} or higher required."}
+                job.end = lambda: words
+                return
+            job.billed = cost
+            self._service.billed.append((self._service.now_s(), job.job_id, cost))
             try:
+                if text.startswith("SELECT "):
+                    job.found = self._service.answer(text)
+                    return
                 if (message := self._service.misfit(target, text)) is not None:
                     job.end = lambda: {"reason": "invalidQuery", "message": message}
                     return
@@ -316,7 +340,8 @@ class PlainClient:
 
         seen = SimpleNamespace(
             job_id=job.job_id, labels=job.labels, state=job.state, error_result=job.error_result, reload=reload,
-            dml_stats=job.counts, output_rows=job.rows, total_bytes_billed=0,
+            dml_stats=job.counts, output_rows=job.rows, total_bytes_billed=job.billed,
+            result=lambda **_: self._asked(lambda: job.found),
         )  # fmt: skip
         return seen
 

@@ -28,6 +28,8 @@ from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 class Tables:
     """Staging tables in memory. A merge is refused whose staged tables hold one of these ids."""
 
+    loads = 0
+
     def __init__(self, columns: Columns, refuses: int | None = None) -> None:
         self.columns = columns
         self.refuses = refuses
@@ -76,7 +78,7 @@ class Tables:
     def has_attempt(self, job_id: str, attempt: int) -> bool:
         return False
 
-    def run(self, sql: str, job_id: str, doing: str, *, first_attempt: int) -> Changed:
+    def run(self, sql: str, job_id: str, doing: str, *, first_attempt: int, **_: Any) -> Changed:
         if self.dropped_by_others:
             self.dropped_by_others -= 1
             self.staged.clear()

@@ -25,6 +25,7 @@ class Tables:
     """Tables without rows, and a way to land batches that keeps their ids, or the values of the column `shown`."""
 
     threads = 1
+    loads = 0
     collects = False
 
     def __init__(self, shown: str = "") -> None:
@@ -82,7 +83,7 @@ def put(
     at_once: how many rows come in one put. shown: the column whose values are returned in place of ids."""
     tables = Tables(shown)
     monkeypatch.setattr(sink, "open_warehouse", lambda _: tables)
-    monkeypatch.setattr(sink, "table_writer_of", lambda *_: tables)
+    monkeypatch.setattr(sink, "table_writer_of", lambda *_, **__: tables)
     given = {
         "project": "p", "defaultDataset": "d", "dedup.fields": dedup_fields, "dedup.merge.interval.ms": "0",
         "allowNewBigQueryFields": "true", **{name.replace("__", "."): value for name, value in others.items()},

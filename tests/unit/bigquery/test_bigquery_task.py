@@ -18,6 +18,8 @@ from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 class Staging:
     """A dataset and a way to land batches, of which the looks for other tasks' staging tables fail as listed."""
 
+    loads = 0
+
     def __init__(self, *failures: Exception | None) -> None:
         self.failures = list(failures)
         self.looks = 0
@@ -53,7 +55,7 @@ def clock_s() -> list[float]:
 def task_of(staging: Staging, clock_s: list[float], monkeypatch: pytest.MonkeyPatch) -> sink.BigQuerySinkTask:
     given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "dedup.merge.interval.ms": "500"}
     monkeypatch.setattr(sink, "open_warehouse", lambda _: staging)
-    monkeypatch.setattr(sink, "table_writer_of", lambda *_: staging)
+    monkeypatch.setattr(sink, "table_writer_of", lambda *_, **__: staging)
     task = sink.BigQuerySinkTask(BigQuerySinkConfig.parse({**given, TASKS_KEY: "2"}), lambda: clock_s[0])
     task.open(FakeSinkContext())
     return task

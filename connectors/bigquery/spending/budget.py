@@ -1,0 +1,42 @@
+"""Reads the budget and the prices of a configuration."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from connect.api.errors import ConfigError
+from connectors.bigquery.cost.prices import Prices, prices_in
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+
+_TIB: Final = 2**40
+
+
+def prices_of_config(config: BigQuerySinkConfig) -> Prices:
+    """Return the prices in the file that a configuration names, else list prices. ConfigError: they cannot be read."""
+    for key, path in config.price_files():
+        try:
+            text = config.allowed.read_bytes(key, path)
+        except OSError as error:
+            raise ConfigError(
+                f"The file {path} of {key} cannot be read on this worker ({error.strerror}).",
+                key=key,
+                fix="Put the prices there, readable for the worker, or leave it out for list prices.",
+            ) from error
+        return prices_in(text, key)
+    return Prices()
+
+
+def budget_of(config: BigQuerySinkConfig, prices: Prices) -> int | None:
+    """Return the bytes that merges may be billed for in a day; None: any number. ConfigError: money buys none."""
+    limits = [config.budget_bytes] if config.budget_bytes else []
+    if config.budget_usd:
+        if prices.slots or not prices.query_tib:
+            raise ConfigError(
+                "bigquery.budget.usd.per.day buys no bytes by these prices: slots are paid whatever is read, and a "
+                f"query_tib of {prices.query_tib:g} is free.",
+                key="bigquery.budget.usd.per.day",
+                fix="Set bigquery.budget.bytes.per.day, or a price query_tib and no slots.",
+            )
+        limits.append(math.floor(config.budget_usd / prices.query_tib * _TIB))
+    return min(limits, default=None)

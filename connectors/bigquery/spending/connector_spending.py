@@ -1,0 +1,248 @@
+"""Keep what the jobs of a connector are billed for, and hold its merges to a budget, whichever task runs them.
+
+The ledger is the description of an empty table, which is changed under its ETag: that costs nothing, and is the same
+for all tasks and lives. With a budget a job is reserved there before it is submitted. Without one, what jobs were
+billed for is written there each minute.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from connect.api.errors import ConnectError, RetriableError
+from connectors.bigquery.cost.billing import LEAST_BYTES
+from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait
+from connectors.bigquery.spending.waits import BUDGET_KEY, BudgetSpentError, budget_spent, gib
+from connectors.bigquery.warehouse.job_facts import Ended, Metering
+from connectors.bigquery.warehouse.table_facts import NewTable
+from connectors.bigquery.warehouse.warehouse import Warehouse
+
+_log = logging.getLogger(__name__)
+_SAVE_EVERY_S: Final = 60.0
+_NEVER_S: Final = 3600.0
+"""A statement that needs more than a day's budget is tried again after so long, as its table may have shrunk."""
+_ALERT_PERCENT: Final = 80
+_MARGIN: Final = 1.1
+"""A table may grow between the estimate of a statement and its run."""
+_COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
+
+
+def spending_table(connector_label: str) -> str:
+    """Return the name of the empty table that has the ledger of a connector."""
+    return f"_kafka_connect_spending_{connector_label}"
+
+
+class ConnectorSpending:
+    """Keeps the ledger of a connector, as one of its tasks. Several threads use it."""
+
+    def __init__(
+        self, warehouse: Warehouse, table: str, budget_bytes: int | None, now_s: Callable[[], float] = time.time
+    ) -> None:
+        """`budget_bytes` None: jobs are counted alone."""
+        self._warehouse = warehouse
+        self._table = table
+        self._budget_bytes = budget_bytes
+        self._now_s = now_s
+        self._owner = secrets.token_hex(4)
+        self._lock = threading.Lock()
+        self._ledger = Ledger()
+        self._is_made = False
+        self._ended: list[Job] = []
+        self._counted_loads = 0
+        self._saved_at_s = now_s()
+        self._needs: dict[str, Mapping[str, int]] = {}
+        self._factors: dict[str, int] = {}
+        self._waits: dict[str, tuple[float, BudgetSpentError]] = {}
+        self._alerted_on = ""
+
+    def require(self, target: str) -> None:
+        """Raise BudgetSpentError where a table is known to wait for the budget. Nothing is asked."""
+        until_s, error = self._waits.get(target, (0.0, None))
+        if error is not None and self._now_s() < until_s:
+            raise error
+
+    def begin(self, target: str, statements: Sequence[str]) -> None:
+        """Raise BudgetSpentError where the budget does not have now what these statements need together."""
+        if self._budget_bytes is None:
+            return
+        self.require(target)
+        needs = {sql: self._estimated(target, sql) for sql in statements}
+        total = sum(needs.values())
+        with self._lock:
+            self._write(lambda ledger: ledger)
+            found = self._ledger.wait(total, self._budget_bytes, self._now_s() % DAY_S / DAY_S)
+            self._needs[target] = needs
+            self._heed(target, found, total, self._budget_bytes)
+
+    def metering(self, target: str, sql: str, kind: Kind) -> Metering:
+        """Return what limits the jobs of a statement, and counts them."""
+        return _StatementMetering(self, target, sql, kind)
+
+    def reserve(self, target: str, sql: str, kind: Kind, job_id: str) -> int | None:
+        """Return the bytes that a job may be billed for, which are reserved now; None without a budget."""
+        budget_bytes = self._budget_bytes
+        if budget_bytes is None:
+            return None
+        need_bytes = self._needs.get(target, {}).get(sql) or self._estimated(target, sql)
+        need = Need(need_bytes, self._owner)
+        refused: list[Wait] = []
+
+        def reserved(ledger: Ledger) -> Ledger:
+            found = ledger.with_reserved(job_id, need, budget_bytes)
+            refused[:] = [found] if isinstance(found, Wait) else []
+            return ledger if isinstance(found, Wait) else found
+
+        with self._lock:
+            self._write(reserved)
+            if refused and job_id in self._ledger.reserved:
+                # Its job may have ended long ago, unseen by the process that died.
+                billed_bytes = self._warehouse.jobs.billed_bytes(job_id)
+                if billed_bytes is not None:
+                    self._ended.append(Job(job_id, kind, billed_bytes, was_reserved=True))
+                    self._write(reserved)
+            self._heed(target, refused[0] if refused else None, need_bytes, budget_bytes)
+        return need_bytes
+
+    def note(self, target: str, kind: Kind, job: Ended) -> None:
+        """Count a job that has ended."""
+        has_budget = self._budget_bytes is not None
+        with self._lock:
+            if job.is_over_limit:
+                self._factors[target] = 2 * self._factors.get(target, 1)
+                self._needs.pop(target, None)
+            if has_budget or job.is_own:
+                found_by = "" if job.is_own else self._owner
+                self._ended.append(Job(job.job_id, kind, job.billed_bytes, has_budget, found_by))
+            if has_budget or self.is_due:
+                self._save()
+
+    @property
+    def is_due(self) -> bool:
+        """Return True if it is time to save what was counted."""
+        return self._now_s() - self._saved_at_s >= _SAVE_EVERY_S
+
+    def save(self) -> None:
+        """Write what was counted and is not written yet."""
+        with self._lock:
+            self._save()
+
+    def figures(self) -> Mapping[str, float]:
+        """Return the metrics of the connector, as far as this task knows them."""
+        found: dict[str, float] = {}
+        for span, period in (("day", self._ledger.day), ("month", self._ledger.month)):
+            for kind in Kind:
+                found[f"{kind}_billed_{span}_bytes"] = period.billed_bytes.get(kind, 0)
+                found[f"{kind}_jobs_{span}"] = period.jobs.get(kind, 0)
+        if self._budget_bytes is not None:
+            now_s = self._now_s()
+            waits_s = (until_s - now_s for until_s, _ in list(self._waits.values()))
+            found |= {"budget_bytes": self._budget_bytes, "budget_used_percent": self._used_percent}
+            found["budget_wait_s"] = max(0.0, *waits_s, 0.0)
+        return found
+
+    def notice(self) -> str | None:
+        """Return why tables wait, or that the budget is nearly used up, in one line; None where neither is so."""
+        now_s = self._now_s()
+        for until_s, error in list(self._waits.values()):
+            if now_s < until_s:
+                return f"{error.message} {error.fix}"
+        is_today = self._ledger.day.name == self._today
+        if self._budget_bytes is None or not is_today or self._used_percent < _ALERT_PERCENT:
+            return None
+        return (
+            f"{self._used_percent:.0f} % of the {gib(self._budget_bytes)} that merges may be billed for today "
+            f"({BUDGET_KEY}) are used: further ones will wait."
+        )
+
+    @property
+    def _today(self) -> str:
+        return f"{datetime.fromtimestamp(self._now_s(), UTC):%Y-%m-%d}"
+
+    @property
+    def _used_percent(self) -> float:
+        return 100 * self._ledger.used_bytes / self._budget_bytes if self._budget_bytes else 0.0
+
+    def _estimated(self, target: str, sql: str) -> int:
+        """Return what a statement needs, by a dry run; jobs that ended for too little make it more."""
+        try:
+            scanned = self._warehouse.scanned_bytes(sql)
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            _log.debug("What a statement of table %s needs is not known: %s", target, error)
+            scanned = 0
+        return max(3 * LEAST_BYTES, math.ceil(scanned * _MARGIN)) * self._factors.get(target, 1)
+
+    def _heed(self, target: str, wait: Wait | None, need_bytes: int, budget_bytes: int) -> None:
+        """Note that a table waits, and raise why; note that it waits no longer."""
+        used = self._used_percent
+        if used >= _ALERT_PERCENT and self._alerted_on != self._ledger.day.name:
+            self._alerted_on = self._ledger.day.name
+            _log.warning("%.0f %% of the day's %s=%d are used.", used, BUDGET_KEY, budget_bytes)
+        if wait is None:
+            self._waits.pop(target, None)
+            return
+        now_s = self._now_s()
+        error = budget_spent(target, wait, need_bytes, budget_bytes, now_s)
+        self._waits[target] = now_s + (_NEVER_S if wait.seconds is None else wait.seconds), error
+        _log.info("%s", error.message)
+        raise error
+
+    def _save(self) -> None:
+        self._saved_at_s = self._now_s()
+        if not self._ended and self._warehouse.loads == self._counted_loads:
+            return
+        try:
+            self._write(lambda ledger: ledger)
+        except RetriableError as error:
+            # The bytes stay reserved, and the figures here, until the next time.
+            _log.debug("What was billed is not written yet: %s", error)
+
+    def _write(self, change: Callable[[Ledger], Ledger]) -> None:
+        """Write the ledger that `change` makes of what is there and the jobs that have ended.
+
+        RetriableError: somebody else changed it meanwhile, or nobody knows.
+        """
+        ended, loads = list(self._ended), self._warehouse.loads
+
+        def rewritten(text: str) -> str:
+            ledger = Ledger.parse(text).at(self._today)
+            for job in ended:
+                ledger = ledger.with_job(job)
+            if loads > self._counted_loads:
+                ledger = ledger.with_jobs(Kind.LOAD, 0, loads - self._counted_loads)
+            self._ledger = change(ledger)
+            return self._ledger.text()
+
+        if not self._is_made:
+            self._warehouse.create(NewTable(self._table, _COLUMNS))
+        self._is_made = False  # somebody may have dropped it where this fails
+        self._warehouse.describe(self._table, rewritten)
+        self._is_made = True
+        self._ended = self._ended[len(ended) :]
+        self._counted_loads = loads
+
+
+@dataclass(frozen=True, slots=True)
+class _StatementMetering:
+    """It limits and counts the jobs of one statement."""
+
+    spending: ConnectorSpending
+    target: str
+    sql: str
+    kind: Kind
+
+    def limit_bytes(self, job_id: str) -> int | None:
+        return self.spending.reserve(self.target, self.sql, self.kind, job_id)
+
+    def ended(self, job: Ended) -> None:
+        self.spending.note(self.target, self.kind, job)

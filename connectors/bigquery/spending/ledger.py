@@ -1,0 +1,168 @@
+"""Holds what the jobs of one connector were billed for, by day and month, and what is reserved for jobs to come. Pure.
+
+A job is given bytes before it is submitted, under its id, and BigQuery ends it unbilled where it would need more. As
+an id is taken once, the bytes under it bound whichever job gets the id. They count in each day until somebody has seen
+the end of the job, so that a crash in between spends nothing twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any, Final, Self
+
+DAY_S: Final = 86_400
+_RESERVED: Final = timedelta(days=30)
+"""A reservation whose job nobody has seen is given up after so long, as its table may be gone."""
+_MONTH_CHARS: Final = len("2026-11")
+
+
+class Kind(StrEnum):
+    """What a job does."""
+
+    LOAD = "load"
+    MERGE = "merge"
+    COMPACTION = "compaction"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that has ended. `was_reserved`: it counts only while its reservation is there, so that it counts once.
+
+    found_by: the process that found a job of somebody else under this id, where it meant to submit its own.
+    """
+
+    id: str
+    kind: Kind
+    billed_bytes: int
+    was_reserved: bool
+    found_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Tells what the jobs of a day or a month were billed for, and how many there were, by kind."""
+
+    name: str = ""
+    billed_bytes: Mapping[str, int] = field(default_factory=dict)
+    jobs: Mapping[str, int] = field(default_factory=dict)
+
+    def at(self, name: str) -> Period:
+        """Return the period of this name: itself, or an empty one where it is a later one."""
+        return self if name <= self.name else Period(name)
+
+    def with_jobs(self, kind: Kind, billed_bytes: int, jobs: int) -> Period:
+        """Return the period with more jobs."""
+        billed = {**self.billed_bytes, kind: self.billed_bytes.get(kind, 0) + billed_bytes}
+        return Period(self.name, billed, {**self.jobs, kind: self.jobs.get(kind, 0) + jobs})
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Bytes that a job may be billed for. day, owner: when they were reserved last, and by which process.
+
+    is_shared: another process had reserved them before.
+    """
+
+    bytes: int
+    day: str
+    owner: str
+    is_shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Tells what a job may be billed for, and which process asks."""
+
+    bytes: int
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Tells for how long a statement has to wait; `seconds` None: its need is larger than the budget."""
+
+    seconds: float | None
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a connector spends. Its text is what is kept."""
+
+    day: Period = field(default_factory=Period)
+    month: Period = field(default_factory=Period)
+    reserved: Mapping[str, Reservation] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the ledger that a text holds, an empty one for no text. ValueError or KeyError: it is none of ours."""
+        found: Mapping[str, Any] = json.loads(text) if text else {}
+        return cls(
+            Period(**found.get("day", {})),
+            Period(**found.get("month", {})),
+            {job_id: Reservation(**one) for job_id, one in found.get("reserved", {}).items()},
+        )
+
+    def text(self) -> str:
+        """Return the ledger as text."""
+        return json.dumps(asdict(self))
+
+    def at(self, day: str) -> Ledger:
+        """Return the ledger on a day such as 2026-11-24. It never goes back to an earlier one."""
+        if day <= self.day.name:
+            return self
+        oldest = (date.fromisoformat(day) - _RESERVED).isoformat()
+        kept = {job_id: one for job_id, one in self.reserved.items() if one.day >= oldest}
+        return Ledger(self.day.at(day), self.month.at(day[:_MONTH_CHARS]), kept)
+
+    @property
+    def used_bytes(self) -> int:
+        """Return what the day's merges and compactions were billed for, and what is reserved."""
+        return sum(self.day.billed_bytes.values()) + sum(one.bytes for one in self.reserved.values())
+
+    def wait(self, need_bytes: int, budget_bytes: int, day_share: float, *, but: str = "") -> Wait | None:
+        """Return how long jobs that need so many bytes have to wait; None: not at all.
+
+        day_share: how much of the day has passed. What is spent follows the day, so that merges come further apart
+        instead of ending at noon; the first of a day waits for nothing. `but`: a job whose reservation counts no more.
+        """
+        replaced = self.reserved.get(but)
+        others = self.used_bytes - (0 if replaced is None else replaced.bytes)
+        if need_bytes > budget_bytes:
+            return Wait(None, others)
+        if others + need_bytes > budget_bytes:
+            return Wait((1 - day_share) * DAY_S, others)
+        due_share = (others + need_bytes) / budget_bytes if others else 0.0
+        return Wait((due_share - day_share) * DAY_S, others) if due_share > day_share else None
+
+    def with_reserved(self, job_id: str, need: Need, budget_bytes: int) -> Ledger | Wait:
+        """Return the ledger with bytes for a job, or how long it has to wait."""
+        before = self.reserved.get(job_id)
+        # Somebody else may still submit a job of this id, by the bytes reserved before.
+        wanted = need.bytes if before is None else max(need.bytes, before.bytes)
+        found = self.wait(wanted, budget_bytes, 1.0, but=job_id)
+        if found is not None:
+            return found
+        is_shared = before is not None and (before.is_shared or before.owner != need.owner)
+        reservation = Reservation(wanted, self.day.name, need.owner, is_shared)
+        return replace(self, reserved={**self.reserved, job_id: reservation})
+
+    def with_job(self, job: Job) -> Ledger:
+        """Return the ledger with a job that has ended, whose reservation is gone; itself where the job is counted."""
+        reservation = self.reserved.get(job.id)
+        if job.was_reserved and reservation is None:
+            return self
+        left = replace(self, reserved={job_id: one for job_id, one in self.reserved.items() if job_id != job.id})
+        if reservation is not None and reservation.owner == job.found_by and not reservation.is_shared:
+            # Whoever submitted the job has counted it before these bytes were reserved.
+            return left
+        return left.with_jobs(job.kind, job.billed_bytes, 1)
+
+    def with_jobs(self, kind: Kind, billed_bytes: int, jobs: int) -> Ledger:
+        """Return the ledger with more jobs of a kind."""
+        day, month = (period.with_jobs(kind, billed_bytes, jobs) for period in (self.day, self.month))
+        return replace(self, day=day, month=month)

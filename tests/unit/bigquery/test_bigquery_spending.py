@@ -1,0 +1,298 @@
+"""Budgets of merges before the model of the service: never more is billed in a day, and no row is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
+from test_bigquery_compaction import Prompt, model_of, runs_of, shown
+
+from connect.api.errors import ConfigError, RetriableError
+from connect.lib.deadline import Deadline
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery import sink
+from connectors.bigquery.cost.prices import Prices, prices_in
+from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.sink import BigQuerySinkTask
+from connectors.bigquery.spending.budget import budget_of, prices_of_config
+from connectors.bigquery.spending.connector_spending import ConnectorSpending
+from connectors.bigquery.spending.ledger import Job, Kind, Ledger, Need, Wait
+from connectors.bigquery.spending.waits import BudgetSpentError
+from connectors.bigquery.warehouse import jobs
+from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write.intake import taken_in
+from connectors.bigquery.write.table_writers import table_writer_of
+from connectors.bigquery.write.tables_ready import TargetTables
+
+pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
+DAY_S = 86_400
+MIB = 1 << 20
+BEGIN_S = 20_000.0 * DAY_S
+LEDGER = "_kafka_connect_spending_c"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = BEGIN_S
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> PlainBigQuery:
+    monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0001)
+    made = PlainBigQuery(Prompt(1))
+    made.now_s = clock
+    return made
+
+
+class Life:
+    """One process that writes batches within a budget."""
+
+    def __init__(self, service: PlainBigQuery, clock: Clock, budget_bytes: int | None, **others: str) -> None:
+        given = {
+            "project": PROJECT, "defaultDataset": DATASET, "dedup.fields": "id", "timePartitioningType": "NONE",
+            "dedup.compact.interval.ms": "0", **others,
+        }  # fmt: skip
+        self.client = PlainClient(service)
+        self.config = BigQuerySinkConfig.parse(given)
+        self.warehouse = Warehouse(self.client, PROJECT, DATASET, timeout_s=10)
+        self.spending = ConnectorSpending(self.warehouse, LEDGER, budget_bytes, clock)
+        self.writer = table_writer_of(
+            self.config, self.warehouse, Role("c", 0, 1, "tmp"), lambda _: None, spending=self.spending
+        )
+
+    def load(self, *runs: list[Message]) -> None:
+        for run in runs:
+            batch = batch_of(run)
+            assert batch.consumed is not None
+            for buffer, admitted in taken_in(batch, TargetTables(self.config, self.warehouse, {})).parts:
+                buffer.take(batch.consumed.topic_partition, admitted, 0.0)
+                assert not self.writer.write(buffer.seal())
+
+
+def batch_of(run: list[Message]) -> Any:
+    from bigquery_oracle import batch_of as made
+
+    return made(run)
+
+
+def by_day(service: PlainBigQuery) -> Counter[int]:
+    days: Counter[int] = Counter()
+    for at_s, _, billed in service.billed:
+        days[int(at_s // DAY_S)] += billed
+    return days
+
+
+def patiently(clock: Clock, act: Callable[[], object], *, step_s: float = 3600.0) -> int:
+    """Do it again, as time goes by, until the budget has what it needs; how often it waited."""
+    for waited in range(400):
+        try:
+            act()
+        except BudgetSpentError:
+            clock.now_s += step_s
+        else:
+            return waited
+    raise AssertionError("it waits for ever")
+
+
+def kept(service: PlainBigQuery) -> Ledger:
+    return Ledger.parse(service.tables[LEDGER].resource["description"])
+
+
+def test_merges_come_further_apart_and_no_day_is_billed_for_more(service, clock):
+    runs, budget = runs_of(3), 400 * MIB
+    life = Life(service, clock, budget)
+    waits = [patiently(clock, lambda run=run: life.load(run)) for run in runs * 3]
+    assert sum(waits) > 5, "the budget is less than the merges"
+    assert max(by_day(service).values()) <= budget
+    assert shown(service, "orders") == model_of(runs, {})
+    (first_day, *_), _ = sorted(by_day(service)), waits
+    moments = sorted({at_s for at_s, _, _ in service.billed if at_s // DAY_S == first_day})
+    assert moments[-1] - moments[0] > DAY_S / 4, "they follow the day, and do not end at its beginning"
+
+
+@pytest.mark.parametrize("mode", ["merge", "compact"])
+def test_a_day_is_kept_wherever_its_processes_are_killed(service, clock, mode):
+    runs, budget, died = runs_of(5), 500 * MIB, 0
+
+    def once(life: Life, run: list[Message]) -> None:
+        life.load(run)
+        if mode == "compact":
+            life.writer.collect()
+
+    for calls in range(3, 90, 2):
+        life = Life(service, clock, budget, **{"dedup.mode": mode})
+        life.client.calls_left = calls
+        try:
+            once(life, runs[calls % len(runs)])
+        except ProcessDiedError:
+            died += 1
+        except BudgetSpentError:
+            clock.now_s += 7200.0
+    assert died > 15
+    life = Life(service, clock, budget, **{"dedup.mode": mode})
+    for run in runs:
+        patiently(clock, lambda run=run: once(life, run))
+    assert max(by_day(service).values()) <= budget
+    assert shown(service, "orders") == model_of(runs, {})
+    life.spending.save()
+    assert kept(service).reserved == {}
+    assert sum(kept(service).day.billed_bytes.values()) == by_day(service)[int(clock.now_s // DAY_S)]
+
+
+def test_what_is_billed_is_counted_once_by_whoever_finds_the_job(service, clock):
+    budget, runs = 100_000 * MIB, runs_of(7)
+    two = [Life(service, clock, budget) for _ in range(2)]
+    clock.now_s += DAY_S - 60  # nothing waits any more
+    for number, run in enumerate(runs):
+        two[number % 2].load(run)  # each finds the numbers of the other taken
+    for life in two:
+        life.spending.save()
+    assert kept(service).reserved == {}
+    assert sum(kept(service).day.billed_bytes.values()) == sum(billed for _, _, billed in service.billed)
+    assert kept(service).month.billed_bytes == kept(service).day.billed_bytes
+    assert kept(service).day.jobs["load"] == len(runs)
+
+
+def test_without_a_budget_jobs_are_counted_by_kind_and_outlive_the_process(service, clock):
+    life = Life(service, clock, None, **{"dedup.mode": "compact"})
+    life.load(*runs_of(9))
+    life.writer.collect()
+    life.spending.save()
+    assert set(kept(service).day.billed_bytes) == {"load", "compaction"}
+    clock.now_s += 3 * DAY_S
+    later = Life(service, clock, None)
+    later.load(runs_of(9)[0])
+    later.spending.save()
+    found = later.spending.figures()
+    assert found["merge_billed_day_bytes"] > 0
+    assert found["compaction_billed_day_bytes"] <= 10 * MIB, "it looks once whether the log is empty"
+    assert found["compaction_billed_month_bytes"] > 0
+    total = sum(billed for _, _, billed in service.billed)
+    assert found["merge_billed_month_bytes"] + found["compaction_billed_month_bytes"] == total
+
+
+def test_a_job_that_needs_more_than_was_estimated_is_not_run_and_tried_with_more(service, clock, monkeypatch):
+    life = Life(service, clock, 5000 * MIB)
+    monkeypatch.setattr(life.warehouse, "scanned_bytes", lambda _: 0)
+    big = [Message(0, offset, offset, 0) for offset in range(60)]
+    with pytest.raises(RetriableError, match="or higher required"):
+        life.load(big)
+    for _ in range(8):
+        with suppress(RetriableError):
+            life.load(big)
+    assert len(service.rows("orders")) == 60
+    assert max(by_day(service).values()) <= 5000 * MIB
+
+
+def test_a_budget_below_one_merge_is_told_and_a_larger_one_goes_on(service, clock):
+    life, runs = Life(service, clock, 25 * MIB), runs_of(11)
+    with pytest.raises(BudgetSpentError, match=r"not merged, as one merge needs about .*none is lost"):
+        life.load(runs[0])
+    assert "bigquery.budget.bytes.per.day" in (life.spending.notice() or "")
+    asked = len(service.jobs)
+    with pytest.raises(BudgetSpentError):
+        life.load(runs[0])
+    assert len(service.jobs) == asked, "nothing is staged again meanwhile"
+    assert service.billed == []
+    Life(service, clock, 10_000 * MIB).load(*runs[:1])
+    assert shown(service, "orders") == model_of(runs[:1], {})
+
+
+def test_the_status_tells_a_waiting_table_and_others_go_on(service, clock, monkeypatch):
+    monkeypatch.setattr(
+        sink, "open_warehouse", lambda _: Warehouse(PlainClient(service), PROJECT, DATASET, timeout_s=9)
+    )
+    given = {
+        "project": PROJECT, "defaultDataset": DATASET, "dedup.fields": "id", "timePartitioningType": "NONE",
+        "bigquery.budget.bytes.per.day": str(25 * MIB), "dedup.merge.interval.ms": "0",
+    }  # fmt: skip
+    task, context = BigQuerySinkTask(BigQuerySinkConfig.parse(given), wall_s=clock), FakeSinkContext()
+    task.open(context)
+    batch = batch_of([Message(0, 0, 1, 0)])
+    task.put(batch, Deadline.after(10))
+    deadline = Deadline.after(60)
+    while context.explained is None:
+        assert task.flush(Deadline.after(10)) == {batch.consumed.topic_partition: 0}
+        assert deadline.wait(0.01), "the status never tells"
+    task.close()
+    assert "Table orders is not merged" in context.explained
+    assert context.gauges["budget_bytes"] == 25 * MIB
+    assert context.gauges["budget_wait_s"] > 0
+
+
+@st.composite
+def doings(draw: st.DrawFn) -> list[tuple[str, int, int]]:
+    step = st.tuples(st.sampled_from(["reserve", "end", "find", "die", "day"]), st.integers(0, 4), st.integers(1, 60))
+    return draw(st.lists(step, max_size=40))
+
+
+@settings(max_examples=300, deadline=None)
+@given(doings())
+def test_a_ledger_bounds_every_day_whoever_gets_an_id(steps):
+    """Jobs of five ids in turn by two processes: what a job is billed for is at most what its process reserved."""
+    budget, day, ledger = 100, 1, Ledger().at("2026-11-01")
+    allowed: dict[tuple[str, str], int] = {}
+    billed: Counter[int] = Counter()
+    ran: dict[str, tuple[str, int]] = {}
+    counted: Counter[str] = Counter()
+    for doing, number, amount in steps:
+        job_id, owner = f"j{number}", "ab"[amount % 2]
+        match doing:
+            case "reserve" if job_id not in ran:
+                found = ledger.with_reserved(job_id, Need(amount, owner), budget)
+                if not isinstance(found, Wait):
+                    ledger, allowed[job_id, owner] = found, amount
+            case "end" if job_id not in ran and (job_id, owner) in allowed:
+                ran[job_id] = owner, allowed[job_id, owner]
+                billed[day] += ran[job_id][1]
+            case "find" if job_id in ran:
+                by, size = ran[job_id]
+                before = ledger
+                ledger = ledger.with_job(Job(job_id, Kind.MERGE, size, True, "" if by == owner else owner))
+                counted[job_id] += before is not ledger and before.day.jobs != ledger.day.jobs
+            case "day":
+                day += 1
+                ledger = ledger.at(f"2026-11-{day:02}")
+                assert ledger.used_bytes <= budget
+        assert billed[day] <= budget
+        assert billed[day] <= ledger.used_bytes or any(job not in counted for job in ran)
+    assert all(count <= 1 for count in counted.values())
+
+
+def test_money_buys_bytes_by_the_prices_of_a_file(tmp_path):
+    def parsed(**others: str) -> BigQuerySinkConfig:
+        given = {"project": "p", "defaultDataset": "d", "dedup.fields": "id", "allowed.paths": str(tmp_path)}
+        return BigQuerySinkConfig.parse({**given, **others})
+
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("query_tib: 5\n")
+    config = parsed(**{"bigquery.budget.usd.per.day": "10", "bigquery.prices.file": str(prices)})
+    assert budget_of(config, prices_of_config(config)) == 2 << 40
+    both = parsed(**{"bigquery.budget.usd.per.day": "10", "bigquery.budget.bytes.per.day": "7"})
+    assert budget_of(both, Prices()) == 7
+    assert budget_of(parsed(), Prices()) is None
+    with pytest.raises(ConfigError, match="slots are paid whatever is read"):
+        budget_of(both, Prices(slots=100))
+    with pytest.raises(ConfigError, match=r"bigquery.prices.file.*cannot be read.*list prices"):
+        prices_of_config(parsed(**{"bigquery.prices.file": str(tmp_path / "none.yaml")}))
+    for text, words in ((b"- 1", "holds list, no prices"), (b"a: [", "cannot be read"), (b"query: 1", "is no price")):
+        with pytest.raises(ConfigError, match=words):
+            prices_in(text, "bigquery.prices.file")
+    with pytest.raises(ConfigError, match=r"bounds merges and compactions, and dedup\.mode=view has none"):
+        parsed(**{"dedup.mode": "view", "bigquery.budget.bytes.per.day": "7"})
