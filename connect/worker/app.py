@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.cluster.group.member_process import Joining
+from connect.cluster.group.remote_member import MemberProcesses
 from connect.cluster.herder.herder import Herder
 from connect.cluster.herder.reconcile import HerderDependencies
 from connect.cluster.hosts.forked_host import ForkedHosts
@@ -20,6 +22,7 @@ from connect.cluster.hosts.host_logs import at_worker_levels, name_java_loggers
 from connect.cluster.hosts.host_pool import Launch
 from connect.cluster.hosts.host_process import CommandProcess, HostProcess, python_host
 from connect.cluster.hosts.lease import SHARE, UNHEARD_SHARE, Lease
+from connect.cluster.hosts.life_line import LifeLine
 from connect.cluster.hosts.task_host import Host, HostListener, TaskHost
 from connect.cluster.leader.group_membership import GroupMember, GroupMembership, SlotListener
 from connect.cluster.leader.group_settings import member_settings, release_s, resume_s
@@ -31,7 +34,6 @@ from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.first_contact import FirstContact, StartError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
-from connect.kafka.consume.membership_consumer import MembershipConsumer
 from connect.kafka.log.kv_log import KeyValueLog
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
@@ -67,11 +69,13 @@ class Worker:
         name_java_loggers(LOG_LEVELS, self._catalog)
         self._stopping = threading.Event()
         self._reacher: TopicAdmin | None = None
-        session_s = config.session_timeout_ms / 1000
-        self._lease = Lease(SHARE * session_s, UNHEARD_SHARE * session_s, self._reach, resume_s(config))
+        self._session_s = config.session_timeout_ms / 1000
+        self._lease = Lease(SHARE * self._session_s, UNHEARD_SHARE * self._session_s, self._reach, resume_s(config))
+        self._life_line = LifeLine()
+        self._members = MemberProcesses(self._lease.descriptor, self._life_line.watched, LOG_LEVELS)
         self._forked: ForkedHosts | None = None
         if sys.platform.startswith("linux"):  # elsewhere system libraries may not survive a fork
-            self._forked = ForkedHosts(self._lease.descriptor)
+            self._forked = ForkedHosts(self._lease.descriptor, self._life_line.held)
         self.herder = Herder(config, self._surroundings())
         self._contact = FirstContact(config, lambda: self._admin({}), self.herder.read, self._stopping)
         self._rest: RestServer | None = None
@@ -85,6 +89,7 @@ class Worker:
         with ThreadPoolExecutor(1, thread_name_prefix="kafka-contact") as beside:
             # Kafka takes its time to answer, and so does loading REST's libraries.
             contact = beside.submit(self._contact.reach)
+            self._members.prepare()
             try:
                 with loading():
                     url = self._serve_rest()
@@ -153,7 +158,9 @@ class Worker:
         return GroupMembership(configs, self._join, self._lease, release_s(self._config))
 
     def _join(self, worker_id: str, listener: SlotListener) -> GroupMember:
-        return MembershipConsumer(slots_topic(self._config), member_settings(self._config, worker_id), listener)
+        settings = member_settings(self._config, worker_id)
+        joining = Joining(slots_topic(self._config), settings, SHARE * self._session_s, self._session_s)
+        return self._members.join(joining, listener)
 
     def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:
         """`leader_id`: the transactional id with which the leader writes, where it does so in transactions."""
@@ -187,7 +194,8 @@ class Worker:
         if self._forked is not None:
             return self._forked.start(line, report)
         lease = self._lease.descriptor
-        return CommandProcess(line, lambda descriptor: python_host(descriptor, lease, report), [lease, report])
+        inherited = [lease, report, self._life_line.held]
+        return CommandProcess(line, lambda descriptor: python_host(descriptor, lease, report), inherited)
 
     def _admin(self, overrides: Mapping[str, str]) -> TopicAdmin:
         client_id = f"{self._config.client_prefix}-shared-admin"

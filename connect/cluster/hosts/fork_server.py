@@ -1,9 +1,10 @@
-"""Makes task hosts by forking: `fork_server N LEASE`. What every host needs is loaded here once, and shared in memory.
+"""Makes task hosts by forking: `fork_server N LEASE HELD`.
 
-It loads when the worker says so, which is when its REST API answers.
-A host is there in milliseconds, where an interpreter of its own needs a second or two to load Arrow and the rest. The
-process has one thread and no connection to anything, which is what makes forking it safe; plug-ins are loaded in the
-hosts only. It ends with its worker, and its hosts with it.
+What every host needs is loaded here once, and shared in memory. It loads when the worker says so, which is when its
+REST API answers. A host is there in milliseconds, where an interpreter of its own needs a second or two to load Arrow
+and the rest. The process has one thread and no connection to anything, which is what makes forking it safe; plug-ins
+are loaded in the hosts only. It ends with its worker, and its hosts with it. HELD is the end of the `life_line` that
+each of them has.
 
 Said on N, a socket that keeps messages apart: the worker sends `{"number"}` with the descriptors of a host's line and
 its crash report, `{"kill": number, "signal"}`, or `{"load": true}`; back come `{"number", "pid"}` and in the end
@@ -149,8 +150,9 @@ def _noticed(number: int, frame: FrameType | None) -> None:
 
 def main() -> int:
     """Make task hosts until the worker is gone."""
-    control, lease = (int(descriptor) for descriptor in sys.argv[1:])
+    control, lease, held = (int(descriptor) for descriptor in sys.argv[1:])
     die_with_parent()
+    os.set_inheritable(held, False)  # a program that a connector starts is no host
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name, value in WITHOUT_THREADS.items():
         os.environ.setdefault(name, value)

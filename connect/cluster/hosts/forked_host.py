@@ -22,9 +22,10 @@ _logger = logging.getLogger(__name__)
 class ForkedHosts:
     """Starts hosts; starts the server behind them, also again when it has died. Any thread may call it."""
 
-    def __init__(self, lease: int) -> None:
-        """`lease`: the descriptor that hosts watch."""
+    def __init__(self, lease: int, held: int) -> None:
+        """`lease`: the descriptor that hosts watch. `held`: their end of the life line."""
         self._lease = lease
+        self._held = held
         self._lock = threading.Lock()  # the herder's thread asks for hosts, reader threads of hosts kill them
         self._server: _Server | None = None
 
@@ -52,7 +53,7 @@ class ForkedHosts:
 
     def _running(self) -> _Server:
         if self._server is None or self._server.gone:
-            self._server = _Server(self._lease)
+            self._server = _Server(self._lease, self._held)
         return self._server
 
 
@@ -87,16 +88,17 @@ class ForkedProcess:
 class _Server:
     """Holds one server process and the hosts it made."""
 
-    def __init__(self, lease: int) -> None:
+    def __init__(self, lease: int, held: int) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._processes: dict[int, ForkedProcess] = {}
         self._numbers = itertools.count(1)
         self.gone = False
-        command = python_child.command("connect.cluster.hosts.fork_server", str(theirs.fileno()), str(lease))
+        descriptors = [theirs.fileno(), lease, held]
+        command = python_child.command("connect.cluster.hosts.fork_server", *map(str, descriptors))
         with theirs:
             self._server = python_child.start(
                 command,
-                pass_fds=[theirs.fileno(), lease],
+                pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
                 process_group=0,
             )

@@ -6,6 +6,9 @@ extended in time. The clock is CLOCK_MONOTONIC, which all processes of a machine
 
 A host looks at the lease every `CHECK_S`. One that is frozen itself cannot look, and would send what its Kafka clients
 hold as soon as it goes on; so where there are such timers (Linux) the kernel ends it a moment later (`lease_timer`).
+
+The worker and the process that is its member in the group (`connect.cluster.group`) both extend the lease, each its own
+end, and the earlier one counts: one of them alone cannot speak for the other.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from connect.cluster.hosts.lease_timer import LeaseTimer
 from connect.cluster.hosts.shared_memory import shared_memory
 from connect.runtime.host.crash_report import say_lease_over, say_lease_until
 
-_FORMAT: Final = struct.Struct("d")
+_MOMENT: Final = struct.Struct("d")
+_WORKERS_END, _MEMBERS_END, _WORKER_SEEN = (place * _MOMENT.size for place in range(3))
+"""The moments of a lease are at these places of the shared memory."""
 SHARE: Final = 0.8
 """Part of the session time-out for which a lease is good: hosts must be gone before the group notices."""
 UNHEARD_SHARE: Final = 0.9
@@ -60,7 +65,8 @@ class Lease:
         self._heard_s = 0.0
         self._resumes_s = 0.0
         self.descriptor = shared_memory("lease", mmap.PAGESIZE)
-        self._memory = mmap.mmap(self.descriptor, mmap.PAGESIZE)
+        self._moments = _Moments(self.descriptor, mmap.PROT_READ | mmap.PROT_WRITE)
+        self._moments.write(_MEMBERS_END, float("inf"))  # until there is a member
         self._held = threading.Event()
         self._ended = threading.Event()
         threading.Thread(target=self._extend, name="lease", daemon=True).start()
@@ -75,7 +81,7 @@ class Lease:
         lost its slots meanwhile. From any thread.
         """
         now_s = time.monotonic()
-        return self._read() >= now_s >= self._resumes_s
+        return self._moments.end_s >= now_s >= self._resumes_s
 
     def hold(self) -> None:
         """Take note that the group has spoken to this worker: hosts may work as long as this process lives on and is
@@ -99,7 +105,7 @@ class Lease:
         while not self._ended.wait(self._valid_s / 8):
             if self._held.is_set():
                 now_s, until_s = time.monotonic(), self._until_s()
-                if self._read() < now_s <= until_s:
+                if self._moments.end_s < now_s <= until_s:
                     self._resumes_s = now_s + self._resume_s
                 self._write(until_s)
             if not self._held.is_set():
@@ -114,12 +120,73 @@ class Lease:
     def _until_s(self) -> float:
         return min(time.monotonic() + self._valid_s, self._heard_s + self._unheard_s)
 
-    def _read(self) -> float:
-        (until_s,) = _FORMAT.unpack(self._memory[: _FORMAT.size])
-        return float(until_s)
-
     def _write(self, until_s: float) -> None:
-        self._memory[: _FORMAT.size] = _FORMAT.pack(until_s)
+        self._moments.write(_WORKER_SEEN, time.monotonic())
+        self._moments.write(_WORKERS_END, until_s)
+
+
+class MemberLease:
+    """The share in the lease of the process that is the worker's member in its group.
+
+    While it is held a thread extends it, so it runs out when this process freezes, as the worker's does.
+    """
+
+    def __init__(self, descriptor: int, valid_s: float) -> None:
+        """`valid_s`: as the worker's lease has it."""
+        self._moments = _Moments(descriptor, mmap.PROT_READ | mmap.PROT_WRITE)
+        self._valid_s = valid_s
+        self._held = threading.Event()
+        self._lock = threading.Lock()  # an extension must not come behind the end
+        self.hold()
+        threading.Thread(target=self._extend, name="lease", daemon=True).start()
+
+    def hold(self) -> None:
+        """Let hosts work as long as this process lives."""
+        self._held.set()
+        self._extend_once()
+
+    def revoke(self) -> None:
+        """End the lease, so that all hosts end themselves at once."""
+        with self._lock:
+            self._held.clear()
+            self._moments.write(_MEMBERS_END, 0.0)
+
+    @property
+    def hosts_ended_s(self) -> float:
+        """Return when the hosts of a worker that does nothing from now on have ended, by the clock they share.
+
+        The worker extends its lease for `valid_s` at the most each time it is seen.
+        """
+        return self._moments.read(_WORKER_SEEN) + self._valid_s + TIMER_GRACE_S
+
+    def _extend(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(self._valid_s / 8):
+            self._extend_once()
+
+    def _extend_once(self) -> None:
+        with self._lock:
+            if self._held.is_set():
+                self._moments.write(_MEMBERS_END, time.monotonic() + self._valid_s)
+
+
+class _Moments:
+    """Holds the moments of a lease in shared memory. Each has one process that writes it."""
+
+    def __init__(self, descriptor: int, access: int) -> None:
+        self._memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=access)
+
+    @property
+    def end_s(self) -> float:
+        """Return until when hosts may work."""
+        return min(self.read(_WORKERS_END), self.read(_MEMBERS_END))
+
+    def read(self, place: int) -> float:
+        (moment_s,) = _MOMENT.unpack_from(self._memory, place)
+        return float(moment_s)
+
+    def write(self, place: int, moment_s: float) -> None:
+        self._memory[place : place + _MOMENT.size] = _MOMENT.pack(moment_s)
 
 
 def watch(descriptor: int, report: int) -> None:
@@ -136,7 +203,7 @@ class _Watcher:
     """Keeps an eye on the lease for a host."""
 
     def __init__(self, descriptor: int, report: int) -> None:
-        self._memory = mmap.mmap(descriptor, mmap.PAGESIZE, prot=mmap.PROT_READ)
+        self._moments = _Moments(descriptor, mmap.PROT_READ)
         self._report = report
         self._armed_s = 0.0
         self._timer: LeaseTimer | None = None
@@ -146,7 +213,7 @@ class _Watcher:
     def run(self) -> None:
         pause = threading.Event()
         while not pause.wait(CHECK_S):
-            if time.monotonic() > self._until_s():
+            if time.monotonic() > self._moments.end_s:
                 say_lease_over(self._report)
                 os.write(2, b"The worker of this task host is frozen or out of its group; the host ends.\n")
                 os._exit(EXIT_CODE)  # nothing may be flushed: another worker may own these tasks already
@@ -154,12 +221,8 @@ class _Watcher:
 
     def arm(self) -> None:
         """Tell the kernel until when this process may live. A lease that is revoked ends by `run`."""
-        until_s = self._until_s()
+        until_s = self._moments.end_s
         if self._timer is not None and until_s > self._armed_s:
             self._armed_s = until_s
             say_lease_until(self._report, until_s + TIMER_GRACE_S)
             self._timer.arm(until_s + TIMER_GRACE_S)
-
-    def _until_s(self) -> float:
-        (until_s,) = _FORMAT.unpack(self._memory[: _FORMAT.size])
-        return float(until_s)

@@ -48,7 +48,7 @@ def sprung(folder: Path) -> str:
 
 def test_the_server_that_makes_task_hosts(folder: Path) -> None:
     reads, writes = os.pipe()
-    hosts = ForkedHosts(reads)
+    hosts = ForkedHosts(reads, writes)
     try:
         hosts.load()
         environ = Path(f"/proc/{hosts.server_pid}/environ")

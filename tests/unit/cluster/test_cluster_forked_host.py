@@ -12,6 +12,7 @@ from cluster_fakes import eventually
 
 from connect.cluster.hosts.forked_host import SERVER_GONE, ForkedHosts
 from connect.cluster.hosts.lease import Lease
+from connect.cluster.hosts.life_line import LifeLine
 from connect.cluster.hosts.shared_memory import shared_memory
 from connect.runtime.host.crash_report import REPORT_BYTES
 
@@ -31,7 +32,7 @@ def lease():
 
 @pytest.fixture(scope="module")
 def hosts(lease):
-    hosts = ForkedHosts(lease.descriptor)
+    hosts = ForkedHosts(lease.descriptor, LifeLine().held)
     yield hosts
     hosts.close()
 

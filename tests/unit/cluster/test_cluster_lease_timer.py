@@ -3,13 +3,12 @@
 import gc
 import os
 import signal
-import struct
 import sys
 import time
 
 import pytest
 
-from connect.cluster.hosts.lease import TIMER_GRACE_S, watch
+from connect.cluster.hosts.lease import TIMER_GRACE_S, Lease, watch
 from connect.cluster.hosts.lease_timer import LeaseTimer
 from connect.cluster.hosts.shared_memory import shared_memory
 from connect.runtime.host.crash_report import REPORT_BYTES, lease_over_in, say_lease_until
@@ -57,12 +56,14 @@ def test_a_lease_that_was_extended_counts_anew():
 
 
 def test_a_stopped_host_is_ended_with_its_lease_and_its_worker_knows_why():
-    lease, report = shared_memory("lease", 4096), shared_memory("crash-report", REPORT_BYTES)
+    report = shared_memory("crash-report", REPORT_BYTES)
     # Long enough for a busy machine to start and stop the process within it.
-    os.pwrite(lease, struct.pack("d", time.monotonic() + 2), 0)
+    lease = Lease(valid_s=2)
+    lease.hold()
+    lease.close()
 
     def body():
-        watch(lease, report)
+        watch(lease.descriptor, report)
         stop()
 
     pid = forked(body)

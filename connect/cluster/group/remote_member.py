@@ -1,0 +1,161 @@
+"""The worker's side of its member in the group, which is a process of its own (`member_process`)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import select
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from connect.api.errors import ConnectError, RetriableError
+from connect.cluster.group.member_process import UNPOLLED_S, Joining
+from connect.cluster.hosts.host_process import exit_reason
+from connect.cluster.leader.group_membership import SlotListener
+from connect.lib import python_child
+from connect.lib.deadline import Deadline
+from connect.telemetry.log_levels import LogLevels
+
+END_S: Final = 5.0
+"""A process that has said its last word, or was killed, ends in this time."""
+_READ_BYTES: Final = 65_536
+_logger = logging.getLogger(__name__)
+
+
+class MemberProcesses:
+    """Starts the processes by which a worker is in its group: one at a time, and the first before it is needed."""
+
+    def __init__(self, lease: int, watched: int, levels: LogLevels) -> None:
+        """`lease`, `watched`: the descriptors of the hosts' lease, and of their life line for who watches it."""
+        self._descriptors = (lease, watched)
+        self._levels = levels
+        self._ready: _Process | None = None
+
+    def prepare(self) -> None:
+        """Start a process, so that joining does not wait for it. RetriableError."""
+        self._ready = self._ready or _Process(*self._descriptors)
+
+    def join(self, joining: Joining, listener: SlotListener) -> RemoteMember:
+        """Return a member that joins now. RetriableError: the process was not started."""
+        self.prepare()
+        process, self._ready = self._ready, None
+        assert process is not None
+        return RemoteMember(process, joining, listener, self._levels)
+
+
+class _Process:
+    def __init__(self, lease: int, watched: int) -> None:
+        self.line, theirs = socket.socketpair()
+        command = python_child.command(
+            "connect.cluster.group.member_process", str(theirs.fileno()), str(lease), str(watched)
+        )
+        with theirs:
+            try:
+                self.child = python_child.start(
+                    command,
+                    pass_fds=[theirs.fileno(), lease, watched],
+                    stdin=subprocess.DEVNULL,
+                    process_group=0,
+                )
+            except OSError as error:
+                self.line.close()
+                raise RetriableError(
+                    f"The process by which this worker joins its group was not started: {error.strerror}."
+                ) from error
+
+
+class RemoteMember:
+    """Implements GroupMember: what the process says is told to the listener inside of `poll`."""
+
+    def __init__(self, process: _Process, joining: Joining, listener: SlotListener, levels: LogLevels) -> None:
+        self._process = process
+        self._listener = listener
+        self._levels = levels
+        self._held: frozenset[int] = frozenset()
+        self._trouble: str | None = None
+        self._failure: str | None = None
+        self._unread = b""
+        self._ended = False
+        self._polled_s = float("-inf")
+        self._lock = threading.Lock()  # levels are told by the thread that sets them
+        self._readable = select.poll()
+        self._readable.register(process.line, select.POLLIN)
+        self._send(asdict(joining))
+        levels.follow(self._tell_level)
+
+    @property
+    def trouble(self) -> str | None:
+        """Return why the brokers were last not reached; None when nothing is known against them."""
+        return self._trouble
+
+    def poll(self, timeout_s: float) -> None:
+        """Tell the listener what the group says. ConnectError: the process has ended, and slots it had are lost."""
+        if time.monotonic() - self._polled_s >= UNPOLLED_S / 5:
+            self._polled_s = time.monotonic()
+            self._send({"polled": True})
+        self._hear(timeout_s)
+        if self._ended:
+            code = self._process.child.wait(END_S)
+            held, self._held = self._held, frozenset()
+            if held:
+                self._listener.lost(held)
+            reason = self._failure or f"The process by which this worker was in its group {exit_reason(code)}."
+            raise ConnectError(reason)
+
+    def close(self, deadline: Deadline) -> None:
+        """Leave the group; the process is killed when that takes too long."""
+        self._levels.unfollow(self._tell_level)
+        self._send({"leave": True})
+        while not self._ended and not deadline.expired:
+            self._hear(min(0.1, deadline.remaining_s))
+        if not self._ended:
+            self._process.child.kill()
+        self._process.child.wait(END_S)
+        self._process.line.close()
+
+    def _hear(self, timeout_s: float) -> None:
+        if self._ended or not self._readable.poll(timeout_s * 1000):
+            return
+        try:
+            said = self._process.line.recv(_READ_BYTES)
+        except ConnectionResetError:  # it was killed before it had read all
+            said = b""
+        self._ended = not said
+        *lines, self._unread = (self._unread + said).split(b"\n")
+        for line in lines:
+            self._take(json.loads(line))
+
+    def _take(self, said: Mapping[str, Any]) -> None:
+        if "assigned" in said:
+            slots = frozenset(said["assigned"])
+            self._held |= slots
+            self._listener.assigned(slots)
+        elif "revoked" in said:
+            slots = frozenset(said["revoked"])
+            self._held -= slots
+            self._listener.revoked(slots)
+            self._send({"done": True})
+        elif "lost" in said:
+            slots = frozenset(said["lost"])
+            self._held -= slots
+            self._listener.lost(slots)
+        elif "trouble" in said:
+            self._trouble = said["trouble"]
+        else:
+            self._failure = said["failed"]
+
+    def _tell_level(self, logger: str, level: str) -> None:
+        self._send({"level": [logger, level]})
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        try:
+            with self._lock:
+                self._process.line.sendall(json.dumps(message).encode() + b"\n")
+        except OSError as error:
+            # Its end is heard of by who polls.
+            _logger.debug("member_line_broken", extra={"error": str(error)})
