@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from connect import __version__
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
+from connectors.jdbc.debezium.binlog.config import DebeziumMariaDbConfig, DebeziumMySqlConfig
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
@@ -34,6 +35,28 @@ DEBEZIUM_POSTGRES = Plugin(
     ),
 )
 
+_OF_BINLOG = frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.OFFSETS_ALTERABLE})
+
+DEBEZIUM_MYSQL = Plugin(
+    kind=PluginKind.SOURCE,
+    name="io.debezium.connector.mysql.MySqlConnector",
+    factory="connectors.jdbc.debezium.binlog.connector:DebeziumMySqlConnector",
+    config=DebeziumMySqlConfig,
+    version=__version__,
+    doc="Reads every change of MySQL's tables from its binary log, with Debezium's settings and records.",
+    capabilities=_OF_BINLOG,
+)
+
+DEBEZIUM_MARIADB = Plugin(
+    kind=PluginKind.SOURCE,
+    name="io.debezium.connector.mariadb.MariaDbConnector",
+    factory="connectors.jdbc.debezium.binlog.connector:DebeziumMariaDbConnector",
+    config=DebeziumMariaDbConfig,
+    version=__version__,
+    doc="Reads every change of MariaDB's tables from its binary log, with Debezium's settings and records.",
+    capabilities=_OF_BINLOG,
+)
+
 SINK = Plugin(
     kind=PluginKind.SINK,
     name="io.confluent.connect.jdbc.JdbcSinkConnector",
@@ -49,4 +72,4 @@ SINK = Plugin(
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """Return the plug-ins of this package."""
-    return [SOURCE, DEBEZIUM_POSTGRES, SINK]
+    return [SOURCE, DEBEZIUM_POSTGRES, DEBEZIUM_MYSQL, DEBEZIUM_MARIADB, SINK]

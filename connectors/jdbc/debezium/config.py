@@ -11,7 +11,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
-from connect.api.allowed import OneOf
 from connect.api.config import (
     Boolean,
     ConnectorConfig,
@@ -27,30 +26,20 @@ from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connectors.jdbc.debezium import rules
-from connectors.jdbc.debezium.handling import BINARY_MODES, Handling
-from connectors.jdbc.debezium.unused_keys import FOREIGN_PREFIXES, REFUSED, WITHOUT_EFFECT
-from connectors.jdbc.settings.log_keys import OPERATIONS
+from connectors.jdbc.debezium.shared.handling import BINARY_MODES, Handling
+from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, EventKeys, FlowKeys, ServerKeys
+from connectors.jdbc.debezium.unused_keys import ANSWERS
 
-CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
 SNAPSHOT_MODES = ("initial", "initial_only", "no_data", "never", "when_needed", "schema_only", "exported", "always")
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 PLUGINS = ("pgoutput", "decoderbufs", "wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
-ADJUSTMENTS = ("none", "avro", "avro_unicode")
 
 
-class ConnectionKeys(ConnectorConfig):
+class ConnectionKeys(ServerKeys):
     """Declares where the database is."""
 
-    hostname: String = key(
-        "database.hostname", importance="high", group=CONNECTION, reach=Reach.HOST,
-        doc="The server; several by commas are tried in turn.",
-    )  # fmt: skip
     port: Annotated[Int, at_least(1)] = key(
         "database.port", 5432, importance="high", group=CONNECTION, doc="The server's port."
-    )
-    user: String = key("database.user", importance="high", group=CONNECTION, doc="The user, who may replicate.")
-    password: Password = key(
-        "database.password", SecretStr(""), importance="high", group=CONNECTION, doc="The user's password."
     )
     dbname: String = key("database.dbname", importance="high", group=CONNECTION, doc="The database.")
     sslmode: Annotated[String, one_of(*SSL_MODES, ignore_case=True)] = key(
@@ -69,63 +58,18 @@ class ConnectionKeys(ConnectorConfig):
     )
 
 
-class TableKeys(ConnectorConfig):
+class TableKeys(EventKeys):
     """Declares what is read, and where its records go."""
 
-    topic_prefix: String = key(
-        "topic.prefix", "", importance="high", group=TABLES,
-        doc="Names the server in topics, schemas and offsets: prefix.schema.table.",
-    )  # fmt: skip
-    server_name: String = key(
-        "database.server.name", "", group=TABLES, doc="topic.prefix in Debezium 1.", harmless="a name of topics"
-    )
-    table_include: ListOf = key(
-        "table.include.list", (), importance="high", group=TABLES,
-        doc="Regular expressions; a table is read when one matches its whole name, schema.table, in any case.",
-    )  # fmt: skip
-    table_exclude: ListOf = key("table.exclude.list", (), group=TABLES, doc="Likewise, of tables that are not read.")
     schema_include: ListOf = key(
         "schema.include.list", (), importance="high", group=TABLES, doc="Likewise, of schemas that are read."
     )
     schema_exclude: ListOf = key("schema.exclude.list", (), group=TABLES, doc="Likewise, of schemas that are not.")
-    column_exclude: ListOf = key(
-        "column.exclude.list", (), group=TABLES,
-        doc="Regular expressions; a column is left out when one matches its whole name, schema.table.column.",
-    )  # fmt: skip
-    column_include: ListOf = key(
-        "column.include.list",
-        (),
-        group=TABLES,
-        doc="Likewise, of the columns that are kept; a key's must be among them.",
-    )
-    table_whitelist: ListOf = key("table.whitelist", (), group=TABLES, doc="table.include.list in Debezium 1.2.")
-    table_blacklist: ListOf = key("table.blacklist", (), group=TABLES, doc="table.exclude.list in Debezium 1.2.")
     schema_whitelist: ListOf = key("schema.whitelist", (), group=TABLES, doc="schema.include.list in Debezium 1.2.")
     schema_blacklist: ListOf = key("schema.blacklist", (), group=TABLES, doc="schema.exclude.list in Debezium 1.2.")
-    column_whitelist: ListOf = key("column.whitelist", (), group=TABLES, doc="column.include.list in Debezium 1.2.")
-    column_blacklist: ListOf = key("column.blacklist", (), group=TABLES, doc="column.exclude.list in Debezium 1.2.")
-    tombstones_on_delete: Boolean = key(
-        "tombstones.on.delete", True, group=TABLES, doc="Send a tombstone behind each deleted row's event."
-    )
-    skipped_operations: Annotated[ListOf, OneOf(OPERATIONS)] = key(
-        "skipped.operations", ("t",), importance="low", group=TABLES,
-        doc="Operations not sent: c inserts, u updates, d deletes, t truncates; none: send all.",
-    )  # fmt: skip
-    extended_headers: Boolean = key(
-        "extended.headers.enabled", True, importance="low", group=TABLES,
-        doc="Send the headers that name connector and task.",
-    )  # fmt: skip
-    schema_name_adjustment: Annotated[String, one_of(*ADJUSTMENTS)] = key(
-        "schema.name.adjustment.mode", "none", importance="low", group=TABLES,
-        doc="How names of schemas that Avro does not allow are changed; here they must be allowed unless it is none.",
-    )  # fmt: skip
-    field_name_adjustment: Annotated[String, one_of(*ADJUSTMENTS)] = key(
-        "field.name.adjustment.mode", "none", importance="low", group=TABLES,
-        doc="Likewise of fields, which are the columns' names here.",
-    )  # fmt: skip
 
 
-class LogKeys(ConnectorConfig):
+class LogKeys(FlowKeys):
     """Declares how the log is read."""
 
     plugin: Annotated[String, one_of(*PLUGINS)] = key(
@@ -155,28 +99,6 @@ class LogKeys(ConnectorConfig):
         doc="initial: read the tables once, then the log. initial_only: the tables alone. no_data (never, "
         "schema_only): the log alone. when_needed: as initial, and again when the place in the log is lost.",
     )  # fmt: skip
-    snapshot_delay_ms: Annotated[Int, at_least(0)] = key(
-        "snapshot.delay.ms", 0, importance="low", group=LOG, doc="0: the first read begins at once."
-    )
-    streaming_delay_ms: Annotated[Int, at_least(0)] = key(
-        "streaming.delay.ms", 0, importance="low", group=LOG, doc="0: the log is read at once."
-    )
-    snapshot_query_mode: Annotated[String, one_of("select_all")] = key(
-        "snapshot.query.mode", "select_all", importance="low", group=LOG, doc="Tables are read whole."
-    )
-    heartbeat_interval_ms: Annotated[Int, at_least(0)] = key(
-        "heartbeat.interval.ms", 0, group=LOG, doc="Send a record to the heartbeat topic this often; 0: never."
-    )
-    heartbeat_topics_prefix: String = key(
-        "heartbeat.topics.prefix", "", importance="low", group=LOG, doc="topic.heartbeat.prefix by another name."
-    )
-    heartbeat_topic_prefix: String = key(
-        "topic.heartbeat.prefix", "__debezium-heartbeat", importance="low", group=LOG,
-        doc="The heartbeat topic is this, a dot and topic.prefix.",
-    )  # fmt: skip
-    max_batch_size: Annotated[Int, at_least(1)] = key(
-        "max.batch.size", 2048, importance="low", group=LOG, doc="The most changes of one batch."
-    )
     status_update_interval_ms: Annotated[Int, at_least(1)] = key(
         "status.update.interval.ms", 10_000, importance="low", group=LOG,
         doc="How often the server hears that the connector lives.",
@@ -227,11 +149,6 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
     """Declares everything a user may say about Debezium's PostgreSQL connector."""
 
     @property
-    def prefix(self) -> str:
-        """Return topic.prefix, by either name."""
-        return self.topic_prefix or self.server_name
-
-    @property
     def handling(self) -> Handling:
         """Return what values become."""
         times = TimePrecision(self.times)
@@ -248,10 +165,7 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
-        answered = {*WITHOUT_EFFECT, *REFUSED}
-        yield from super().unknown_keys(
-            name for name in properties if name.lower() not in answered and not name.startswith(FOREIGN_PREFIXES)
-        )
+        yield from super().unknown_keys(name for name in properties if not ANSWERS.know(name))
 
 
 class DebeziumPostgresTaskConfig(DebeziumPostgresConfig):

@@ -11,8 +11,9 @@ from connect.api.config import ConnectorConfig
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig, DebeziumPostgresTaskConfig
-from connectors.jdbc.debezium.headers import EventHeaders
-from connectors.jdbc.debezium.translation import by_own_keys, columns_left_out, reader_config
+from connectors.jdbc.debezium.shared.headers import EventHeaders
+from connectors.jdbc.debezium.shared.translation import by_own_keys, columns_left_out
+from connectors.jdbc.debezium.translation import reader_config
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.source.connector import JdbcSourceConnector
@@ -65,7 +66,7 @@ class DebeziumPostgresConnector:
 def _log(config: DebeziumPostgresConfig, session: LogSession, stored: Stored) -> PostgresLog:
     from connectors.jdbc.log.postgres.reader import PostgresLog  # as above
 
-    headers = EventHeaders(config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
+    headers = EventHeaders("postgresql", config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
     return PostgresLog(session, stored, partial(_tables, config), headers)
 
 

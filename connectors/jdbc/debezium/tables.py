@@ -14,8 +14,8 @@ from connect.api.errors import SchemaError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.catalog_types import columns_of, types_of
 from connectors.jdbc.debezium.defaults import default_of
-from connectors.jdbc.debezium.handling import Handling
 from connectors.jdbc.debezium.kinds import Kind
+from connectors.jdbc.debezium.shared.handling import Handling
 from connectors.jdbc.debezium.types import kind_of
 from connectors.jdbc.dialects.postgres.result_types import bases
 from connectors.jdbc.log.postgres.pgoutput import Relation

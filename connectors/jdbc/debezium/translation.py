@@ -1,27 +1,17 @@
-"""Translates Debezium's settings to those of the reader of mode=log, and the reader's problems as Debezium's. Pure."""
+"""Translates Debezium's settings of PostgreSQL to those of the reader of mode=log. Pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
 from connect.api.allowed_paths import ALLOWED_PATHS
-from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
+from connectors.jdbc.debezium.shared.translation import by_own_keys
 from connectors.jdbc.settings.config import JdbcTaskConfig
 
 _SNAPSHOT_MODES: Final = {"never": "no_data", "schema_only": "no_data", "exported": "initial"}
-_KEYS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "connection.url": "database.hostname", "connection.user": "database.user", "mode": "database.hostname",
-        "connection.password": "database.password", "table.whitelist": "table.include.list",
-        "table.exclude.list": "table.exclude.list",
-    }
-)  # fmt: skip
 _EVERY_TABLE: Final = "(?s:.*)"
 
 
@@ -48,43 +38,6 @@ def reader_config(config: DebeziumPostgresConfig, tables: str = "") -> JdbcTaskC
     }  # fmt: skip
     with by_own_keys():
         return JdbcTaskConfig.parse(given)
-
-
-def columns_left_out(config: DebeziumPostgresConfig) -> Callable[[str], bool]:
-    """Return what tells by a column's full name that no record holds it."""
-    wanted, unwanted = (
-        [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
-        for patterns in (
-            config.column_include or config.column_whitelist, config.column_exclude or config.column_blacklist,
-        )
-    )  # fmt: skip
-
-    def left_out(name: str) -> bool:
-        is_wanted = not wanted or any(pattern.fullmatch(name) for pattern in wanted)
-        return not is_wanted or any(pattern.fullmatch(name) for pattern in unwanted)
-
-    return left_out
-
-
-@contextmanager
-def by_own_keys() -> Iterator[None]:
-    """Tell by Debezium's keys what the reader refuses."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ConfigError(_own(problem) for problem in error.problems) from error
-    except ConnectError as error:
-        if error.key is not None and error.key in _KEYS:
-            error.key = _KEYS[error.key]
-        raise
-
-
-def _own(problem: ConfigProblem) -> ConfigProblem:
-    text = problem.message
-    for name, own in _KEYS.items():
-        if "." in name:
-            text = text.replace(name, own)
-    return ConfigProblem(_KEYS.get(problem.key, problem.key), text.replace("mode=log", "this connector"))
 
 
 def _servers(config: DebeziumPostgresConfig) -> str:

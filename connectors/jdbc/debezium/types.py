@@ -12,8 +12,8 @@ from connect.api import schema as s
 from connectors.jdbc.debezium import geometry, moments, numbers, texts
 from connectors.jdbc.debezium.arrays import array
 from connectors.jdbc.debezium.catalog_types import CatalogType
-from connectors.jdbc.debezium.handling import Handling
 from connectors.jdbc.debezium.kinds import TEXT, Kind, Unavailable
+from connectors.jdbc.debezium.shared.handling import Handling
 from connectors.jdbc.values.types import Raw
 
 _TEXTS: Final = (

@@ -11,6 +11,7 @@ from typing import Any
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 _OF_NOW = {"ts_ms", "ts_us", "ts_ns"}
 _OF_SNAPSHOT = {*_OF_NOW, "lsn", "txId", "sequence"}
+_OF_ONE_SERVER = {*_OF_SNAPSHOT, "file", "pos", "gtid", "thread", "server_id"}
 
 
 def differences(java: Records, ours: Records, names: tuple[str, str], *, of_one_log: bool = True) -> set[str]:
@@ -72,7 +73,7 @@ def _of_payload(theirs: Mapping[str, Any], own: Mapping[str, Any], number: int, 
     if theirs["op"] != own["op"] or theirs["transaction"] != own["transaction"]:
         yield f" record {number}: op {theirs['op']} not {own['op']}"
     is_read = theirs["op"] == "r"
-    leave_out = {"version", *(_OF_SNAPSHOT if is_read or not of_one_log else ())}
+    leave_out = {"version", *(_OF_SNAPSHOT if is_read else ()), *(() if of_one_log else _OF_ONE_SERVER)}
     for name in {*theirs["source"], *own["source"]} - leave_out:
         one, other = theirs["source"].get(name), own["source"].get(name)
         if one != other:

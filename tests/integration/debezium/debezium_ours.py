@@ -13,18 +13,25 @@ from connect.api.records import Batch, Column
 from connect.convert.json.converter import JsonConfig, JsonConverter
 from connect.convert.plain.simple_header import SimpleHeaderConverter
 from connect.lib.deadline import Deadline
+from connectors.jdbc.debezium.binlog.config import DebeziumMariaDbConfig, DebeziumMySqlConfig
+from connectors.jdbc.debezium.binlog.connector import DebeziumMariaDbConnector, DebeziumMySqlConnector
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
 from connectors.jdbc.debezium.connector import DebeziumPostgresConnector
 
 PATIENCE_S = 120.0
+_CONNECTORS = {
+    "PostgresConnector": (DebeziumPostgresConfig, DebeziumPostgresConnector),
+    "MySqlConnector": (DebeziumMySqlConfig, DebeziumMySqlConnector),
+    "MariaDbConnector": (DebeziumMariaDbConfig, DebeziumMariaDbConnector),
+}
 
 
 class OurRun:
     """Drives one connector, and keeps its records."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
-        parsed = DebeziumPostgresConfig.parse({**config, **EVERYWHERE})
-        connector = DebeziumPostgresConnector(parsed)
+        settings, made = _CONNECTORS[config["connector.class"].rpartition(".")[2]]
+        connector = made(settings.parse({**config, **EVERYWHERE}))
         self.notes = connector.check(Deadline.after(PATIENCE_S))
         (task_config,) = connector.task_configs(1)
         self._task = connector.task({**task_config, **EVERYWHERE})

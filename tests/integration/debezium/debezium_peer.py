@@ -18,7 +18,8 @@ from connect.tools.services.ivy import Artifact, fetch
 from connect.tools.services.java_connect import InternalTopics, JavaConnectService
 from connect.tools.services.sql import SqlEndpoint
 
-VERSION = "3.7.0.Final"
+VERSIONS = {"postgres": "3.7.0.Final", "mysql": "3.6.1.Final"}
+"""By database: not every version of every connector is in every registry."""
 CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 PATIENCE_S = 120.0
@@ -26,18 +27,20 @@ Found = dict[str, list[dict[str, Any]]]
 """Records by topic without its prefix, each with key, value and headers."""
 
 
-def plugin_folder() -> Path:
-    """Return the jars of the connector and what it depends on."""
-    return fetch(f"java-debezium-{VERSION}", [Artifact("io.debezium", "debezium-connector-postgres", VERSION)])
+def plugin_folder(database: str) -> Path:
+    """Return the jars of the connector to a database and what it depends on."""
+    version = VERSIONS[database]
+    folder = f"java-debezium-{version}" if database == "postgres" else f"java-debezium-{database}-{version}"
+    return fetch(folder, [Artifact("io.debezium", f"debezium-connector-{database}", version)])
 
 
 @contextmanager
-def java_worker(bootstrap_servers: str, name: str, folder: Path) -> Iterator[str]:
-    """Yield the URL of a Java worker that has Debezium's connector."""
+def java_worker(bootstrap_servers: str, name: str, folder: Path, database: str = "postgres") -> Iterator[str]:
+    """Yield the URL of a Java worker that has Debezium's connector to a database."""
     plugins = folder / "plugins"
     plugins.mkdir(parents=True)
     # One plug-in is one folder of the path.
-    (plugins / "debezium").symlink_to(plugin_folder())
+    (plugins / "debezium").symlink_to(plugin_folder(database))
     topics = InternalTopics(f"{name}-configs", f"{name}-offsets", f"{name}-status")
     properties = {"plugin.path": str(plugins), "offset.flush.interval.ms": "500"}
     with JavaConnectService(

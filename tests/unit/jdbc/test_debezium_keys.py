@@ -9,8 +9,9 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
+from connectors.jdbc.debezium.shared.key_answers import REFUSED_PREFIXES
 from connectors.jdbc.debezium.translation import reader_config
-from connectors.jdbc.debezium.unused_keys import REFUSED, REFUSED_PREFIXES, WITHOUT_EFFECT
+from connectors.jdbc.debezium.unused_keys import ANSWERS
 from connectors.jdbc.settings.table_choice import TableFilter, TableName
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "debezium" / "postgres-keys.json"
@@ -31,17 +32,17 @@ OTHER_VALUES = {
 def _answer(name: str) -> str:
     if name in {definition.name for definition in DebeziumPostgresConfig.definitions()}:
         return "works"
-    if name.lower() in WITHOUT_EFFECT:
+    if name.lower() in ANSWERS.without_effect:
         return "changes nothing"
-    return "refused" if name in REFUSED or name.startswith(tuple(REFUSED_PREFIXES)) else "none"
+    return "refused" if name in ANSWERS.refused or name.startswith(tuple(REFUSED_PREFIXES)) else "none"
 
 
 def test_every_key_has_one_answer():
     recorded = json.loads(RECORDED.read_text())
     assert {name for name in recorded if _answer(name) == "none"} == set()
     declared = {definition.name for definition in DebeziumPostgresConfig.definitions()}
-    assert not declared & {*WITHOUT_EFFECT, *REFUSED}
-    assert not {*WITHOUT_EFFECT} & {*REFUSED}
+    assert not declared & {*ANSWERS.without_effect, *ANSWERS.refused}
+    assert not {*ANSWERS.without_effect} & {*ANSWERS.refused}
 
 
 def test_defaults_are_those_of_debezium():
@@ -67,14 +68,14 @@ def test_a_public_configuration_is_valid():
     assert not [*DebeziumPostgresConfig.unknown_keys(name for name in PUBLIC if name.startswith("database."))]
 
 
-@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
+@pytest.mark.parametrize("name", sorted(ANSWERS.without_effect))
 def test_what_changes_nothing_is_taken_with_a_note(name: str):
     notes = [*DebeziumPostgresConfig.parse({**PUBLIC, name: "1"}).notes()]
     assert [note.key for note in notes] == [name]
-    assert WITHOUT_EFFECT[name] in notes[0].message
+    assert ANSWERS.without_effect[name] in notes[0].message
 
 
-@pytest.mark.parametrize("name", [*sorted(REFUSED), "column.mask.with.5.chars", "column.truncate.to.9.chars"])
+@pytest.mark.parametrize("name", [*sorted(ANSWERS.refused), "column.mask.with.5.chars", "column.truncate.to.9.chars"])
 def test_what_would_give_other_records_is_refused(name: str):
     with pytest.raises(ConfigError) as caught:
         DebeziumPostgresConfig.parse({**PUBLIC, name: "x.Y"})
@@ -83,7 +84,7 @@ def test_what_would_give_other_records_is_refused(name: str):
 
 def test_what_is_refused_is_taken_where_it_asks_for_nothing():
     recorded = json.loads(RECORDED.read_text())
-    given = {name: recorded[name]["default"] or "" for name in REFUSED if name in recorded}
+    given = {name: recorded[name]["default"] or "" for name in ANSWERS.refused if name in recorded}
     assert DebeziumPostgresConfig.parse({**PUBLIC, **given}).prefix == "dbserver1"
 
 

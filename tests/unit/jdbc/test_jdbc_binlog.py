@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from connect.api.errors import ConnectError, SchemaError
 from connectors.jdbc.log.binlog import packets as binlog
 from connectors.jdbc.log.binlog.packets import Event, Operation
-from connectors.jdbc.log.binlog.position import BinlogPosition, Row, read_binlog_offset
+from connectors.jdbc.log.binlog.position import BinlogPosition, Row, Skipped, read_binlog_offset
 from connectors.jdbc.log.binlog.rows import RowLayout, Width
 from connectors.jdbc.log.binlog.values import BINARY_SIZES, LoggedColumn, reader, width
 
@@ -215,6 +215,6 @@ def test_positions_come_back_from_their_offsets():
     assert position.behind(2) == {"db.a": Row(1, 2)}
     assert position.behind(3) == {}
     debezium = {"file": "b.2", "pos": 154, "gtids": "0-1-8", "event": 2, "row": 1, "server_id": 1, "ts_sec": 9}
-    assert read_binlog_offset(debezium) == BinlogPosition("b.2", 154, {"0": "0-1-8"})
+    assert read_binlog_offset(debezium) == BinlogPosition("b.2", 154, {"0": "0-1-8"}, skipped=Skipped(2, 1))
     with pytest.raises(ValueError, match="file and pos"):
         read_binlog_offset({"file": "b.2"})

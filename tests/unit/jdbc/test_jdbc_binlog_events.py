@@ -18,6 +18,7 @@ from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.binlog.values import LoggedColumn
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
 from connectors.jdbc.log.mysql.tables import BinlogTable, binlog_source
 from connectors.jdbc.log.shared.envelope import EventFormat
@@ -111,7 +112,7 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
     position, limit = BinlogPosition("f", 4), data.draw(st.integers(1, 7))
     for crashes_after in [*data.draw(st.lists(st.integers(0, 4), max_size=4)), 10_000]:
         events = BinlogEvents(
-            CONFIG,
+            BinlogRecords(CONFIG),
             MARIADB,
             position,
             tables=TABLES,
@@ -142,7 +143,13 @@ def test_every_change_comes_once_however_the_log_is_cut_and_whenever_the_reader_
 def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tables_are_not_asked():
     fenced = BinlogPosition("f", 4, fences={"db.a": Fence((), (Segment(SnapshotEnd("f", 900, {"0": "0-1-5"})),))})
     events = BinlogEvents(
-        CONFIG, MARIADB, fenced, tables=TABLES, plan=TABLES.__getitem__, history=Known(), chosen=TABLES.__contains__
+        BinlogRecords(CONFIG),
+        MARIADB,
+        fenced,
+        tables=TABLES,
+        plan=TABLES.__getitem__,
+        history=Known(),
+        chosen=TABLES.__contains__,
     )
     for number in (5, 6):
         for event in _transaction(number, [("a", "u", [number]), ("b", "u", [number])], "xid"):
@@ -155,7 +162,7 @@ def test_what_the_first_read_of_a_table_holds_does_not_come_again_and_other_tabl
 
 def test_a_reader_knows_how_far_it_has_read_in_which_file():
     events = BinlogEvents(
-        CONFIG,
+        BinlogRecords(CONFIG),
         MARIADB,
         BinlogPosition("f.000007", 4),
         tables=TABLES,
@@ -175,7 +182,7 @@ def test_a_reader_knows_how_far_it_has_read_in_which_file():
 
 def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(caplog):
     events = BinlogEvents(
-        CONFIG,
+        BinlogRecords(CONFIG),
         MARIADB,
         BinlogPosition("f", 4),
         tables=TABLES,
@@ -209,7 +216,7 @@ def test_a_change_that_is_logged_as_a_statement_is_told_and_ends_no_transaction(
 def test_a_table_that_is_renamed_is_told(statement, is_told, caplog):
     named = {TableName("db", "a"): TABLES[TableName("db", "a")]}
     events = BinlogEvents(
-        CONFIG,
+        BinlogRecords(CONFIG),
         MARIADB,
         BinlogPosition("f", 4),
         tables=named,
@@ -234,7 +241,7 @@ def test_mysqls_position_holds_the_set_of_what_was_executed_while_every_transact
     server = "00000000-0000-0000-0000-000000000001"
     begin = BinlogPosition("f", 4, {server: f"{server}:1-4"})
     events = BinlogEvents(
-        CONFIG,
+        BinlogRecords(CONFIG),
         MYSQL,
         begin,
         tables=TABLES,

@@ -19,6 +19,7 @@ from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd
 from connectors.jdbc.log.binlog.values import LoggedColumn
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import MARIADB
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder, texts
 from connectors.jdbc.log.mysql.segments import SegmentFilter
@@ -74,7 +75,7 @@ def _transaction(number: int, changes: list[tuple[int | None, int | None]]) -> l
 
 def _told(position: BinlogPosition, table: BinlogTable, *transactions: list[Event]) -> list[tuple[object, ...]]:
     events = BinlogEvents(
-        CONFIG, MARIADB, position, tables={NAME: table}, plan=lambda _: table, chosen=lambda _: True,
+        BinlogRecords(CONFIG), MARIADB, position, tables={NAME: table}, plan=lambda _: table, chosen=lambda _: True,
         history=Known(), shown=SegmentFilter(Answers()).shown,  # type: ignore[arg-type]  # numbers need no answer of it
     )  # fmt: skip
     for event in (event for transaction in transactions for event in transaction):
@@ -142,9 +143,9 @@ def test_the_server_says_where_text_is_in_its_order():
     ("columns", "key", "by"),
     [
         ([ID, TEXT], ["t"], ("t varchar utf8mb4_bin",)),
-        ([OrderColumn("u", "uuid", Raw.TEXT), ID], ["u"], ("digest", "u uuid")),
-        ([FLOAT, ID], ["f"], ("digest", "id int")),
-        ([FLOAT, TEXT, ID], [], ("digest", "t varchar utf8mb4_bin", "id int")),
+        ([OrderColumn("u", "uuid", Raw.TEXT), ID], ["u"], ("sha256", "u uuid")),
+        ([FLOAT, ID], ["f"], ("sha256", "id int")),
+        ([FLOAT, TEXT, ID], [], ("sha256", "t varchar utf8mb4_bin", "id int")),
         ([FLOAT], ["f"], ()),
     ],
 )

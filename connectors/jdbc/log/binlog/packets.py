@@ -32,6 +32,8 @@ _REFUSED = {39: "binlog_row_value_options=PARTIAL_JSON"}
 _PAYLOAD_END, _PAYLOAD_FORM, _PAYLOAD_BYTES = 0, 2, 3
 _ZSTD, _PLAIN = 0, 255
 _STANDALONE = 1
+_COMMITTED_AT, _COMMITTED_BYTES, _ELSEWHERE = 42, 7, 1 << 55
+"""Where MySQL's GTID event tells its time; with the highest bit another server's time stands behind it."""
 
 
 _STATUS_SQL_MODE, _STATUS_CHARSET = 1, 4
@@ -67,25 +69,33 @@ ROWS = frozenset(_OPERATIONS)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Holds one event. `end`: the place in the log file behind it, 0 for what the server makes up."""
+    """Holds one event. `end`: the place in the log file behind it, 0 for what the server makes up. `size`: how many
+    bytes of the file it takes.
+    """
 
     kind: int
     second: int
     server_id: int
     end: int
     body: bytes
+    size: int = 0
+
+    @property
+    def start(self) -> int:
+        """Return the place in the log file at which it begins."""
+        return self.end - self.size
 
     @classmethod
     def of(cls, packet: bytes) -> Event:
         """Read the event of a packet behind its first byte. Raise ConnectError when a setting of the server must turn
         it off."""
-        second, kind, server_id, _, end, _ = struct.unpack_from("<IBIIIH", packet)
+        second, kind, server_id, size, end, _ = struct.unpack_from("<IBIIIH", packet)
         if kind in _REFUSED:
             raise ConnectError(
                 f"The binary log holds events that are not read here ({kind}).",
                 fix=f"Turn {_REFUSED[kind]} off on the server.",
             )
-        return cls(kind, second, server_id, end, packet[HEAD:])
+        return cls(kind, second, server_id, end, packet[HEAD:], size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +165,21 @@ def gtid(event: Event) -> Gtid:
     number = struct.unpack_from("<Q", event.body, 17)[0]
     parts = (source[:8], source[8:12], source[12:16], source[16:20], source[20:])
     return Gtid(f"{'-'.join(parts)}:{number}", "-".join(parts), number, False)
+
+
+def committed_us(event: Event) -> int | None:
+    """Return when a transaction of MySQL was first committed, in epoch microseconds; None: the event does not tell."""
+    if event.kind != MYSQL_GTID or len(event.body) < _COMMITTED_AT + _COMMITTED_BYTES:
+        return None
+    immediate = int.from_bytes(event.body[_COMMITTED_AT : _COMMITTED_AT + _COMMITTED_BYTES], "little")
+    if not immediate & _ELSEWHERE:
+        return immediate
+    return int.from_bytes(event.body[_COMMITTED_AT + _COMMITTED_BYTES :][:_COMMITTED_BYTES], "little")
+
+
+def thread_of(event: Event) -> int:
+    """Return the session that a statement was run in, by the server's number."""
+    return int(struct.unpack_from("<I", event.body)[0])
 
 
 def query(event: Event) -> str:

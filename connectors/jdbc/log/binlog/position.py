@@ -30,6 +30,19 @@ class Row(NamedTuple):
 _START = Row()
 
 
+class Skipped(NamedTuple):
+    """Tells which rows of the transaction behind a place Debezium has delivered.
+
+    They are those of so many `events`, from the transaction's first one on, and so many `rows` of the next event.
+    """
+
+    events: int = 0
+    rows: int = 0
+
+
+WHOLE = Skipped()
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotEnd:
     """What a snapshot holds: the log up to a place, at which it was taken."""
@@ -80,7 +93,8 @@ class BinlogPosition:
     `reached`: the last row delivered of every table, in the transactions behind `file` and `pos`; `ahead`: tables of
     which more was delivered; `snapshot_done`: tables read, None when all have been; `snapshot_table`: the one that is
     being read, up to `snapshot_key`; `fences`: tables that were read in a later snapshot than the one behind which the
-    log begins; `history`: the number of what is known of tables there, 0: nothing (`schema_history`).
+    log begins; `history`: the number of what is known of tables there, 0: nothing (`schema_history`); `skipped`: what
+    Debezium delivered behind the place, before the rows of `reached` and `ahead`.
     """
 
     file: str
@@ -95,10 +109,13 @@ class BinlogPosition:
     snapshot_key: Key = ()
     fences: Mapping[str, Fence[SnapshotEnd]] = field(default_factory=dict)
     history: int = 0
+    skipped: Skipped = WHOLE
 
     def offset(self) -> dict[str, object]:
         """Return the position as it is stored in an offset."""
-        made: dict[str, object] = {"file": self.file, "pos": self.pos, "event": 0, "row": 0}
+        made: dict[str, object] = {
+            "file": self.file, "pos": self.pos, "event": self.skipped.events, "row": self.skipped.rows,
+        }  # fmt: skip
         if self.gtids:
             made["gtids"] = ",".join(self.gtids[domain] for domain in sorted(self.gtids))
         if self.history:
@@ -145,6 +162,7 @@ def read_binlog_offset(offset: Mapping[str, Any]) -> BinlogPosition:
         snapshot_key=tuple(map(str, json.loads(offset.get("snapshot_key") or "[]"))),
         fences=_fences(json.loads(offset.get("fences") or "{}")),
         history=int(offset.get("history") or 0),
+        skipped=Skipped(int(offset.get("event") or 0), int(offset.get("row") or 0)),
     )
 
 

@@ -14,7 +14,7 @@ from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
-from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import Flavour, flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_of
 from connectors.jdbc.log.mysql.schema_history import history_partition
@@ -103,20 +103,18 @@ class MySqlBulk:
         fences = {table.full: fence.goes_on_within(planned.order.by, last, seen, table.full)}
         self.counted = counted(self.database, self._config, planned, last, keys)
         here = replace(here, snapshot_done=(), snapshot_table=table.full, snapshot_key=last, fences=fences)
-        events = BinlogEvents(
-            self._config, self._flavour, here, tables={table: planned}, plan=self._planned, chosen=lambda _: True
-        )
+        records = BinlogRecords(self._config)
         ms = time.time_ns() // 1_000_000
         for page in planned_pages(self.database, self._config, planned, last, keys):
             if page.bad:
-                yield events.bad_rows(planned, page.bad)
+                yield records.bad_rows(planned, page.bad, here)
             is_place, last = page.last_key != last, page.last_key
             here = replace(here, snapshot_key=page.last_key)
-            batch = events.of_snapshot(planned, page.values, here, ms)
+            batch = records.of_snapshot(planned, page.values, here, ms)
             if batch is not None:
-                yield replace(batch, position=behind(events.source_position(here), is_place=is_place))
+                yield replace(batch, position=behind(records.position(here), is_place=is_place))
         self.database.end_transaction()
-        yield replace(Heartbeat(self._config).nothing(), position=events.source_position(here))
+        yield replace(Heartbeat(self._config).nothing(), position=records.position(here))
 
     def position(self, offset: Mapping[str, Any]) -> BinlogPosition:
         """Return the position of an offset as the connector reads it."""

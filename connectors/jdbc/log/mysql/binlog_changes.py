@@ -19,13 +19,17 @@ Mask = npt.NDArray[np.bool_]
 
 
 class EventFacts(NamedTuple):
-    """The facts that all rows of one event have in common. `number`: the event's among those collected."""
+    """The facts that all rows of one event have in common. `number`: the event's among those collected; `skipped`: how
+    many of its rows were delivered before; `thread`: the session's number, -1: it is not known.
+    """
 
     number: int
     operation: int
-    second: int
+    at_us: int
     server_id: int
     pos: int
+    skipped: int = 0
+    thread: int = -1
 
 
 @dataclass(slots=True)

@@ -10,25 +10,22 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from connect import __version__
 from connect.api.errors import SchemaError
-from connect.api.records import Batch, SourcePosition
+from connect.api.records import Batch
 from connectors.jdbc.database.catalog import NoTableError
 from connectors.jdbc.log.binlog import packets as binlog
 from connectors.jdbc.log.binlog.packets import Event, Operation
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, SnapshotEnd, ahead_of
 from connectors.jdbc.log.binlog.statements import tell
 from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventFacts, Mask, numbered
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.mysql.flavour import Flavour
+from connectors.jdbc.log.mysql.half_read import HalfRead
 from connectors.jdbc.log.mysql.schema_history import History, NoHistory
 from connectors.jdbc.log.mysql.tables import BinlogTable, LoggedRows
-from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.cells import BYTES_AT_MOST
-from connectors.jdbc.log.shared.position import partition_of
 from connectors.jdbc.log.shared.snapshot_segments import Fence
-from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
 
@@ -36,8 +33,6 @@ _log = logging.getLogger(__name__)
 _BEGIN = re.compile(r"(?i)\s*(BEGIN|START TRANSACTION|XA START)\b")
 _END = re.compile(r"(?i)\s*(COMMIT|ROLLBACK)\s*$")
 _WITHIN = re.compile(r"(?i)\s*(SAVEPOINT|ROLLBACK\s+TO|RELEASE)\b")
-_OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
-"""The codes of events have the order of `Operation`."""
 _ROW_BYTES = 128
 """What a row is taken to be until the first ones were seen."""
 _MAPS = 1000
@@ -51,7 +46,7 @@ class BinlogEvents:
 
     def __init__(
         self,
-        config: JdbcSourceConfig,
+        records: BinlogRecords,
         flavour: Flavour,
         position: BinlogPosition,
         *,
@@ -62,9 +57,7 @@ class BinlogEvents:
         shown: Shown = lambda changes, _fence, _hidden: changes,
         chosen: Callable[[TableName], bool],
     ) -> None:
-        self._prefix = config.topic_prefix
-        self._rules = envelope.EventRules(config.tombstones_on_delete, frozenset(config.skipped_operations) - {"none"})
-        self._constant = {"version": __version__, "connector": flavour.connector, "name": config.topic_prefix}
+        self._records = records
         self._plan, self._plan_told, self._shown = plan, plan_told, shown
         self._chosen = chosen
         self._history: History = history or NoHistory()
@@ -83,6 +76,9 @@ class BinlogEvents:
         self._row_at_start = 0
         self._row_bytes = _ROW_BYTES
         self._gtid: binlog.Gtid | None = None
+        self._committed_us: int | None = None
+        self._thread = -1
+        self._half_read = HalfRead(position.skipped)
         self._file = position.file
         self._base = position
         self.read_to = Place(position.file, position.pos)
@@ -98,6 +94,7 @@ class BinlogEvents:
     def take(self, event: Event) -> None:
         """Collect the rows of an event."""
         self._take(event)
+        self._half_read.count()
         if pos := binlog.rotated(event)[1] if event.kind == binlog.ROTATE else event.end:
             self.read_to = Place(self._file, pos)
 
@@ -106,6 +103,7 @@ class BinlogEvents:
             self._file, _ = binlog.rotated(event)
         elif event.kind in _STARTS:
             self._gtid = binlog.gtid(event) if event.kind in {binlog.GTID, binlog.MYSQL_GTID} else None
+            self._committed_us = binlog.committed_us(event)
             self._begin()
             self._has_end = event.kind == binlog.GTID and not binlog.gtid(event).stands_alone
         elif event.kind == binlog.PREVIOUS_GTIDS:
@@ -120,11 +118,13 @@ class BinlogEvents:
             self._statement(event)
 
     def _begin(self) -> None:
+        self._half_read.begin()
         if not self._open:
             self._open, self._row = True, 0
 
     def _commit(self, event: Event) -> None:
-        self._open, self._has_end, self._row = False, False, 0
+        self._open, self._has_end, self._row, self._thread = False, False, 0, -1
+        self._half_read = HalfRead()
         self._commits += 1
         gtids = self._executed.committed(self._base.gtids, self._gtid)
         self._gtid = None
@@ -141,6 +141,7 @@ class BinlogEvents:
         text = binlog.query(event)
         if _BEGIN.match(text):
             self._begin()
+            self._thread = binlog.thread_of(event)
             self._has_end = True
         elif _END.match(text):
             self._commit(event)
@@ -199,7 +200,7 @@ class BinlogEvents:
         if rows is None:
             return
         hidden = self._hidden(rows.table.name, event)
-        if all(hidden):
+        if all(hidden) or self._half_read.has_whole_event:
             return
         found = binlog.rows(event)
         # A table that was altered in between is another one.
@@ -207,11 +208,24 @@ class BinlogEvents:
         place.contents.append(found.content)
         number = len(self._transactions)
         self._transactions.append(self._commits + 1)
-        place.told.append(EventFacts(number, found.operation, event.second, event.server_id, event.end))
+        place.told.append(
+            EventFacts(
+                number,
+                found.operation,
+                self._at_us(event),
+                event.server_id,
+                event.start,
+                self._half_read.rows_of_event,
+                self._thread,
+            )
+        )
         place.gtids.append(None if self._gtid is None else self._gtid.text)
         place.files.append(self._file)
         place.hidden.append(hidden)
         self._size_bytes += len(found.content)
+
+    def _at_us(self, event: Event) -> int:
+        return event.second * 1_000_000 if self._committed_us is None else self._committed_us
 
     def _hidden(self, name: TableName, event: Event) -> Sequence[bool]:
         """Return by segment of the table if its first read came after this change."""
@@ -228,13 +242,15 @@ class BinlogEvents:
         fences, behind = self._fences, self._behind()
         parts: list[tuple[Changes, Batch | None, BadRows | None]] = []
         for collected, changes in zip(self._collected.values(), found, strict=True):
-            fresh = self._unseen(changes.take(self._fresh(changes)), collected, fences)
+            fresh = self._unseen(changes.take(self._fresh(changes, collected)), collected, fences)
             table = self._widened(fresh)
             for first in range(0, len(fresh), limit):
                 some = fresh.take(slice(first, first + limit))
-                made, why = without_bad(some, len(some), Changes.take, partial(self._batch, table, collected))
+                made, why = without_bad(
+                    some, len(some), Changes.take, partial(self._records.of_changes, table, collected)
+                )
                 rows = [BadRow(_texts(some, row), error) for row, error in why.items()]
-                bad = self.bad_rows(table, rows) if rows else None
+                bad = self._records.bad_rows(table, rows, self.position) if rows else None
                 if made is not None or bad is not None:
                     parts.append((some, made, bad))
         ahead = dict(self.position.ahead)
@@ -245,7 +261,7 @@ class BinlogEvents:
             ahead[some.rows.table.name.full] = Row(int(some.transaction[-1]), int(some.row[-1]))
             self.position = behind if number == len(parts) else replace(start, ahead=dict(ahead))
             if made is not None:
-                yield replace(made, position=self.source_position(self.position))
+                yield replace(made, position=self._records.position(self.position))
         self.position, self._base = behind, behind
         self._collected, self._transactions = {}, []
         self._size_bytes, self._commits, self._row_at_start = 0, 0, self._row
@@ -273,10 +289,13 @@ class BinlogEvents:
             for collected, found in zip(self._collected.values(), images, strict=True)
         ]
 
-    def _fresh(self, changes: Changes) -> npt.NDArray[np.bool_]:
+    def _fresh(self, changes: Changes, collected: Collected) -> npt.NDArray[np.bool_]:
         done = max(self.position.reached, self.position.ahead.get(changes.rows.table.name.full, Row()))
         same = changes.transaction == done.transaction
         fresh: npt.NDArray[np.bool_] = (changes.transaction > done.transaction) | (same & (changes.row > done.row))
+        skipped = np.array([facts.skipped for facts in collected.told], np.int64)
+        if skipped.any():
+            fresh &= changes.in_event >= skipped[changes.event]
         return fresh
 
     def _unseen(self, changes: Changes, collected: Collected, fences: Mapping[str, Fence[SnapshotEnd]]) -> Changes:
@@ -295,15 +314,6 @@ class BinlogEvents:
         self._fences = ahead_of(self._fences, self._base.file, self._base.pos)
         return replace(self._base, gtids=gtids, reached=reached, ahead=ahead, snapshot_done=None, fences=self._fences)
 
-    def bad_rows(self, table: BinlogTable, rows: Sequence[BadRow]) -> BadRows:
-        """Return rows of a table that no record can hold."""
-        name, position = table.format.schema.name, self.source_position(self.position)
-        return BadRows.of(rows, table.events.topic, name, table.events.key, position)
-
-    def source_position(self, position: BinlogPosition) -> SourcePosition:
-        """Return a position as the framework stores it."""
-        return SourcePosition(partition_of(self._prefix), position.offset())
-
     def _widened(self, changes: Changes) -> BinlogTable:
         """Return the table, with columns nullable that hold NULL in these changes."""
         table = changes.rows.table
@@ -312,45 +322,6 @@ class BinlogEvents:
         if self._tables.get(table.name) is changes.rows.table:
             self._tables[table.name] = table
         return table
-
-    def _batch(self, table: BinlogTable, collected: Collected, changes: Changes) -> Batch | None:
-        old, new = (np.flatnonzero(places >= 0) for places in (changes.before, changes.after))
-        before, after = (
-            changes.rows.values(table, changes.images.take(places[at]))
-            for places, at in ((changes.before, old), (changes.after, new))
-        )
-        source = self._source(table, collected, changes)
-        rows = envelope.ChangedRows(
-            _OPS[changes.operation], old, before if len(old) else None, new, after, source, full_before=True
-        )
-        return envelope.batch(table.events, rows, self._rules)
-
-    def _source(self, table: BinlogTable, collected: Collected, changes: Changes) -> dict[str, object]:
-        told = np.array(collected.told, np.int64)[changes.event]
-        ms = told[:, 2] * 1000
-        at = pa.array(changes.event)
-        return {
-            **self._constant, "db": table.name.schema, "table": table.name.name, "snapshot": "false", "ts_ms": ms,
-            "ts_us": ms * 1000, "ts_ns": ms * 1_000_000, "server_id": told[:, 3],
-            "gtid": pa.array(collected.gtids, pa.string()).take(at),
-            "file": pa.array(collected.files, pa.string()).take(at), "pos": told[:, 4],
-            "row": changes.in_event.astype(np.int32),
-        }  # fmt: skip
-
-    def of_snapshot(
-        self, table: BinlogTable, values: pa.StructArray, position: BinlogPosition, ms: int
-    ) -> Batch | None:
-        """Return rows of the first read as read events."""
-        count = len(values)
-        source = {
-            **self._constant, "db": table.name.schema, "table": table.name.name, "snapshot": "true", "ts_ms": ms,
-            "ts_us": ms * 1000, "ts_ns": ms * 1_000_000, "server_id": 0, "file": position.file, "pos": position.pos,
-            "row": 0,
-        }  # fmt: skip
-        none = np.empty(0, np.int64)
-        ops = np.full(count, envelope.READ, np.uint8)
-        rows = envelope.ChangedRows(ops, none, None, np.arange(count), values, source)
-        return envelope.batch(table.events, rows, self._rules)
 
 
 def _texts(changes: Changes, row: int) -> dict[str, str | None]:

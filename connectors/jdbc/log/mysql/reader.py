@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import sqlalchemy as sa
@@ -16,22 +16,26 @@ from connect.api.errors import ConfigProblem
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow.audit import CutOffs
-from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, ahead_of, read_binlog_offset
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, read_binlog_offset
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
-from connectors.jdbc.log.mysql.flavour import Flavour, flavour_of
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
+from connectors.jdbc.log.mysql.first_read import FirstRead, marked
+from connectors.jdbc.log.mysql.flavour import flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
-from connectors.jdbc.log.mysql.repeats import of_order
 from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.segments import SegmentFilter
-from connectors.jdbc.log.mysql.snapshot import begin_snapshot, fence_of, log_end, planned_pages
+from connectors.jdbc.log.mysql.snapshot import begin_snapshot, log_end
 from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError
-from connectors.jdbc.log.mysql.tables import BinlogTable, plan_table, plan_told
+from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
+from connectors.jdbc.log.shared.envelope import Headers
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import partition_of
 from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
-from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName, like
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
+TablesOf = Callable[[Database, JdbcSourceConfig, str], BinlogTables]
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
 _NO_SNAPSHOT = {"no_data", "never"}
@@ -63,8 +67,19 @@ class MySqlLog:
 
     retained_bytes = 0
 
-    def __init__(self, session: LogSession, stored: Stored) -> None:
-        """Connects to nothing. `stored`: the offset of a partition. ConnectError: it is none of mode=log."""
+    def __init__(
+        self,
+        session: LogSession,
+        stored: Stored,
+        tables: TablesOf = BinlogTables,
+        headers: Headers | None = None,
+    ) -> None:
+        """Connects to nothing. ConnectError: the stored offset is none of mode=log.
+
+        `stored`: the offset of a partition. `tables`: what the rows become. `headers`: of the events; None: they have
+        none.
+        """
+        self._tables_of, self._records = tables, BinlogRecords(session.config, headers)
         self._session = session
         self._config = session.config
         self._database = session.database
@@ -107,7 +122,8 @@ class MySqlLog:
             history.rewind(self.position.history)
         elif metadata != "FULL":
             begun = history.begin(self._session.tables)
-        tables = {name: plan_table(database, name, config, flavour.connector) for name in self._session.tables}
+        plans = self._tables_of(database, config, flavour.connector)
+        tables = {name: plans.plan(name) for name in self._session.tables}
         for name, table in tables.items():
             self._cuts.tell(name, table.format.columns)
         if self.position is None or self.position.snapshot_done is not None:
@@ -116,17 +132,17 @@ class MySqlLog:
                 history.follow_to(begun, Place(here.file, here.pos))
                 here = replace(here, history=history.number)
                 yield self._unsaved()
-            yield from self._tables(tables, flavour, here)
+            yield from self._tables(tables, here)
         while config.snapshot_mode == "initial_only":
             yield None
         assert self.position is not None
         events = BinlogEvents(
-            config,
+            self._records,
             flavour,
             self.position,
             tables=tables,
-            plan=lambda name: plan_table(database, name, config, flavour.connector),
-            plan_told=lambda now, mapped: plan_told(database, now, mapped, config),
+            plan=plans.plan,
+            plan_told=plans.plan_told,
             history=history,
             shown=SegmentFilter(database).shown,
             chosen=self._chooses,
@@ -143,12 +159,15 @@ class MySqlLog:
         return replace(self._session.heartbeat.nothing(), position=position)
 
     def _chooses(self, name: TableName) -> bool:
-        # The log holds every database's changes, and a filter names tables of one.
-        is_listed = name in self._session.tables
-        return is_listed or (name.schema == self._database.schema_of_connection and self._session.chooses(name))
+        # The log holds every database's changes, and a filter names tables of one unless more are listed.
+        if name in self._session.tables:
+            return True
+        pattern, schema = self._config.catalog_pattern, name.schema or ""
+        of_listed = schema == self._database.schema_of_connection if pattern is None else bool(like(pattern, [schema]))
+        return of_listed and self._session.chooses(name)
 
     def _tables(
-        self, tables: Mapping[TableName, BinlogTable], flavour: Flavour, here: BinlogPosition
+        self, tables: Mapping[TableName, BinlogTable], here: BinlogPosition
     ) -> Iterator[Batch | BadRows | None]:
         """Yield the rows of the tables, in a snapshot that begins `here`.
 
@@ -157,48 +176,25 @@ class MySqlLog:
         """
         # Behind the first snapshot the log begins: no change of it is in there.
         seen = None if self.position is None else SnapshotEnd(here.file, here.pos, here.gtids)
+        is_first = self.position is None
         if self.position is None:
             first: tuple[str, ...] | None = None if self._config.snapshot_mode in _NO_SNAPSHOT else ()
             self.position = replace(here, snapshot_done=first)
-        events = BinlogEvents(
-            self._config,
-            flavour,
-            self.position,
-            tables=tables,
-            plan=tables.__getitem__,
-            chosen=lambda _: True,
-        )
+        records = self._records
         ms = time.time_ns() // 1_000_000
-        begun = self.position.snapshot_table
-        # The one that was begun has its place in the position.
-        for name, table in sorted(tables.items(), key=lambda item: item[0].full != begun):
-            if self.position.snapshot_done is None or name.full in self.position.snapshot_done:
-                continue
-            self._session.begin_table(of_order(name, table.events.key, table.order, self._config.max_batch_size))
-            fence = fence_of(self.position, table, seen)
-            last = self.position.snapshot_key if fence.bounds else ()
-            fences = {**self.position.fences, name.full: fence}
-            self.position = replace(self.position, snapshot_key=last, fences=fences)
-            for page in planned_pages(self._database, self._config, table, last):
-                if page.bad:
-                    yield events.bad_rows(table, page.bad)
-                self.position = replace(self.position, snapshot_table=name.full, snapshot_key=page.last_key)
-                batch = events.of_snapshot(table, page.values, self.position, ms)
-                if batch is not None:
-                    yield replace(batch, position=events.source_position(self.position))
-                    self._session.pace(len(batch))
-            done = (*(self.position.snapshot_done or ()), name.full)
-            self.position = replace(
-                self.position,
-                snapshot_done=done,
-                snapshot_table="",
-                snapshot_key=(),
-                fences=ahead_of(self.position.fences, "", 0),
-            )
+        read = FirstRead(self._session, tables, self.position, seen)
+        for page in marked(read.pages(), is_first=is_first):
+            if page.bad:
+                yield records.bad_rows(page.table, page.bad, self.position)
+            self.position = page.position
+            batch = records.of_snapshot(page.table, page.values, page.position, ms, page.marks)
+            if batch is not None:
+                yield replace(batch, position=records.position(page.position))
+                self._session.pace(len(batch))
         self._database.end_transaction()
         self._session.end_tables()
-        self.position = replace(self.position, snapshot_done=None)
-        yield replace(self._session.heartbeat.nothing(), position=events.source_position(self.position))
+        self.position = replace(read.position, snapshot_done=None)
+        yield replace(self._session.heartbeat.nothing(), position=records.position(self.position))
 
     def _log(self, events: BinlogEvents) -> Iterator[Batch | BadRows | None]:
         limit = self._config.max_batch_size
@@ -227,7 +223,7 @@ class MySqlLog:
             spent_s = time.monotonic() - begun_s
             beat = self._session.heartbeat.due((self.position.file, self.position.pos))
             if beat is not None:
-                yield replace(beat, position=events.source_position(self.position))
+                yield replace(beat, position=self._records.position(self.position))
             yield None
 
     def _ask_for_end(self) -> tuple[int, int]:

@@ -33,7 +33,7 @@ _DIGESTED: Final = _COMPARED | {"enum", "set", "uuid"}
 """Types whose values the server writes as `texts` does."""
 _ZERO_DATE, _ZERO_TIME = "0000-00-00", "0000-00-00 00:00:00.000000"
 _YEAR_0_DAYS: Final = -719_528
-_DIGEST = "digest"
+_DIGEST = "sha256"
 _PATTERNS = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%d %H:%i:%s.%f", "timestamp": "%Y-%m-%d %H:%i:%s.%f"}
 
 
@@ -116,20 +116,20 @@ class RowOrder:
         columns = [texts(values[column.name]) for column in self.columns]
         if self.is_digest:
             of_columns = [
-                [_sha1(t, column) for t in found] for found, column in zip(columns, self.columns, strict=True)
+                [_sha256(t, column) for t in found] for found, column in zip(columns, self.columns, strict=True)
             ]
             return [(_hashed(",".join(parts).encode()),) for parts in zip(*of_columns, strict=True)]
         return [tuple("" if text is None else text for text in row) for row in zip(*columns, strict=True)]
 
 
-def _sha1(text: str | None, column: OrderColumn) -> str:
+def _sha256(text: str | None, column: OrderColumn) -> str:
     if text is None:
         return "-"
     return _hashed(bytes.fromhex(text) if column.kind in _BYTES else text.encode())
 
 
 def _hashed(value: bytes) -> str:
-    return hashlib.sha1(value, usedforsecurity=False).hexdigest()
+    return hashlib.sha256(value).hexdigest()
 
 
 def texts(values: Sequence[Any] | pa.Array) -> list[str | None]:
@@ -176,8 +176,9 @@ def _literal(column: OrderColumn, text: str) -> sa.ColumnElement[Any]:
 
 
 def _digest(source: Source, columns: Sequence[OrderColumn]) -> sa.ColumnElement[str]:
-    parts = [sa.func.ifnull(sa.func.sha1(_written(source.column(c.name), c)), "-") for c in columns]
-    return sa.func.sha1(sa.func.concat_ws(",", *parts))
+    # MySQL 9.6 has no SHA1 any more.
+    parts = [sa.func.ifnull(sa.func.sha2(_written(source.column(c.name), c), 256), "-") for c in columns]
+    return sa.func.sha2(sa.func.concat_ws(",", *parts), 256)
 
 
 def _written(column: sa.ColumnElement[Any], told: OrderColumn) -> sa.ColumnElement[Any]:

@@ -133,7 +133,7 @@ def _is_as_planned(database: Database, config: JdbcSourceConfig, table: BinlogTa
         now = describe(database, table.name, config)
     except NoTableError:
         return False
-    return now.columns == table.format.columns
+    return now.columns == table.described
 
 
 def snapshot_pages(

@@ -47,7 +47,8 @@ def binlog_source(connector: str) -> s.Schema:
 @dataclass(frozen=True, slots=True)
 class BinlogTable:
     """One table with the columns it has now, or had at a place of the log. `told_by`: what told them; None: the
-    catalog. `order`: of its rows now.
+    catalog. `order`: of its rows now. `described`:
+    its columns as the catalog told them when it was planned.
 
     The catalog's columns are of now, and a table may have had others of the same names: rows of the log are read by
     those that the log, or the history of the table, tells.
@@ -59,6 +60,17 @@ class BinlogTable:
     logged: tuple[LoggedColumn, ...]
     told_by: TableMap | None = None
     order: RowOrder = field(default_factory=RowOrder)
+    described: tuple[ColumnPlan, ...] = ()
+
+    @property
+    def connector(self) -> str:
+        """Return the name that Debezium's connector has in the source block."""
+        return (self.events.source.name or "").split(".")[-2]
+
+    def records(self, values: pa.StructArray, *, is_logged: bool) -> pa.StructArray:
+        """Return rows as the records have them. `is_logged`: they come from the log, not from a query."""
+        del is_logged
+        return values
 
     def fits(self, mapped: TableMap) -> bool:
         """Return True if rows of the log have these columns."""
@@ -99,6 +111,24 @@ class LoggedRows:
         return table.format.of_driver_arrays(driver_columns(table.format, self.decoders, columns))
 
 
+class BinlogTables:
+    """Makes the plans of tables. Owned by the reading thread."""
+
+    def __init__(self, database: Database, config: JdbcSourceConfig, connector: str) -> None:
+        """`connector`: the name that Debezium's connector has in the source block."""
+        self.database = database
+        self.config = config
+        self.connector = connector
+
+    def plan(self, name: TableName) -> BinlogTable:
+        """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
+        return plan_table(self.database, name, self.config, self.connector)
+
+    def plan_told(self, now: BinlogTable, mapped: TableMap) -> BinlogTable:
+        """Return a table with the columns that it had in the log, which `mapped.told` tells."""
+        return plan_told(self.database, now, mapped, self.config)
+
+
 def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, connector: str) -> BinlogTable:
     """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
     shape, found = describe(database, name, config), _types(database, name)
@@ -109,7 +139,7 @@ def plan_table(database: Database, name: TableName, config: JdbcSourceConfig, co
     form = RowFormat(name.full, f"{topic}.Value", shape.columns, times)
     logged = [LoggedColumn(plan.name, kind=str(found[plan.name][1]).lower()) for plan in shape.columns]
     events = EventFormat(topic, form.schema, shape.primary or shape.unique, binlog_source(connector))
-    return BinlogTable(name, form, events, tuple(logged), order=_order(shape, found))
+    return BinlogTable(name, form, events, tuple(logged), order=_order(shape, found), described=shape.columns)
 
 
 def row_order(database: Database, name: TableName, shape: TableShape) -> RowOrder:

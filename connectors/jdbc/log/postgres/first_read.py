@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from connectors.jdbc.log.postgres.snapshot import SnapshotRows
 from connectors.jdbc.log.postgres.tables import LogTable
+from connectors.jdbc.log.shared.snapshot_marks import marks
 from connectors.jdbc.log.shared.snapshot_segments import Fence
-
-FIRST, FIRST_OF_TABLE, LAST_OF_TABLE, LAST = "first", "first_in_data_collection", "last_in_data_collection", "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +58,11 @@ def marked(items: Iterator[Page | TableEnd], *, is_first: bool) -> Iterator[Mark
 
 
 def _with_marks(page: Page, *, is_first: bool, ends_table: bool, is_last: bool) -> Page:
-    marks = ["true"] * page.rows.count
-    if page.is_first:
-        marks[0] = FIRST_OF_TABLE
-    if ends_table:
-        marks[-1] = LAST_OF_TABLE
-    if page.is_first and is_first:
-        marks[0] = FIRST
-    if is_last:
-        marks[-1] = LAST
-    return replace(page, rows=replace(page.rows, marks=pa.array(marks)))
+    found = marks(
+        page.rows.count,
+        starts_table=page.is_first,
+        starts_all=page.is_first and is_first,
+        ends_table=ends_table,
+        ends_all=is_last,
+    )
+    return replace(page, rows=replace(page.rows, marks=found))

@@ -20,3 +20,5 @@ class Handling:
     hstores: str = "json"
     binary: str = "bytes"
     unknown: bool = False
+    unsigned: str = "long"
+    adjusts_years: bool = True

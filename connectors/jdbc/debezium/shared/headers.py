@@ -16,10 +16,10 @@ _NEW_KEY, _OLD_KEY = "__debezium.newkey", "__debezium.oldkey"
 class EventHeaders:
     """Makes the headers of one run of one task."""
 
-    def __init__(self, prefix: str, run_id: str, *, extended: bool) -> None:
-        """`extended`: whether connector and task are named."""
+    def __init__(self, connector: str, prefix: str, run_id: str, *, extended: bool) -> None:
+        """`connector`: its name; `extended`: whether connector and task are named."""
         named = {
-            "connectorLogicalName": prefix, "taskId": "0", "connectorName": "postgresql", "runId": run_id,
+            "connectorLogicalName": prefix, "taskId": "0", "connectorName": connector, "runId": run_id,
         }  # fmt: skip
         self._context = (
             tuple(Header(_CONTEXT + name, value, s.STRING) for name, value in named.items()) if extended else ()

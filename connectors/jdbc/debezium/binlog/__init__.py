@@ -1,0 +1,1 @@
+"""Offers Debezium's MySQL and MariaDB connectors by their own names and keys: the reader of mode=log does the work."""

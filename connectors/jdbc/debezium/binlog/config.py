@@ -1,0 +1,197 @@
+"""Declares the settings of Debezium's MySQL and MariaDB connectors by their own keys. No driver, no I/O.
+
+Source: the definitions that the MySQL connector's version 3.6 gives by Kafka Connect's validation; older names from the
+documentation of 1.9 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, SecretStr
+
+from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, key, one_of
+from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
+from connect.api.time_types import TimePrecision
+from connectors.jdbc.debezium.binlog import rules
+from connectors.jdbc.debezium.binlog.unused_keys import ANSWERS
+from connectors.jdbc.debezium.shared.handling import BINARY_MODES, Handling
+from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, EventKeys, FlowKeys, ServerKeys
+
+SNAPSHOT_MODES = (
+    "initial", "initial_only", "no_data", "never", "when_needed", "recovery", "schema_only", "schema_only_recovery",
+    "always",
+)  # fmt: skip
+PRECISIONS = tuple(mode for mode in TimePrecision if mode is not TimePrecision.ADAPTIVE)
+
+
+class ConnectionKeys(ServerKeys):
+    """Declares where the server is."""
+
+    port: Annotated[Int, at_least(1)] = key(
+        "database.port", 3306, importance="high", group=CONNECTION, doc="The server's port."
+    )
+    truststore: String = key(
+        "database.ssl.truststore",
+        "",
+        group=CONNECTION,
+        reach=Reach.FILE,
+        doc="The certificates that are trusted (PEM).",
+    )
+    keystore: String = key(
+        "database.ssl.keystore", "", group=CONNECTION, reach=Reach.FILE,
+        doc="The client's certificate and key, one after the other in a file (PEM).",
+    )  # fmt: skip
+    keystore_password: Password = key(
+        "database.ssl.keystore.password", SecretStr(""), group=CONNECTION, doc="The password of the client's key."
+    )
+
+
+class TableKeys(EventKeys):
+    """Declares what is read, and where its records go."""
+
+    database_include: ListOf = key(
+        "database.include.list", (), importance="high", group=TABLES,
+        doc="Regular expressions; tables of a database are read when one matches its whole name, in any case.",
+    )  # fmt: skip
+    database_exclude: ListOf = key(
+        "database.exclude.list", (), group=TABLES, doc="Likewise, of databases that are not."
+    )
+    database_whitelist: ListOf = key(
+        "database.whitelist", (), group=TABLES, doc="database.include.list in Debezium 1.2."
+    )
+    database_blacklist: ListOf = key(
+        "database.blacklist", (), group=TABLES, doc="database.exclude.list in Debezium 1.2."
+    )
+
+
+class LogKeys(FlowKeys):
+    """Declares how the log is read."""
+
+    snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
+        "snapshot.mode", "initial", importance="high", group=LOG,
+        doc="initial: read the tables once, then the log. initial_only: the tables alone. no_data (never, schema_only, "
+        "recovery): the log alone. when_needed: as initial, and again when the place in the log is lost.",
+    )  # fmt: skip
+
+
+def _check_precision(value: str) -> str:
+    if value == "structured":
+        raise ValueError("structured is not known here: use adaptive_time_microseconds or isostring")
+    return value
+
+
+class TypeKeys(ConnectorConfig):
+    """Declares what values become."""
+
+    decimals: Annotated[String, one_of("precise", "double", "string")] = key(
+        "decimal.handling.mode", "precise", group=TYPES, doc="DECIMAL as Decimal, FLOAT64 or text."
+    )
+    times: Annotated[String, one_of(*PRECISIONS, "structured"), AfterValidator(_check_precision)] = key(
+        "time.precision.mode", "adaptive_time_microseconds", group=TYPES, doc="What dates and times become."
+    )
+    unsigned: Annotated[String, one_of("long", "precise")] = key(
+        "bigint.unsigned.handling.mode", "long", group=TYPES,
+        doc="BIGINT UNSIGNED as INT64, where values above 9223372036854775807 are negative, or as Decimal.",
+    )  # fmt: skip
+    binary: Annotated[String, one_of(*BINARY_MODES)] = key(
+        "binary.handling.mode",
+        "bytes",
+        importance="low",
+        group=TYPES,
+        doc="BINARY and BLOB as bytes or as text of them.",
+    )
+    adjusts_years: Boolean = key(
+        "enable.time.adjuster", True, importance="low", group=TYPES,
+        doc="Whether years 0 to 99 are told as those of 1970 to 2069.",
+    )  # fmt: skip
+
+
+class DebeziumBinlogConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
+    """Declares what both connectors have in common."""
+
+    connector: ClassVar[str]
+    """This is the connector's name in the source block and in headers."""
+
+    @property
+    def ssl(self) -> str:
+        """Return database.ssl.mode as a JDBC URL names it."""
+        raise NotImplementedError
+
+    @property
+    def handling(self) -> Handling:
+        """Return what values become."""
+        return Handling(
+            self.decimals,
+            TimePrecision(self.times),
+            binary=self.binary,
+            unsigned=self.unsigned,
+            adjusts_years=self.adjusts_years,
+        )
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """Yield every broken rule between keys, and keys that are not taken."""
+        return rules.problems(self)
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Yield the keys that are taken and change nothing."""
+        return ANSWERS.notes(self.originals)
+
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
+        yield from super().unknown_keys(name for name in properties if not ANSWERS.know(name))
+
+
+_MYSQL_MODES = {
+    "disabled": "disabled", "preferred": "preferred", "required": "required", "verify_ca": "verify_ca",
+    "verify_identity": "verify_identity",
+}  # fmt: skip
+_MARIADB_MODES = {
+    "disable": "disable", "trust": "trust", "verify-ca": "verify-ca", "verify-full": "verify-full",
+    "disabled": "disable", "required": "trust",
+}  # fmt: skip
+
+
+class DebeziumMySqlConfig(DebeziumBinlogConfig):
+    """Declares everything a user may say about Debezium's MySQL connector."""
+
+    connector = "mysql"
+    ssl_mode: Annotated[String, one_of(*_MYSQL_MODES, ignore_case=True)] = key(
+        "database.ssl.mode", "preferred", group=CONNECTION,
+        doc="Whether the connection is encrypted, and what of the server's certificate is checked.",
+    )  # fmt: skip
+
+    @property
+    def ssl(self) -> str:
+        """Return database.ssl.mode as a JDBC URL names it."""
+        return _MYSQL_MODES[self.ssl_mode.lower()]
+
+
+class DebeziumMariaDbConfig(DebeziumBinlogConfig):
+    """Declares everything a user may say about Debezium's MariaDB connector."""
+
+    connector = "mariadb"
+    ssl_mode: Annotated[String, one_of(*_MARIADB_MODES, ignore_case=True)] = key(
+        "database.ssl.mode", "disable", group=CONNECTION,
+        doc="Whether the connection is encrypted, and what of the server's certificate is checked.",
+    )  # fmt: skip
+
+    @property
+    def ssl(self) -> str:
+        """Return database.ssl.mode as a JDBC URL names it."""
+        return _MARIADB_MODES[self.ssl_mode.lower()]
+
+
+class DebeziumMySqlTaskConfig(DebeziumMySqlConfig):
+    """Holds the MySQL connector's settings and the task's tables."""
+
+    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)
+
+
+class DebeziumMariaDbTaskConfig(DebeziumMariaDbConfig):
+    """Holds the MariaDB connector's settings and the task's tables."""
+
+    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)

@@ -1,0 +1,75 @@
+"""Describes how the values of a type of MySQL and MariaDB stand in Debezium's records. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api import schema as s
+from connect.api.arrow import arrow_type
+from connectors.jdbc.values.types import ColumnPlan, Projection, Raw
+
+Told = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class BinlogKind:
+    """Describes one kind of value.
+
+    `raw`, `reads`, `projection`: how the reader is to give it. `told`: what the reader gives as Arrow values of the
+    schema; Misfit or ArrowException for a value that does not fit. `logged`: the same of rows from the log, where
+    Debezium tells them apart. `absent`: stands where a value that may not be null is none. `always_optional`: the
+    schema tells so of a column that is NOT NULL, too.
+    """
+
+    schema: s.Schema
+    raw: Raw
+    reads: s.Schema
+    told: Told
+    absent: object
+    logged: Told | None = None
+    always_optional: bool = False
+    projection: Projection = Projection.AS_IS
+
+    def plan(self, plan: ColumnPlan) -> ColumnPlan:
+        """Return the plan by which the reader gives such values: a zero date is null, whatever the column says."""
+        projection = plan.projection if plan.raw is self.raw else self.projection
+        return replace(plan, raw=self.raw, schema=self.reads.as_optional(True), projection=projection)
+
+    def values(self, given: pa.Array, *, is_logged: bool) -> pa.Array:
+        """Return what the reader gives as values of the schema."""
+        return (self.logged or self.told)(given) if is_logged else self.told(given)
+
+
+def as_they_are(values: pa.Array) -> pa.Array:
+    """Return values that the reader gives in their form."""
+    return values
+
+
+def by_value(schema: s.Schema, convert: Callable[[object], object]) -> Told:
+    """Return what looks at each distinct value once."""
+    target = arrow_type(schema)
+
+    def told(values: pa.Array) -> pa.Array:
+        distinct = pc.unique(values.drop_null())
+        if not len(distinct):
+            return pa.nulls(len(values), target)
+        made = pa.array([convert(value) for value in distinct.to_pylist()], target)
+        return made.take(pc.index_in(values, distinct))
+
+    return told
+
+
+def text(name: str | None = None) -> BinlogKind:
+    """Return the kind of text, which may have the name of a semantic type."""
+    schema = s.STRING if name is None else replace(s.STRING, name=f"io.debezium.data.{name}", version=1)
+    return BinlogKind(schema, Raw.TEXT, s.STRING, as_they_are, "")
+
+
+def whole(schema: s.Schema) -> BinlogKind:
+    """Return the kind of whole numbers that the schema holds all of."""
+    target = arrow_type(schema)
+    return BinlogKind(schema, Raw.INTEGER, s.INT64, lambda values: values.cast(target), 0)

@@ -1,0 +1,1 @@
+"""Holds what Debezium's connectors share, whichever database they read."""

@@ -1,0 +1,172 @@
+"""The answers to keys of Debezium's connectors that nothing here acts upon, and those that all of them share. Pure.
+
+Source: the definitions that Kafka Connect's validation gives of version 3, and the documentation of 1.9 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from connect.api.errors import ConfigProblem
+
+TUNING: Final = "the reader here has its own measure"
+_SIGNALS = "no signals are read here: a table is read anew by resetting the connector's offsets"
+_NOTIFICATIONS = "nothing is notified here: status and metrics of the REST interface tell the same"
+_LINEAGE = "no lineage is sent here"
+_METRICS = "metrics here are those of the worker"
+
+WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "database.query.timeout.ms": "a statement may take as long as the server lets it",
+        "event.converting.failure.handling.mode": "a row that no record can hold is handled by errors.tolerance",
+        "event.processing.failure.handling.mode": "a row that no record can hold is handled by errors.tolerance",
+        "include.schema.comments": "schemas have no comments here",
+        "skip.messages.without.change": "each update of the log is sent",
+        "table.ignore.builtin": "tables of the system are never read",
+        "snapshot.isolation.mode": "the first read sees one moment, as with serializable",
+        "snapshot.locking.mode": "the first read locks nothing but changes of a table's columns",
+        "snapshot.lock.timeout.ms": "the first read waits for no lock but one against changes of a table's columns",
+        "snapshot.fetch.size": TUNING,
+        "query.fetch.size": TUNING,
+        "snapshot.max.threads": TUNING,
+        "snapshot.max.threads.multiplier": TUNING,
+        "legacy.snapshot.max.threads": TUNING,
+        "snapshot.tables.order.by.row.count": "tables are read in the order of their names",
+        "rows.fetch.size": TUNING,
+        "min.row.count.to.stream.results": TUNING,
+        "max.queue.size": TUNING,
+        "max.queue.size.in.bytes": TUNING,
+        "poll.interval.ms": "changes are sent as soon as they are there",
+        "executor.shutdown.timeout.ms": TUNING,
+        "retriable.restart.connector.wait.ms": "errors.retry.delay.max.ms tells it",
+        "errors.max.retries": "errors.retry.timeout tells it",
+        "connection.validation.timeout.ms": TUNING,
+        "memory.management.schemas.class": TUNING,
+        "memory.management.tables.class": TUNING,
+        "statistics.metrics.enabled": _METRICS,
+        "custom.metric.tags": _METRICS,
+        "custom.sanitize.pattern": "no secret is shown here, whatever its name",
+        "guardrail.collections.max": "there is no limit here",
+        "guardrail.collections.limit.action": "there is no limit here",
+        "signal.data.collection": _SIGNALS,
+        "signal.enabled.channels": _SIGNALS,
+        "signal.poll.interval.ms": _SIGNALS,
+        "signal.emit.failure.max.retries": _SIGNALS,
+        "signal.emit.failure.backoff.ms": _SIGNALS,
+        "signal.kafka.topic": _SIGNALS,
+        "signal.kafka.bootstrap.servers": _SIGNALS,
+        "signal.kafka.groupid": _SIGNALS,
+        "signal.kafka.poll.timeout.ms": _SIGNALS,
+        "signal.file": _SIGNALS,
+        "read.only": _SIGNALS,
+        "incremental.snapshot.chunk.size": _SIGNALS,
+        "incremental.snapshot.allow.schema.changes": _SIGNALS,
+        "incremental.snapshot.watermarking.strategy": _SIGNALS,
+        "notification.enabled.channels": _NOTIFICATIONS,
+        "notification.sink.topic.name": _NOTIFICATIONS,
+        "notification.http.url": _NOTIFICATIONS,
+        "notification.http.timeout.ms": _NOTIFICATIONS,
+        "notification.http.retries": _NOTIFICATIONS,
+        "notification.http.allow.private.networks": _NOTIFICATIONS,
+        "openlineage.integration.enabled": _LINEAGE,
+        "openlineage.integration.config.file.path": _LINEAGE,
+        "openlineage.integration.job.namespace": _LINEAGE,
+        "openlineage.integration.job.description": _LINEAGE,
+        "openlineage.integration.job.tags": _LINEAGE,
+        "openlineage.integration.job.owners": _LINEAGE,
+        "openlineage.integration.dataset.kafka.bootstrap.servers": _LINEAGE,
+        "internal.advanced.metrics.enable": _METRICS,
+        "internal.legacy.snapshot.max.threads": TUNING,
+        "internal.log.position.check.enable": "the place in the log is always checked",
+        "internal.offset.activity.monitor.interval.ms": TUNING,
+        "internal.signal.processor.semaphore.wait.ms": _SIGNALS,
+        "internal.signal.synchronous.batch.size": _SIGNALS,
+        "internal.snapshot.scan.all.columns.force": TUNING,
+    }
+)
+"""Keys that are taken, each with why it changes nothing; in lower case."""
+
+REFUSED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "message.key.columns": "the transform ValueToKey makes a key of other columns",
+        "converters": "Java's converters do not run here; a transform can change the field",
+        "post.processors": "Java's post processors do not run here; a transform can change the record",
+        "column.propagate.source.type": "schemas do not tell the column's type; leave it out",
+        "datatype.propagate.source.type": "schemas do not tell the column's type; leave it out",
+        "snapshot.select.statement.overrides": "each chosen table is read whole; the transform Filter leaves rows out",
+        "snapshot.include.collection.list": "all chosen tables are read first; use two connectors",
+        "snapshot.mode.custom.name": "Java's snapshotter does not run here; use another snapshot.mode",
+        "snapshot.custom.class": "Java's snapshotter does not run here; use another snapshot.mode",
+        "snapshot.query.mode.custom.name": "Java's class does not run here; leave it out",
+        "snapshot.locking.mode.custom.name": "Java's class does not run here; leave it out",
+        "snapshot.mode.configuration.based.snapshot.data": "use snapshot.mode=initial or no_data",
+        "snapshot.mode.configuration.based.snapshot.schema": "use snapshot.mode=initial or no_data",
+        "snapshot.mode.configuration.based.start.stream": "use snapshot.mode=initial or initial_only",
+        "snapshot.mode.configuration.based.snapshot.on.schema.error": "use snapshot.mode=when_needed",
+        "snapshot.mode.configuration.based.snapshot.on.data.error": "use snapshot.mode=when_needed",
+        "provide.transaction.metadata": "transactions have no topic here; source.txId tells them",
+        "transaction.metadata.factory": "transactions have no topic here; leave it out",
+        "sourceinfo.struct.maker": "the source block is that of Debezium 2 and 3; leave it out",
+    }
+)
+"""Keys that are not taken, each with what to do; a value that asks for what is done anyway is taken."""
+
+HARMLESS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "provide.transaction.metadata": frozenset({"false"}),
+        "topic.naming.strategy": frozenset(
+            {"io.debezium.schema.SchemaTopicNamingStrategy", "io.debezium.schema.DefaultTopicNamingStrategy"}
+        ),
+        "transaction.metadata.factory": frozenset(
+            {"io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory"}
+        ),
+        **dict.fromkeys((name for name in REFUSED if name.startswith("snapshot.mode.conf")), frozenset({"false"})),
+    }
+)
+"""Values of refused keys that ask for what is done anyway; an empty one always does."""
+
+REFUSED_PREFIXES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "column.mask.": "the transform MaskField hides values",
+        "column.truncate.to.": "a transform can shorten values",
+        "snapshot.select.statement.overrides.": REFUSED["snapshot.select.statement.overrides"],
+    }
+)
+"""Beginnings of keys that are not taken."""
+
+_FOREIGN_PREFIXES: Final = (
+    "database.", "driver.", "signal.", "notification.", "schema.history.", "database.history.", "internal.",
+    "openlineage.", "incremental.",
+)  # fmt: skip
+"""Beginnings of keys that Debezium passes on to its drivers and clients."""
+
+
+@dataclass(frozen=True)
+class KeyAnswers:
+    """Holds the answers of one connector; what is not named here is a setting that works, or no key of Debezium."""
+
+    without_effect: Mapping[str, str]
+    refused: Mapping[str, str]
+    harmless: Mapping[str, frozenset[str]]
+
+    def know(self, name: str) -> bool:
+        """Tell if a key is one of Debezium's that has an answer, or one that it passes on."""
+        is_answered = name.lower() in self.without_effect or name in self.refused
+        return is_answered or name.startswith(_FOREIGN_PREFIXES)
+
+    def notes(self, given: Mapping[str, str]) -> Iterator[ConfigProblem]:
+        """Yield the keys that are taken and change nothing, each with why."""
+        for name in given:
+            why = self.without_effect.get(name.lower())
+            if why is not None:
+                yield ConfigProblem(name, f"{name} changes nothing here: {why}.")
+
+    def problems(self, given: Mapping[str, str]) -> Iterator[ConfigProblem]:
+        """Yield the keys that are not taken, each with what to do."""
+        for name, value in given.items():
+            found = self.refused.get(name) or next((w for p, w in REFUSED_PREFIXES.items() if name.startswith(p)), None)
+            if found is not None and value.strip() and value.strip() not in self.harmless.get(name, ()):
+                yield ConfigProblem(name, f"{name} is not known here: {found}.")

@@ -1,0 +1,114 @@
+"""Declares the settings that Debezium's connectors share, by its own keys. No driver, no I/O.
+
+Source: the definitions that Kafka Connect's validation gives of version 3; older names from the documentation of
+1.9 and 2.7.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import SecretStr
+
+from connect.api.allowed import OneOf
+from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, key, one_of
+from connect.api.reach import Reach
+from connectors.jdbc.settings.log_keys import OPERATIONS
+
+CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
+_ADJUSTMENTS = ("none", "avro", "avro_unicode")
+
+
+class ServerKeys(ConnectorConfig):
+    """Declares which server is read, and as whom."""
+
+    hostname: String = key(
+        "database.hostname", importance="high", group=CONNECTION, reach=Reach.HOST,
+        doc="The server; several by commas are tried in turn.",
+    )  # fmt: skip
+    user: String = key("database.user", importance="high", group=CONNECTION, doc="The user, who may replicate.")
+    password: Password = key(
+        "database.password", SecretStr(""), importance="high", group=CONNECTION, doc="The user's password."
+    )
+
+
+class EventKeys(ConnectorConfig):
+    """Declares which tables and columns are read, and how their events look."""
+
+    topic_prefix: String = key(
+        "topic.prefix", "", importance="high", group=TABLES,
+        doc="Names the server in topics, schemas and offsets: prefix.schema.table.",
+    )  # fmt: skip
+    server_name: String = key(
+        "database.server.name", "", group=TABLES, doc="topic.prefix in Debezium 1.", harmless="a name of topics"
+    )
+    table_include: ListOf = key(
+        "table.include.list", (), importance="high", group=TABLES,
+        doc="Regular expressions; a table is read when one matches its whole name, schema.table, in any case.",
+    )  # fmt: skip
+    table_exclude: ListOf = key("table.exclude.list", (), group=TABLES, doc="Likewise, of tables that are not read.")
+    column_exclude: ListOf = key(
+        "column.exclude.list", (), group=TABLES,
+        doc="Regular expressions; a column is left out when one matches its whole name, schema.table.column.",
+    )  # fmt: skip
+    column_include: ListOf = key(
+        "column.include.list",
+        (),
+        group=TABLES,
+        doc="Likewise, of the columns that are kept; a key's must be among them.",
+    )
+    table_whitelist: ListOf = key("table.whitelist", (), group=TABLES, doc="table.include.list in Debezium 1.2.")
+    table_blacklist: ListOf = key("table.blacklist", (), group=TABLES, doc="table.exclude.list in Debezium 1.2.")
+    column_whitelist: ListOf = key("column.whitelist", (), group=TABLES, doc="column.include.list in Debezium 1.2.")
+    column_blacklist: ListOf = key("column.blacklist", (), group=TABLES, doc="column.exclude.list in Debezium 1.2.")
+    tombstones_on_delete: Boolean = key(
+        "tombstones.on.delete", True, group=TABLES, doc="Send a tombstone behind each deleted row's event."
+    )
+    skipped_operations: Annotated[ListOf, OneOf(OPERATIONS)] = key(
+        "skipped.operations", ("t",), importance="low", group=TABLES,
+        doc="Operations not sent: c inserts, u updates, d deletes, t truncates; none: send all.",
+    )  # fmt: skip
+    extended_headers: Boolean = key(
+        "extended.headers.enabled", True, importance="low", group=TABLES,
+        doc="Send the headers that name connector and task.",
+    )  # fmt: skip
+    schema_name_adjustment: Annotated[String, one_of(*_ADJUSTMENTS)] = key(
+        "schema.name.adjustment.mode", "none", importance="low", group=TABLES,
+        doc="How names of schemas that Avro does not allow are changed; here they must be allowed unless it is none.",
+    )  # fmt: skip
+    field_name_adjustment: Annotated[String, one_of(*_ADJUSTMENTS)] = key(
+        "field.name.adjustment.mode", "none", importance="low", group=TABLES,
+        doc="Likewise of fields, which are the columns' names here.",
+    )  # fmt: skip
+
+    @property
+    def prefix(self) -> str:
+        """Return topic.prefix, by either name."""
+        return self.topic_prefix or self.server_name
+
+
+class FlowKeys(ConnectorConfig):
+    """Declares when the tables and the log are read, and how much at once."""
+
+    snapshot_delay_ms: Annotated[Int, at_least(0)] = key(
+        "snapshot.delay.ms", 0, importance="low", group=LOG, doc="0: the first read begins at once."
+    )
+    streaming_delay_ms: Annotated[Int, at_least(0)] = key(
+        "streaming.delay.ms", 0, importance="low", group=LOG, doc="0: the log is read at once."
+    )
+    snapshot_query_mode: Annotated[String, one_of("select_all")] = key(
+        "snapshot.query.mode", "select_all", importance="low", group=LOG, doc="Tables are read whole."
+    )
+    heartbeat_interval_ms: Annotated[Int, at_least(0)] = key(
+        "heartbeat.interval.ms", 0, group=LOG, doc="Send a record to the heartbeat topic this often; 0: never."
+    )
+    heartbeat_topics_prefix: String = key(
+        "heartbeat.topics.prefix", "", importance="low", group=LOG, doc="topic.heartbeat.prefix by another name."
+    )
+    heartbeat_topic_prefix: String = key(
+        "topic.heartbeat.prefix", "__debezium-heartbeat", importance="low", group=LOG,
+        doc="The heartbeat topic is this, a dot and topic.prefix.",
+    )  # fmt: skip
+    max_batch_size: Annotated[Int, at_least(1)] = key(
+        "max.batch.size", 2048, importance="low", group=LOG, doc="The most changes of one batch."
+    )

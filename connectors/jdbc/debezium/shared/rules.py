@@ -1,0 +1,55 @@
+"""Tells what must hold between the settings that Debezium's connectors share. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from connect.api.errors import ConfigProblem
+from connectors.jdbc.debezium.shared.keys import EventKeys
+
+_NOT_IN_AVRO = re.compile(r"[^a-zA-Z0-9_.]")
+
+
+def name_problems(config: EventKeys) -> Iterator[ConfigProblem]:
+    """Yield what is wrong with topic.prefix, and delays that are not known here."""
+    if not config.prefix:
+        yield ConfigProblem("topic.prefix", "topic.prefix names topics, schemas and offsets: give it.")
+    elif re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", config.prefix) is None:
+        yield ConfigProblem("topic.prefix", "topic.prefix must be letters, digits, '.', '_' and '-'.")
+    elif config.schema_name_adjustment != "none" and _NOT_IN_AVRO.search(config.prefix):
+        yield ConfigProblem(
+            "topic.prefix",
+            "Avro's names have no '-', and schema.name.adjustment.mode does not change names here: use a topic.prefix "
+            "without it, or schema.name.adjustment.mode=none.",
+        )
+    for name in ("snapshot.delay.ms", "streaming.delay.ms"):
+        if config.originals.get(name, "0").strip() != "0":
+            yield ConfigProblem(name, f"{name} is not known here: create the connector later.")
+
+
+def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProblem]:
+    """Yield lists that exclude each other, and patterns that are none.
+
+    `group`: what holds tables by Debezium's name.
+    """
+    for kind in ("table", group, "column"):
+        for one, other in (
+            (f"{kind}.include.list", f"{kind}.exclude.list"),
+            (f"{kind}.whitelist", f"{kind}.blacklist"),
+        ):
+            if given.get(one) and given.get(other):
+                for name in (one, other):
+                    yield ConfigProblem(name, f"{one} and {other} are exclusive: give one of them.")
+            for name in (one, other):
+                yield from _pattern_problems(name, given.get(name, ""))
+
+
+def _pattern_problems(name: str, text: str) -> Iterator[ConfigProblem]:
+    for pattern in text.split(","):
+        try:
+            re.compile(pattern.strip())
+        except (re.error, OverflowError, RecursionError) as error:
+            yield ConfigProblem(
+                name, f"Invalid value {pattern} for configuration {name}: not a regular expression: {error}"
+            )

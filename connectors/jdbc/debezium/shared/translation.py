@@ -1,0 +1,57 @@
+"""Translates what Debezium's connectors share for the reader of mode=log, and its problems as Debezium's. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Final
+
+from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connectors.jdbc.debezium.shared.keys import EventKeys
+
+_KEYS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "connection.url": "database.hostname", "connection.user": "database.user", "mode": "database.hostname",
+        "connection.password": "database.password", "table.whitelist": "table.include.list",
+        "table.exclude.list": "table.exclude.list",
+    }
+)  # fmt: skip
+
+
+def columns_left_out(config: EventKeys) -> Callable[[str], bool]:
+    """Return what tells by a column's full name that no record holds it."""
+    wanted, unwanted = (
+        [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+        for patterns in (
+            config.column_include or config.column_whitelist, config.column_exclude or config.column_blacklist,
+        )
+    )  # fmt: skip
+
+    def left_out(name: str) -> bool:
+        is_wanted = not wanted or any(pattern.fullmatch(name) for pattern in wanted)
+        return not is_wanted or any(pattern.fullmatch(name) for pattern in unwanted)
+
+    return left_out
+
+
+@contextmanager
+def by_own_keys() -> Iterator[None]:
+    """Tell by Debezium's keys what the reader refuses."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(_own(problem) for problem in error.problems) from error
+    except ConnectError as error:
+        if error.key is not None and error.key in _KEYS:
+            error.key = _KEYS[error.key]
+        raise
+
+
+def _own(problem: ConfigProblem) -> ConfigProblem:
+    text = problem.message
+    for name, own in _KEYS.items():
+        if "." in name:
+            text = text.replace(name, own)
+    return ConfigProblem(_KEYS.get(problem.key, problem.key), text.replace("mode=log", "this connector"))

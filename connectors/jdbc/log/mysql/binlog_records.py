@@ -1,0 +1,92 @@
+"""Make records of rows that a binary log or a first read gives. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from connect import __version__
+from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.log.binlog.position import BinlogPosition
+from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected
+from connectors.jdbc.log.mysql.tables import BinlogTable
+from connectors.jdbc.log.shared import envelope
+from connectors.jdbc.log.shared.position import partition_of
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows
+
+_OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
+"""The codes of events have the order of `Operation`."""
+
+
+class BinlogRecords:
+    """Makes the records of one connector."""
+
+    def __init__(self, config: JdbcSourceConfig, headers: envelope.Headers | None = None) -> None:
+        """`headers`: of the events; None: they have none."""
+        self._prefix = config.topic_prefix
+        skipped = frozenset(config.skipped_operations) - {"none"}
+        self._rules = envelope.EventRules(config.tombstones_on_delete, skipped, headers, keyless=headers is not None)
+
+    def of_changes(self, table: BinlogTable, collected: Collected, changes: Changes) -> Batch | None:
+        """Return changed rows of the log as their events; None: all are skipped."""
+        old, new = (np.flatnonzero(places >= 0) for places in (changes.before, changes.after))
+        before, after = (
+            table.records(changes.rows.values(table, changes.images.take(places[at])), is_logged=True)
+            for places, at in ((changes.before, old), (changes.after, new))
+        )
+        source = self._source(table, collected, changes)
+        rows = envelope.ChangedRows(
+            _OPS[changes.operation], old, before if len(old) else None, new, after, source, full_before=True
+        )
+        return envelope.batch(table.events, rows, self._rules)
+
+    def of_snapshot(
+        self,
+        table: BinlogTable,
+        values: pa.StructArray,
+        position: BinlogPosition,
+        ms: int,
+        marks: pa.Array | str = "true",
+    ) -> Batch | None:
+        """Return rows of the first read as read events. `marks`: what the source block says of each one's place."""
+        count = len(values)
+        source = {
+            **self._constant(table), "snapshot": marks, "ts_ms": ms, "ts_us": ms * 1000, "ts_ns": ms * 1_000_000,
+            "server_id": 0, "file": position.file, "pos": position.pos, "row": 0,
+        }  # fmt: skip
+        none = np.empty(0, np.int64)
+        ops = np.full(count, envelope.READ, np.uint8)
+        after = table.records(values, is_logged=False)
+        rows = envelope.ChangedRows(ops, none, None, np.arange(count), after, source)
+        return envelope.batch(table.events, rows, self._rules)
+
+    def bad_rows(self, table: BinlogTable, rows: Sequence[BadRow], position: BinlogPosition) -> BadRows:
+        """Return rows of a table that no record can hold."""
+        at = self.position(position)
+        return BadRows.of(rows, table.events.topic, table.format.schema.name, table.events.key, at)
+
+    def position(self, position: BinlogPosition) -> SourcePosition:
+        """Return a position as the framework stores it."""
+        return SourcePosition(partition_of(self._prefix), position.offset())
+
+    def _source(self, table: BinlogTable, collected: Collected, changes: Changes) -> dict[str, object]:
+        told = np.array(collected.told, np.int64)[changes.event]
+        at_us, thread = told[:, 2], told[:, 6]
+        at = pa.array(changes.event)
+        return {
+            **self._constant(table), "snapshot": "false",
+            "ts_ms": at_us // 1000, "ts_us": at_us, "ts_ns": at_us * 1000, "server_id": told[:, 3],
+            "thread": pa.array(thread, mask=thread < 0), "gtid": pa.array(collected.gtids, pa.string()).take(at),
+            "file": pa.array(collected.files, pa.string()).take(at), "pos": told[:, 4],
+            "row": changes.in_event.astype(np.int32),
+        }  # fmt: skip
+
+    def _constant(self, table: BinlogTable) -> dict[str, object]:
+        """Return what the source block says of all rows of a table."""
+        return {
+            "version": __version__, "connector": table.connector, "name": self._prefix, "db": table.name.schema,
+            "table": table.name.name,
+        }  # fmt: skip

@@ -1,0 +1,31 @@
+"""The modes of values that both connectors are run in on MariaDB and MySQL, each with its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MODES: Mapping[str, Mapping[str, str]] = {
+    "defaults": {},
+    "texts": {
+        "decimal.handling.mode": "string", "time.precision.mode": "connect", "binary.handling.mode": "base64",
+        "bigint.unsigned.handling.mode": "precise",
+        # A time that is none of a day ends Debezium's task.
+        "column.exclude.list": r"inventory\..*\.c_time_far",
+    },
+    "doubles": {
+        "decimal.handling.mode": "double", "binary.handling.mode": "hex", "tombstones.on.delete": "false",
+        "skipped.operations": "none",
+    },
+    "iso": {
+        "time.precision.mode": "isostring", "binary.handling.mode": "base64-url-safe",
+        "extended.headers.enabled": "false", "column.exclude.list": r"inventory\..*\.c_time_far",
+    },
+    "micros": {
+        "time.precision.mode": "microseconds", "column.exclude.list": r"inventory\..*\.c_time_far,inventory.plain.name",
+    },
+    "nanos": {
+        # So do nanoseconds that 64 bits do not hold.
+        "time.precision.mode": "nanoseconds",
+        "column.exclude.list": r"inventory\..*\.(c_time_far|c_datetime3|c_datetime6)",
+    },
+}  # fmt: skip
