@@ -52,7 +52,7 @@ def main() -> int:
         [Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean"], cwd=BUILT, check=False
     )
     if built.returncode == 0:
-        print(f"The documents begin at {BUILT}/site/index.html")
+        print(f"The documents begin at {BUILT}/site/index.html; to search them: python -m http.server -d {BUILT}/site")
     return built.returncode
 
 
