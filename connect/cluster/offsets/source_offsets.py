@@ -6,7 +6,6 @@ clients of its own too, so a task host, which knows their secrets, reads and wri
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -16,11 +15,11 @@ from connect.api.records import SourcePosition
 from connect.cluster.loop.connector_calls import Positions
 from connect.cluster.model.request_errors import FailedRequestError
 from connect.cluster.store.compacted_log import MakeLog, RecordLog
+from connect.cluster.store.skipped_records import SkippedRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.source.offset_records import OffsetTable
 from connect.runtime.task.messages import CallResult, Method
 
-_logger = logging.getLogger(__name__)
 CALL_S: Final = 40.0
 _OWN_TOPIC: Final = "offsets.storage.topic"
 _OWN_BROKERS: Final = "producer.override.bootstrap.servers"
@@ -42,6 +41,7 @@ class StoredSourceOffsets:
         self._in_transactions = in_transactions
         self._fence = fence
         self._table = OffsetTable()
+        self._skipped = SkippedRecords("offset")
         self._opened: RecordLog | None = None
         self._lock = threading.Lock()  # two first requests must not open the topic twice
 
@@ -100,4 +100,4 @@ class StoredSourceOffsets:
 
     def _take(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
         if key is None or not self._table.apply(key, value):
-            _logger.warning("offset_record_skipped", extra={"partition": partition, "offset": offset})
+            self._skipped.add(key, partition, offset, "no offset of a source")

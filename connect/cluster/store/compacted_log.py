@@ -67,8 +67,3 @@ class OpenedLog:
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
-
-
-def shown_key(key: bytes | None) -> str:
-    """Return the beginning of a record's key, for the log."""
-    return "" if key is None else key[:200].decode(errors="backslashreplace")

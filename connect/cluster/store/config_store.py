@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,8 @@ from connect.cluster.model.config_state import ConfigSnapshot, ConfigState
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author
 from connect.cluster.model.record_json import RecordFormatError
-from connect.cluster.store.compacted_log import MakeLog, OpenedLog, RecordLog, shown_key
+from connect.cluster.store.compacted_log import MakeLog, OpenedLog, RecordLog
+from connect.cluster.store.skipped_records import SkippedRecords
 from connect.kafka.client.errors import FencedError
 from connect.lib.deadline import Deadline
 from connect.runtime.task.task_id import TaskId
@@ -41,8 +41,6 @@ NOT_WRITTEN: Final = (
 )
 _ANYONES: Final = (TargetRecord, LoggerRecord, WorkerRecord)
 """Records that any worker writes."""
-
-_logger = logging.getLogger(__name__)
 
 
 class ConfigListener(Protocol):
@@ -83,6 +81,7 @@ class ConfigStore:
         self._state = ConfigState()
         self._snapshot: ConfigSnapshot | None = None
         self._caught_up = False
+        self._skipped = SkippedRecords("config")
         self._opened = OpenedLog("config", make_log, self._on_record)
 
     def start(self, deadline: Deadline) -> None:
@@ -181,10 +180,7 @@ class ConfigStore:
         try:
             record = decode(key, value)
         except RecordFormatError as error:
-            _logger.warning(
-                "config_record_skipped",
-                extra={"key": shown_key(key), "partition": partition, "offset": offset, "reason": str(error)},
-            )
+            self._skipped.add(key, partition, offset, str(error))
             record = None
         with self._lock:
             self._state.advance(offset)

@@ -28,7 +28,8 @@ from connect.cluster.model.status_records import (
     encode,
 )
 from connect.cluster.model.statuses import Status
-from connect.cluster.store.compacted_log import MakeLog, OpenedLog, shown_key
+from connect.cluster.store.compacted_log import MakeLog, OpenedLog
+from connect.cluster.store.skipped_records import SkippedRecords
 from connect.lib.deadline import Deadline
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
@@ -76,6 +77,7 @@ class StatusStore:
         """Tasks of whose statuses the last one in the topic does not count."""
         self._history = StateHistory()
         self._told_alerts: dict[str, Mapping[str, Any]] = {}
+        self._skipped = SkippedRecords("status")
         self._opened = OpenedLog("status", make_log, self._on_record)
 
     def start(self, deadline: Deadline) -> None:
@@ -206,10 +208,7 @@ class StatusStore:
         try:
             record = decode(key, value)
         except RecordFormatError as error:
-            _logger.warning(
-                "status_record_skipped",
-                extra={"key": shown_key(key), "partition": partition, "offset": offset, "reason": str(error)},
-            )
+            self._skipped.add(key, partition, offset, str(error))
             return
         with self._lock:
             self._apply(record)
