@@ -58,6 +58,13 @@ def test_changes_and_refusals_are_written_down(serve: ServerMaker, keys: dict[st
     assert Path(keys["rest.audit.log.file"]).stat().st_mode & 0o777 == 0o600
 
 
+def test_a_name_steers_no_terminal_of_a_reader(serve: ServerMaker, keys: dict[str, str]) -> None:
+    name = "payments-\u202e\x9b"
+    refused(serve(worker=keys)("POST", "/connectors", {"name": name, "config": CONFIG}, auth=ADA), 403)
+    assert lines(keys)[-1]["connectors"] == [name]
+    assert Path(keys["rest.audit.log.file"]).read_bytes().isascii()
+
+
 def test_the_file_may_be_moved_away(serve: ServerMaker, keys: dict[str, str]) -> None:
     rest = serve(worker=keys)
     refused(rest("GET", "/"), 401)
