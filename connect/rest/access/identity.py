@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -25,6 +27,12 @@ class Identity:
 
     name: str
     rights: tuple[Right, ...]
+    until_s: float = math.inf
+    """Seconds since 1970 at which the login ends."""
+
+    def has_ended(self) -> bool:
+        """Return True when they have to log in again."""
+        return time.time() >= self.until_s
 
     def may(self, role: Role, connector: str) -> bool:
         """Return True when they have the role, or a higher one, at a connector."""
@@ -61,12 +69,13 @@ class Grants:
         }
         self._grants = [(role, Grant.parse(text)) for role, texts in given.items() for text in texts]
 
-    def identity(self, name: str, groups: Collection[str] = ()) -> Identity:
+    def identity(self, name: str, groups: Collection[str] = (), until_s: float = math.inf) -> Identity:
         """Return a user with their rights: all of them where the worker's file speaks of no roles."""
         if not self._grants:
-            return Identity(name, ALL_RIGHTS)
+            return Identity(name, ALL_RIGHTS, until_s)
         own = {EVERYONE, name, *(GROUP + group for group in groups)}
-        return Identity(name, tuple(Right(role, grant.pattern) for role, grant in self._grants if grant.who in own))
+        rights = tuple(Right(role, grant.pattern) for role, grant in self._grants if grant.who in own)
+        return Identity(name, rights, until_s)
 
     def users(self) -> list[str]:
         """Return whom the worker's file gives a role, in its order."""

@@ -49,7 +49,6 @@ class _Known(NamedTuple):
     """A token that was verified, by its digest."""
 
     identity: Identity
-    until_s: float
     generation: int
 
 
@@ -79,14 +78,18 @@ class TokenUsers:
         self._keys.keep_fresh()
         digest = hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
         known = self._known.get(digest)
-        if known is not None and known.generation == self._keys.generation and time.time() < known.until_s:
+        if known is not None and known.generation == self._keys.generation and not known.identity.has_ended():
             return known.identity
         claims = await self._verified(token)
         name = _claim(claims, self._user_claim)
         if not isinstance(name, str) or not name.strip():
             raise LoginError(f"The token has no claim {self._user_claim} with a user's name (rest.oidc.user.claim).")
-        identity = self._grants.identity(OIDC + name, _texts(_claim(claims, self._groups_claim)))
-        self._known[digest] = _Known(identity, claims["exp"] + LEEWAY_S, self._keys.generation)
+        # Who is shown as another in histories and logs, or cannot be written there, would do things in that one's name.
+        if not name.isprintable():
+            raise LoginError(f"The user's name in the token's claim {self._user_claim} has characters without a shape.")
+        groups = _texts(_claim(claims, self._groups_claim))
+        identity = self._grants.identity(OIDC + name, groups, claims["exp"] + LEEWAY_S)
+        self._known[digest] = _Known(identity, self._keys.generation)
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
         return identity
@@ -104,7 +107,7 @@ class TokenUsers:
             raise LoginError(_wrong_claim(error.claim)) from None
         except BadSignatureError:
             raise LoginError("The token's signature is not its issuer's.") from None
-        except (JoseError, ValueError, OverflowError):
+        except (JoseError, ValueError, OverflowError, RecursionError):  # the last of claims that are nested too deep
             raise LoginError(_MALFORMED) from None
         return claims
 

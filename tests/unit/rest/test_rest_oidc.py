@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from joserfc import jws
 from joserfc.jwk import RSAKey
 from oidc_issuer import AUDIENCE, Issuer
 from rest_client import FILE_SOURCE, Rest, ServerMaker, refused
@@ -103,6 +105,15 @@ def signed_by_the_public_key(issuer: Issuer) -> str:
     return f"{text}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
 
 
+def signed(issuer: Issuer, claims: bytes) -> str:
+    return jws.serialize_compact({"alg": "RS256", "kid": "k1"}, claims, issuer.keys["k1"])
+
+
+def with_half_a_character(issuer: Issuer) -> str:
+    claims = {"iss": issuer.url, "aud": AUDIENCE, "sub": "ada\ud800", "exp": time.time() + 300}
+    return signed(issuer, json.dumps(claims).encode())
+
+
 def with_other_claims(issuer: Issuer) -> str:
     head, _, signature = issuer.token("eve").split(".")
     return f"{head}.{issuer.token('ada').split('.')[1]}.{signature}"
@@ -125,6 +136,10 @@ BAD = {
     "an algorithm of another key": (lambda i: i.token(key=RSAKey.generate_key(2048), alg="PS256"), "signature"),
     "changed claims": (with_other_claims, "signature is not its issuer's"),
     "an unknown key": (lambda i: i.token(key=RSAKey.generate_key(2048), kid="k9"), "key that its issuer does not list"),
+    "deep claims": (lambda i: signed(i, b'{"sub":' + b"[" * 3000), "no signed JWT"),
+    "a name that turns the text round": (lambda i: i.token("\u202eada"), "characters without a shape"),
+    "a name that looks like another's": (lambda i: i.token("ad\u00ada"), "characters without a shape"),
+    "a name with half a character": (with_half_a_character, "characters without a shape"),
     "no user": (lambda i: i.token(sub=None), "no claim sub"),
     "no JWT": (lambda i: "abc", "no signed JWT"),
     "dots": (lambda i: "..", "no signed JWT"),
@@ -173,6 +188,24 @@ def test_a_malformed_header_is_refused(serve: ServerMaker, running: Issuer, head
 def test_small_differences_of_clocks_do_no_harm(serve: ServerMaker, issuer: Issuer, keys: dict[str, str]) -> None:
     rest = serve(worker=keys)
     assert ask(rest, issuer.token(iat=time.time() + 30, nbf=time.time() + 30)).status_code == 200
+
+
+def test_a_live_page_ends_with_the_token_it_was_asked_with(
+    serve: ServerMaker, issuer: Issuer, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("connect.rest.figures.sampler.INTERVAL_S", 0.1)
+    rest = serve(worker=keys)
+    # A token that is good for a few seconds more, as clocks may differ by a minute.
+    headers = {"Authorization": f"Bearer {issuer.token(lasts_s=4 - token_users.LEEWAY_S)}"}
+    stops_s = time.monotonic() + 60
+    with requests.get(f"{rest.url}/ui/live/overview", headers=headers, stream=True, timeout=60) as answer:
+        assert answer.status_code == 200, answer.text
+        said = []
+        for line in answer.iter_lines(chunk_size=1):
+            assert time.monotonic() < stops_s, "the page is live after its token has expired"
+            said += [line] if line.startswith((b"event:", b"data:")) else []
+    assert said[0] == b"event: live"
+    assert said[-2:] == [b"event: gone", b'data: "Your login has ended: load the page again."']
 
 
 def test_claims_may_be_named_and_lie_deeper(serve: ServerMaker, issuer: Issuer, keys: dict[str, str]) -> None:

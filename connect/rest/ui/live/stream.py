@@ -15,6 +15,7 @@ from connect.rest.errors.http_error import HttpError
 from connect.rest.figures.sample_window import SampleWindow
 from connect.rest.figures.sampler import SAMPLER
 from connect.rest.server.connections import PLACE
+from connect.rest.server.rights import IDENTITY
 
 EVENTS: Final = "text/event-stream"
 STREAMS_MAX: Final = 64
@@ -29,7 +30,7 @@ def prepare(app: web.Application) -> None:
 
 
 async def stream(request: web.Request, draw: Draw) -> web.StreamResponse:
-    """Send what `draw` returns of each look until the page is closed, or is about something that is gone."""
+    """Send what `draw` returns of each look until the page is closed, or its subject or its reader's login is gone."""
     streams = request.app[_OPEN]
     if len(streams) >= STREAMS_MAX:
         raise HttpError(503, f"{STREAMS_MAX} pages are live already; load this one again to see what is new.")
@@ -53,6 +54,9 @@ async def _send(request: web.Request, response: web.StreamResponse, draw: Draw) 
     last = None
     async with aclosing(request.app[SAMPLER].looks()) as looks:
         async for look in looks:
+            if request[IDENTITY].has_ended():
+                await response.write(_event("gone", "Your login has ended: load the page again."))
+                return
             try:
                 drawn = await draw(request, look)
             except RequestError as error:
