@@ -148,13 +148,14 @@ def _decimal_type(schema: s.Schema, path: str) -> pa.DataType:
     try:
         scale = schema.decimal_scale
         precision = int(schema.parameters.get(s.PRECISION_PARAMETER, DECIMAL_PRECISION_DEFAULT))
-        precision = max(precision, scale, 1)
+        # Arrow has powers of ten for as many digits as there are: beyond them it reads other memory, below zero too.
+        precision = max(precision, abs(scale), 1)
         return (
             pa.decimal128(precision, scale)
             if precision <= DECIMAL_PRECISION_DEFAULT
             else pa.decimal256(precision, scale)
         )
-    except (ValueError, pa.ArrowInvalid) as error:
+    except (ValueError, OverflowError, pa.ArrowInvalid) as error:
         raise SchemaError(f"Decimal with parameters {dict(schema.parameters)}: {error}", field=path) from error
 
 

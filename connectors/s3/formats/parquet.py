@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from connect.api.errors import RejectedRowsError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
 from connectors.s3.formats.file_format import Format, Prepared, fit
 from connectors.s3.formats.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles, typed
@@ -238,5 +238,7 @@ def _check_writable(batch: Batch, kind: pa.DataType, path: str) -> None:
 
     if pa.types.is_struct(kind) and kind.num_fields == 0:
         raise refusal(batch, empty_struct(path))
+    if pa.types.is_decimal(kind) and kind.scale < 0:
+        raise refusal(batch, SchemaError(f"Parquet has no decimals of scale {kind.scale}, below zero.", field=path))
     for i in range(kind.num_fields):
         _check_writable(batch, kind.field(i).type, f"{path}.{kind.field(i).name}")

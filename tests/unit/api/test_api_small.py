@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -132,6 +133,19 @@ def test_a_decimal_without_its_scale_is_named() -> None:
     with pytest.raises(SchemaError) as caught:
         arrow_type(broken)
     assert caught.value.field == "price"
+
+
+@pytest.mark.parametrize("scale", [-77, -1000, -(10**9), -(2**31), 77, 2**31])
+def test_a_decimal_of_more_digits_than_arrow_has_is_named(scale: int) -> None:
+    with pytest.raises(SchemaError) as caught:
+        arrow_type(s.struct({"price": s.decimal(scale)}))
+    assert caught.value.field == "price"
+
+
+@pytest.mark.parametrize("scale", [-1, -5, -30, 38, 76])
+def test_a_decimal_keeps_its_zeros(scale: int) -> None:
+    value = Decimal((0, (7,), -scale))
+    assert pa.array([value], arrow_type(s.decimal(scale))).to_pylist() == [value]
 
 
 def test_schemas_are_values() -> None:
