@@ -7,6 +7,12 @@ from importlib.metadata import PackageNotFoundError, version
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connectors.s3.aiven.config import AivenS3SinkConfig
 from connectors.s3.settings.config import S3SinkConfig
+from connectors.s3.settings.other_stores import (
+    AzureBlobSinkConfig,
+    GcsSinkConfig,
+    Hdfs3SinkConfig,
+    HdfsSinkConfig,
+)
 
 
 def _product_version() -> str:
@@ -36,8 +42,27 @@ AIVEN_SINK = Plugin(
     capabilities=frozenset({Capability.EXACTLY_ONCE}),
 )
 
+_OTHERS = (
+    ("io.confluent.connect.gcs.GcsSinkConnector", GcsSinkConfig, "Google Cloud Storage"),
+    ("io.confluent.connect.azure.blob.AzureBlobStorageSinkConnector", AzureBlobSinkConfig, "Azure's blobs"),
+    ("io.confluent.connect.hdfs3.Hdfs3SinkConnector", Hdfs3SinkConfig, "HDFS 3"),
+    ("io.confluent.connect.hdfs.HdfsSinkConnector", HdfsSinkConfig, "HDFS 2"),
+)
+OTHER_STORES = tuple(
+    Plugin(
+        kind=PluginKind.SINK,
+        name=name,
+        factory="connectors.s3.connector:connector",
+        config=config,
+        version=_product_version(),
+        doc=f"The S3 sink for {store}, with Confluent's settings; each record is in one object.",
+        capabilities=frozenset({Capability.EXACTLY_ONCE}),
+    )
+    for name, config, store in _OTHERS
+)
+
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
-    """Return the S3 sink by the names and settings of Confluent's and of Aiven's."""
-    return [SINK, AIVEN_SINK]
+    """Return the S3 sink by the names and settings of Confluent's sinks for stores, and of Aiven's."""
+    return [SINK, AIVEN_SINK, *OTHER_STORES]

@@ -84,4 +84,4 @@ class IcebergSinkConnector:
 
     def task(self, config: Mapping[str, str]) -> IcebergSinkTask:
         """Return a task that is not open yet."""
-        return IcebergSinkTask(S3SinkConfig.parse(config))
+        return IcebergSinkTask(type(self._config).parse(config))

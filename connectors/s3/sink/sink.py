@@ -56,7 +56,7 @@ class S3SinkConnector:
 
     def task(self, config: Mapping[str, str]) -> S3SinkTask:
         """Return a task that is not yet open."""
-        return S3SinkTask(ConfluentPlan(S3SinkConfig.parse(config)))
+        return S3SinkTask(ConfluentPlan(type(self._config).parse(config)))
 
     def bulk_writer(self, ctx: BulkSinkContext) -> S3BulkWriter:
         """Return a writer of a backfill's chunks."""

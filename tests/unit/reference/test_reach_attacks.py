@@ -17,6 +17,7 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 BASE = {"connector.class": "FileStreamSource", "topic": "t"}
+_FILES = {"flush.size": "1", "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat"}
 VALID = {
     "BigQuerySinkConnector": {"topics": "t", "project": "p", "defaultDataset": "d", "keySource": "APPLICATION_DEFAULT"},
     "CassandraSinkConnector": {"topics": "t", "contact.points": "h", "keyspace": "k", "ssl.enabled": "true"},
@@ -37,6 +38,9 @@ VALID = {
         "format.class": "io.confluent.connect.s3.format.parquet.ParquetFormat",
     },
     "DatagenConnector": {"kafka.topic": "t"},
+    "GcsSinkConnector": {"topics": "t", "gcs.bucket.name": "b", **_FILES},
+    "AzureBlobStorageSinkConnector": {"topics": "t", "azblob.account.name": "abc", **_FILES},
+    **{f"Hdfs{kind}SinkConnector": {"topics": "t", "store.url": "hdfs://h", **_FILES} for kind in ("", "3")},
     "FileStreamSinkConnector": {"topics": "t"},
     "DataFilesSourceConnector": {"folder": "s3://b/f", "format": "csv", "topic": "t"},
     "FileStreamSourceConnector": {"topic": "t"},
