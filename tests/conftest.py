@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import shared_services
+from drawn_cases import DRAWN
 from hypothesis import HealthCheck, settings
 from scheduling import (  # noqa: F401 - hooks of this run
     longest_first,
@@ -38,7 +39,7 @@ from connect.tools.services.sql import SqlEndpoint
 settings.register_profile("drawn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("drawn"), derandomize=True)
 # The same cases for everyone; `make chaos` draws others each time.
-settings.load_profile("drawn" if os.environ.get("CONNECT_DRAWN_CASES") else "same")
+settings.load_profile("drawn" if DRAWN else "same")
 
 # A JVM of the tests lives for seconds: its better compiler and its collector's threads would cost more than they save.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")

@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 from bigquery_oracle import Message, first, histories, latest
 from bigquery_sql import SqlTable, config, texts, wanted
+from drawn_cases import cases
 from hypothesis import HealthCheck, given, settings
 
 History = list[list[Sequence[Message]]]
@@ -55,42 +56,42 @@ def test_the_latest_record_of_a_key_stays(history):
 
 
 @pytest.mark.thorough
-@settings(max_examples=115, **SLOW)
+@settings(max_examples=cases(35, drawn=500), **SLOW)
 @given(histories())
 def test_the_latest_record_of_a_key_stays_in_many_histories(history):
     check_latest(history)
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, **SLOW)
+@settings(max_examples=cases(30, drawn=300), **SLOW)
 @given(histories())
 def test_soft_deletes_hide_rows_and_keep_their_order(history):
     check_latest(history, delete="soft")
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, **SLOW)
+@settings(max_examples=cases(30, drawn=300), **SLOW)
 @given(histories())
 def test_a_field_may_mark_deletes(history):
     check_latest(history, delete="gone=true")
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, **SLOW)
+@settings(max_examples=cases(30, drawn=300), **SLOW)
 @given(histories(deletes=False))
 def test_a_field_of_the_value_may_order_records(history):
     check_latest(history, order_by="version")
 
 
 @pytest.mark.thorough
-@settings(max_examples=50, **SLOW)
+@settings(max_examples=cases(15, drawn=150), **SLOW)
 @given(histories())
 def test_a_window_that_spans_all_versions_changes_nothing(history):
     check_latest(history, window="10s")
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, **SLOW)
+@settings(max_examples=cases(30, drawn=300), **SLOW)
 @given(histories())
 def test_records_without_a_key_are_rows_of_their_own_once_each(history):
     table = empty_table(null_key="append")
@@ -105,7 +106,7 @@ def test_records_without_a_key_are_rows_of_their_own_once_each(history):
 
 
 @pytest.mark.thorough
-@settings(max_examples=100, **SLOW)
+@settings(max_examples=cases(30, drawn=300), **SLOW)
 @given(histories())
 def test_the_first_record_of_a_key_stays(history):
     table = empty_table(keep="first")
