@@ -14,6 +14,7 @@ from connect.rest.figures.peers import Peers, scheme
 from connect.rest.figures.sampler import SAMPLER, Sampler
 from connect.rest.flow import resource as flow
 from connect.rest.flow.gathering import flow_from_kafka
+from connect.rest.jobs.kafka_watch import watched_kafka
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import (
     backfills,
@@ -87,6 +88,7 @@ def rest_app(context: RestContext) -> web.Application:
     app.cleanup_ctx.append(flow_from_kafka)
     app.cleanup_ctx.append(evaluations.evaluation_jobs)
     app.cleanup_ctx.append(alerts)
+    app.cleanup_ctx.append(watched_kafka)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
     add_routes(app, (*served, openapi_route(served), *peers.ROUTES))
     if context.worker.rest_ui != "off":

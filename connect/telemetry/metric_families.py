@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric as Family
 
 from connect.telemetry.java_metrics import JAVA_TASK_METRICS, JAVA_WORKER_METRICS
-from connect.telemetry.metrics import ALERT_METRICS, LATENCY, STATES, TASK_METRICS, WORKER_METRICS
+from connect.telemetry.metrics import ALERT_METRICS, KAFKA_METRICS, LATENCY, STATES, TASK_METRICS, WORKER_METRICS
 
 TASK_LABELS: Final = ("connector", "task")
 _BUCKET: Final = f"{LATENCY.figure}_le_"
@@ -43,7 +43,8 @@ class WorkerFigures:
     """Holds all that a scrape shows.
 
     `tasks` is keyed by connector and task; `about` are the labels of kafka_connect_app_info. `alerts`: by the keys of
-    ALERT_METRICS; empty where none are told. `worker`: by the figures of WORKER_METRICS and JAVA_WORKER_METRICS.
+    ALERT_METRICS; empty where none are told. `worker`: by the figures of WORKER_METRICS, KAFKA_METRICS and
+    JAVA_WORKER_METRICS.
     """
 
     about: Mapping[str, str]
@@ -113,7 +114,7 @@ def _worker_families(figures: WorkerFigures) -> Iterator[Family]:
     here = sum(found.here for found in figures.connectors.values())
     tasks = sum(len(found.tasks) for found in figures.connectors.values())
     values = {"connectors": float(here), "tasks": float(tasks), **figures.worker}
-    for metric in WORKER_METRICS:
+    for metric in (*WORKER_METRICS, *KAFKA_METRICS):
         if metric.figure in values:
             yield _family(metric.name, metric.doc, (), [((), values[metric.figure])])
     for java in JAVA_WORKER_METRICS:

@@ -121,6 +121,25 @@ WORKER_METRICS: Final = (
            "Tasks of the cluster that should run and have not for task.overdue.ms.",
            "connect status names them and why."),
 )  # fmt: skip
+KAFKA_METRICS: Final = tuple(
+    Metric(figure, f"kafka_connect_kafka_{name}", "gauge", "", f"{meaning} Asked once a minute, by the leader.", todo)
+    for figure, name, meaning, todo in (
+        ("kafka_up", "up", "1 when a broker answered, else 0.", "see the brokers, and the way to them."),
+        ("kafka_brokers", "brokers", "Brokers that are up.", "where it falls, a broker is away."),
+        ("kafka_controller", "controller_known", "1 when the cluster has a controller, else 0.",
+         "without one no leader is chosen: see the controllers' logs."),
+        ("kafka_partitions", "partitions", "Partitions of all topics that the worker may see.", ""),
+        ("kafka_offline", "offline_partitions", "Partitions without a leader: nobody reads or writes them.",
+         "start the brokers that hold their replicas."),
+        ("kafka_under_replicated", "under_replicated_partitions", "Partitions with replicas that are not in sync.",
+         "see which broker is away or slow before another one goes."),
+        ("kafka_own_missing", "internal_topics_missing", "Topics of the workers' own state that do not exist.",
+         "connect doctor names them and the command that makes them."),
+        ("kafka_own_refusing", "internal_partitions_under_min_isr",
+         "Partitions of the workers' own topics that take no write: fewer replicas are in sync than they ask for.",
+         "bring brokers back, or lower min.insync.replicas of these topics."),
+    )
+)  # fmt: skip
 ALERT_METRICS: Final[Mapping[str, Metric]] = {
     count: Metric(count, f"kafka_connect_alerts_{count}_total", "counter", "alerts", meaning, todo)
     for count, meaning, todo in (

@@ -67,6 +67,8 @@ class ClusterState:
     groups_denied: frozenset[str] = frozenset()
     broker: Mapping[str, str] = field(default_factory=dict)
     principal: str = ""
+    controller: int = -1
+    """Names the broker that leads the cluster; -1: none is known."""
 
 
 def cluster_state(
@@ -97,7 +99,7 @@ def cluster_state(
     }
     return ClusterState(
         None, len(metadata.brokers), known, denied, configs_denied, ask.denied_groups(sorted(groups)),
-        broker.get(first, {}), principal,
+        broker.get(first, {}), principal, metadata.controller_id,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.access.identity import Identity
 from connect.rest.access.role import Role
 from connect.rest.jobs.alert_watch import ALERTING
+from connect.rest.jobs.kafka_watch import KAFKA_WATCH
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.rights import IDENTITY
 from connect.rest.server.routing import Route
@@ -30,17 +31,20 @@ class WorkerCollector:
     context: RestContext
     identity: Identity
     alerts: Mapping[str, float]
+    kafka: Mapping[str, float]
 
     def collect(self) -> Iterator[Metric]:
         """Return all families of metrics, for the Prometheus client."""
-        return families(replace(_figures(self.context, self.identity), alerts=self.alerts))
+        found = _figures(self.context, self.identity)
+        return families(replace(found, alerts=self.alerts, worker={**found.worker, **self.kafka}))
 
 
 async def scrape(request: web.Request) -> web.Response:
     """The metrics of this worker now, in Prometheus' text format."""
     registry = CollectorRegistry()
     alerts = request.app[ALERTING].outbox.counts() if ALERTING in request.app else {}
-    registry.register(WorkerCollector(context_of(request), request[IDENTITY], alerts))
+    kafka = request.app[KAFKA_WATCH].figures
+    registry.register(WorkerCollector(context_of(request), request[IDENTITY], alerts, kafka))
     ProcessCollector(registry=registry)
     response = web.Response(body=generate_latest(registry))
     response.headers["Content-Type"] = f"{TEXT}; version=0.0.4; charset=utf-8"

@@ -19,6 +19,11 @@ _RATED: Final = ("polled_rows_total", "rows_total", "commits_total")
 """The growth in a second is a figure, too, for these."""
 _WITH_LEAST: Final = frozenset({"transaction_rows"})
 """The least value is a figure, too, for these."""
+_FROM_ZERO: Final = (
+    "polled_rows_total", "rows_total", "errors_total", "errors_logged_total", "dead_letters_total",
+    "dead_letter_failures_total", "skipped_total", "retries_total", "commits_total", "flush_failures_total",
+)  # fmt: skip
+"""These counters are there before they count, so that the first one is seen as growth."""
 STATES: Final = ("running", "paused")
 """States of a task whose share of its time is a figure."""
 _NOTHING: Final = nullcontext()
@@ -35,7 +40,7 @@ class TaskFigures:
         `on_stage` hears the stage that begins, named as its counter of seconds, and the one around it when it ends.
         Around the outermost one there is an empty text.
         """
-        self._values: dict[str, float] = {}
+        self._values: dict[str, float] = dict.fromkeys(_FROM_ZERO, 0.0)
         self._since_s: dict[str, float | None] = {}
         self._recent: dict[str, RecentValues] = {}
         self._rates: dict[str, RecentRate] = {}

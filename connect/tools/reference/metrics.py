@@ -7,7 +7,7 @@ from typing import Final
 
 from connect.telemetry.java_metrics import JAVA_INFOS, JAVA_TASK_METRICS, JAVA_WORKER_METRICS, WITHOUT_VALUE
 from connect.telemetry.metric_families import ConnectorStates, WorkerFigures, families
-from connect.telemetry.metrics import ALERT_METRICS, LATENCY, TASK_METRICS, WORKER_METRICS
+from connect.telemetry.metrics import ALERT_METRICS, KAFKA_METRICS, LATENCY, TASK_METRICS, WORKER_METRICS
 from connect.tools.reference.markdown import code, escaped, table
 
 _OURS: Final = """\
@@ -44,7 +44,7 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
         tasks={("connector", "0"): dict.fromkeys([*figures, *latency, "figure of a connector"], 0.0)},
         alerts=dict.fromkeys(ALERT_METRICS, 0.0),
         connectors={"connector": ConnectorStates("running", {"0": "running"})},
-        worker=dict.fromkeys((metric.figure for metric in WORKER_METRICS), 0.0),
+        worker=dict.fromkeys((metric.figure for metric in (*WORKER_METRICS, *KAFKA_METRICS)), 0.0),
         leader="leader",
     )
     for family in families(shown):
