@@ -1,0 +1,85 @@
+"""The queries of docker/observability, and a real Prometheus that asks them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+import yaml
+from e2e_worker import wait_for
+
+FOLDER = Path(__file__).parents[3] / "docker" / "observability"
+RULES = FOLDER / "rules"
+_METRIC = re.compile(r"\b(?:kafka_connect|process)_[a-z0-9_]+")
+
+
+def queries() -> list[str]:
+    """Return every query of the dashboards and of the rules."""
+    boards = [json.loads(path.read_text()) for path in sorted((FOLDER / "grafana" / "dashboards").glob("*.json"))]
+    shown = [target["expr"] for board in boards for panel in board["panels"] for target in panel["targets"]]
+    rules = yaml.safe_load((RULES / "connect.yml").read_text())
+    return [*shown, *(rule["expr"] for group in rules["groups"] for rule in group["rules"])]
+
+
+def metrics_in(query: str) -> set[str]:
+    """Return the metrics that a query names."""
+    return set(_METRIC.findall(query))
+
+
+def samples_of(text: str) -> set[str]:
+    """Return the names of all samples of a scrape."""
+    return {line.split("{")[0].split(" ")[0] for line in text.splitlines() if not line.startswith("#")}
+
+
+def tool(name: str) -> str:
+    """Return where a tool of Prometheus is."""
+    found = shutil.which(name)
+    assert found is not None, f"{name} is not installed (apt-get install --no-install-recommends prometheus)."
+    return found
+
+
+@contextmanager
+def prometheus(folder: Path, worker_url: str) -> Iterator[str]:
+    """Run a Prometheus that scrapes a worker each second by our settings; give its address."""
+    config = yaml.safe_load((FOLDER / "prometheus.yml").read_text())
+    config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
+    config["rule_files"] = [str(RULES / "connect.yml")]
+    config["scrape_configs"][0]["static_configs"] = [{"targets": [worker_url.removeprefix("http://")]}]
+    path = folder / "prometheus.yml"
+    path.write_text(yaml.safe_dump(config))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with (folder / "prometheus.log").open("w") as log:
+        running = subprocess.Popen(
+            [tool("prometheus"), f"--config.file={path}", f"--storage.tsdb.path={folder / 'data'}",
+             f"--web.listen-address={address}"], stdout=log, stderr=log,
+        )  # fmt: skip
+        try:
+            wait_for(lambda: _answers(f"http://{address}/-/ready"), 60, "Prometheus")
+            yield f"http://{address}"
+        finally:
+            running.terminate()
+            running.wait(30)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=5).status_code == 200
+    except requests.ConnectionError:
+        return False
+
+
+def asked(server: str, query: str) -> list[Any]:
+    """Return what Prometheus answers to a query."""
+    answer = requests.get(f"{server}/api/v1/query", params={"query": query}, timeout=30).json()
+    assert answer["status"] == "success", (query, answer)
+    found: list[Any] = answer["data"]["result"]
+    return found
