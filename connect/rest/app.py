@@ -10,11 +10,11 @@ from aiohttp import ClientSession, TCPConnector, web
 
 from connect.rest.alerts import alerts
 from connect.rest.figures import peers
+from connect.rest.figures.kafka_watch import watched_kafka
 from connect.rest.figures.peers import Peers, scheme
 from connect.rest.figures.sampler import SAMPLER, Sampler
 from connect.rest.flow import resource as flow
 from connect.rest.flow.gathering import flow_from_kafka
-from connect.rest.jobs.kafka_watch import watched_kafka
 from connect.rest.openapi import openapi_route
 from connect.rest.resources import (
     backfills,

@@ -14,8 +14,8 @@ from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.access.identity import Identity
 from connect.rest.access.role import Role
+from connect.rest.figures.kafka_watch import KAFKA_WATCH
 from connect.rest.jobs.alert_watch import ALERTING
-from connect.rest.jobs.kafka_watch import KAFKA_WATCH
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.rights import IDENTITY
 from connect.rest.server.routing import Route
