@@ -20,6 +20,8 @@ _MS_NANOS: Final = 1_000_000
 _SECOND_NANOS: Final = 1_000_000_000
 _MAX_SECONDS: Final = 253_402_300_799
 _MIN_SECONDS: Final = -62_135_596_800
+_SHIFT_MAX: Final = 100
+"""No column has more digits: a decimal that is moved by more of them has none left, or too many."""
 
 
 def decimal_columns(array: pa.Array) -> list[pa.Array]:
@@ -95,7 +97,10 @@ def decimals_of(columns: list[pa.Array], cursor: Cursor, target: pa.DataType) ->
     for row, (data, scale) in enumerate(zip(unscaled.to_pylist(), scales.to_pylist(), strict=True)):
         number = int.from_bytes(data, "big", signed=True)
         shift = target.scale - scale
-        number, rest = (number * 10**shift, 0) if 0 <= shift <= 100 else divmod(number, 10 ** min(-shift, 100))
+        if shift > _SHIFT_MAX:
+            number, rest = 0, number
+        else:
+            number, rest = (number * 10**shift, 0) if shift >= 0 else divmod(number, 10 ** min(-shift, _SHIFT_MAX))
         bad[row] = rest != 0 or abs(number) >= 10**target.precision
         numbers.append(0 if bad[row] else number)
     cursor_fail(cursor, bad, f"a decimal does not fit {target} whole")

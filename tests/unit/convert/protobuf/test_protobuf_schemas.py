@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from proto_codec import NULLABLE, compiled, decoded, descriptors, encoded, peer, rows_of
 
@@ -19,8 +20,10 @@ from connect.api.errors import RetriableError, SchemaError
 from connect.convert.protobuf.compile import compile_proto
 from connect.convert.protobuf.converter import index_bytes
 from connect.convert.protobuf.from_connect import proto_text
+from connect.convert.protobuf.logical import decimals_of
 from connect.convert.protobuf.names import ProtobufSettings
 from connect.convert.protobuf.to_connect import connect_of
+from connect.convert.vectors.cursor import Cursor
 
 PLAIN = ProtobufSettings()
 FOREIGN = """syntax = "proto3";
@@ -227,6 +230,16 @@ def test_a_serialized_descriptor_is_a_schema_too() -> None:
     schema = compile_proto(base64.b64encode(file.SerializeToString()).decode())
     assert [f.name for f in schema.named("shop.Row").fields][:3] == ["signed", "fixed", "large"]
     assert schema.named("shop.Row").fields[6].message.name == "google.protobuf.Timestamp"
+
+
+@pytest.mark.parametrize("scale", [-(2**31), -1000, -101, 1000, 2**31 - 1])
+@pytest.mark.parametrize(("unscaled", "fits"), [(b"\x05", False), (b"\0", True), (b"", True), (b"\x7f" * 400, False)])
+def test_a_decimal_of_a_wild_scale_is_one_bad_row(scale: int, unscaled: bytes, fits: bool) -> None:
+    cursor = Cursor.over(pa.array([b"a", b"b"]))
+    columns = [pa.array([unscaled, b"\x07"]), pa.array([1, 1]), pa.array([scale, 2], pa.int32())]
+    array = decimals_of(columns, cursor, pa.decimal128(38, 2))
+    assert array[1].as_py() == Decimal("0.07")
+    assert list(cursor.failures) == ([] if fits else [0])
 
 
 def test_decimals_of_another_scale_are_rescaled_when_nothing_is_lost() -> None:
