@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
+from typing import Final
 
 LOGICAL = "org.apache.kafka.connect.data."
 DECIMAL, DATE, TIME, TIMESTAMP = (LOGICAL + n for n in ("Decimal", "Date", "Time", "Timestamp"))
@@ -20,7 +21,8 @@ RECURSIVE = "connect.data.Recursive"
 """Name of a text that stands for a value of the type it is inside of, see `recursive`."""
 PRECISION_PARAMETER = "connect.decimal.precision"
 """This parameter of a Decimal schema holds the total number of digits, as Confluent's connectors write it."""
-
+_SCALE_MAX: Final = 10_000
+"""Texts of decimals write so many digits out: a record of a few bytes would fill the memory with those of 2**31."""
 _EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -95,10 +97,12 @@ class Schema:
 
     @property
     def decimal_scale(self) -> int:
-        """Return the scale of a Decimal schema. ValueError when the schema carries none."""
+        """Return the scale of a Decimal schema. ValueError when the schema carries none, or one of too many digits."""
         scale = self.parameters.get("scale")
         if scale is None:
             raise ValueError("A Decimal schema needs the parameter 'scale'.")
+        if abs(int(scale)) > _SCALE_MAX:
+            raise ValueError(f"A Decimal has a scale of {-_SCALE_MAX} to {_SCALE_MAX}.")
         return int(scale)
 
 

@@ -60,10 +60,10 @@ def written(folder: Path, topic: str) -> list[int]:
 
 def each_row_is_told(history: History, beside: Beside) -> None:
     """Feed good rows and hostile ones in turn; each ends in a file or as a dead letter, the good ones in files."""
-    form = history.draw.choice(sorted(FORMATS))
+    form, decimals = history.draw.choice(sorted(FORMATS)), history.draw.choice(["BASE64", "NUMERIC"])
     topic = f"{beside.name}-{form}-{history.seed}"
     lies = history.draw.sample(HOSTILE, ROWS)
-    history.note("rows", form=form, lies=[(str(kind)[:80], said[:80]) for kind, said in lies])
+    history.note("rows", form=form, decimals=decimals, lies=[(str(kind)[:80], said[:80]) for kind, said in lies])
     producer = Producer({"bootstrap.servers": beside.bootstrap_servers})
     for number, lie in enumerate(lies):
         producer.produce(topic, row(number))
@@ -73,7 +73,8 @@ def each_row_is_told(history: History, beside: Beside) -> None:
     folder.mkdir()
     config = {"connector.class": "S3SinkConnector", "storage.class": "connect.s3.LocalStorage", "topics": topic,
               "s3.bucket.name": str(folder), "format.class": f"io.confluent.connect.s3.format.{FORMATS[form]}",
-              "flush.size": "1000", "rotate.schedule.interval.ms": "500", "timezone": "UTC", "value.converter": JSON,
+              "json.decimal.format": decimals, "value.converter": JSON,
+              "flush.size": "1000", "rotate.schedule.interval.ms": "500", "timezone": "UTC",
               "consumer.override.auto.offset.reset": "earliest", "errors.tolerance": "all",
               "errors.deadletterqueue.topic.name": f"{topic}-dlq",
               "errors.deadletterqueue.topic.replication.factor": "1"}  # fmt: skip

@@ -142,6 +142,12 @@ def test_a_decimal_of_more_digits_than_arrow_has_is_named(scale: int) -> None:
     assert caught.value.field == "price"
 
 
+@pytest.mark.parametrize("scale", [2**31 - 1, -(2**31), 10_001])
+def test_a_scale_whose_digits_would_fill_the_memory_is_none(scale: int) -> None:
+    with pytest.raises(ValueError, match="-10000 to 10000"):
+        assert s.decimal(scale).decimal_scale
+
+
 @pytest.mark.parametrize("scale", [-1, -5, -30, 38, 76])
 def test_a_decimal_keeps_its_zeros(scale: int) -> None:
     value = Decimal((0, (7,), -scale))
