@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Final, NoReturn
 
@@ -17,10 +18,12 @@ from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.rest.figures.kafka_health import kafka_figures
 from connect.rest.server.context import CONTEXT
+from connect.rest.server.waiting import apart
 from connect.runtime.settings.worker_config import WorkerConfig
 
 _LOOK_S: Final = 60.0
-_UNTIL_LEADER_S: Final = 1.0
+_LEADS_S: Final = 5.0
+"""How often a worker looks if it leads; one that has just begun asks nothing yet."""
 _ANSWER_S: Final = 20.0
 _log = logging.getLogger(__name__)
 
@@ -36,19 +39,22 @@ class KafkaWatch:
 
     async def run(self) -> NoReturn:
         """Look until cancelled. No error ends it."""
+        due_s = 0.0
         while True:
+            await asyncio.sleep(_LEADS_S)
             try:
                 self._worker.require_leader()
             except RequestError:
-                self.figures = {}
-                await asyncio.sleep(_UNTIL_LEADER_S)
+                self.figures, due_s = {}, 0.0
                 continue
+            if time.monotonic() < due_s:
+                continue
+            due_s = time.monotonic() + _LOOK_S
             try:
-                self.figures = await asyncio.to_thread(self._ask)
+                self.figures = await asyncio.wrap_future(apart(self._ask))
             except Exception:  # noqa: BLE001 - whatever it was, the next look is made
                 _log.exception("How Kafka fares cannot be seen now.")
                 self.figures = {}
-            await asyncio.sleep(_LOOK_S)
 
     def _ask(self) -> Mapping[str, float]:
         own = [topic.spec.name for topic in internal_topics(self._config)]
