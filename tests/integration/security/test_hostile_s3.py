@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,12 +11,16 @@ from typing import Any
 
 import pytest
 from beside import Beside
-from hostile_http import ANSI, ENDLESS, Answer, Handler, hostile, redirect, say
+from hostile_http import ENDLESS, Answer, Handler, hostile, redirect, say
+from hostile_texts import ANSI
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.lib.deadline import Deadline
+from connectors.s3.settings.classes import AZURE_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
 from connectors.s3.stores.store import Bucket, Upload
+
+pytestmark = pytest.mark.attacks
 
 SECRET = "Kx7-store-9Qz"
 TOKEN = "Kx7-session-9Qz"
@@ -76,6 +81,34 @@ def test_keys_and_rows_follow_no_redirect(call: str, status: int) -> None:
         assert SECRET not in heard
         assert "authorization" not in heard.lower()
         assert ROWS.decode() not in heard
+
+
+AZURE = {"storage.class": AZURE_STORAGE, "azblob.account.name": "shop", "s3.bucket.name": "lake"}
+KEY = base64.b64encode(b"Kx7-customers-key-of-32-bytes-9Q").decode()
+SAS = "sv=2022&sig=Kx7-signature-9Qz"
+FOLLOWS: dict[str, tuple[dict[str, str], set[str]]] = {
+    "S3": ({}, {"x-amz-date", "x-amz-content-sha256"}),
+    "a customer's key": (
+        {"s3.ssea.name": "AES256", "s3.sse.customer.key": KEY},
+        {"x-amz-date", "x-amz-content-sha256", *(f"x-amz-server-side-encryption-customer-{part}" for part in
+                                                 ("algorithm", "key", "key-md5"))},
+    ),
+    "Azure's key": ({**AZURE, "azblob.account.key": KEY}, {"content-length", "date", "x-ms-version"}),
+    "Azure's signature": ({**AZURE, "azblob.sas.token": SAS}, {"content-length", "date", "x-ms-version"}),
+}  # fmt: skip
+"""What a read takes along to another host, by its headers, as SECURITY.md says."""
+
+
+@pytest.mark.parametrize("store", FOLLOWS)
+def test_a_read_that_is_sent_elsewhere_takes_along_what_is_documented(store: str) -> None:
+    more, expected = FOLLOWS[store]
+    with hostile(say(b"")) as other, hostile(redirect(f"{other.url}/x", 307)) as server:
+        with bucket(server.url, **more) as opened:
+            attempt(lambda: opened.content("a/b", Deadline.after(60)))
+        (_, _, headers, _), *_ = other.asked
+    assert headers["referer"].startswith(server.url)
+    assert ("sig=" in headers["referer"]) == (store == "Azure's signature")
+    assert set(headers) - {"accept", "user-agent", "host", "referer"} == expected
 
 
 def attempt(call: Callable[[], Any]) -> str:
