@@ -1,32 +1,15 @@
-"""A worker with the default leaves, and a second process that keeps asking it while it is attacked."""
+"""A worker with the default leaves, and what an attacker and another client ask of it."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import requests
+from answers_in_time import answering
 from e2e_worker import WorkerProcess
 
-ANSWERS_WITHIN_S = 1.0
 SECRET = "Kx7-environment-9Qz"
-ASK = """
-import json, sys, threading, time, urllib.request
-answers, worst_s, over = 0, 0.0, threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-print("asking", flush=True)
-while not over.is_set() or not answers:
-    began = time.monotonic()
-    urllib.request.urlopen(sys.argv[1] + "/connectors", timeout=30).read()
-    worst_s, answers = max(worst_s, time.monotonic() - began), answers + 1
-    over.wait(0.05)
-print(json.dumps(worst_s))
-"""
 
 
 class Target:
@@ -39,21 +22,9 @@ class Target:
         self.bootstrap_servers = bootstrap_servers
         self.name = name
 
-    @contextmanager
-    def answering(self) -> Iterator[None]:
+    def answering(self) -> AbstractContextManager[None]:
         """Fail when REST took longer than a second for another client meanwhile, or the worker has ended."""
-        asking = subprocess.Popen(
-            [sys.executable, "-I", "-c", ASK, self.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert asking.stdout is not None
-        asking.stdout.readline()
-        try:
-            yield
-        finally:
-            told, _ = asking.communicate(timeout=60)
-        assert asking.returncode == 0, "REST gave no answer while it was attacked"
-        limit_s = ANSWERS_WITHIN_S * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # others may use the machine
-        assert json.loads(told) < limit_s, f"REST took {told.strip()} s while it was attacked"
+        return answering(self.url)
 
     def validate(self, config: dict[str, str]) -> list[str]:
         """What validation says against a configuration, without the errors of connecting."""

@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 from attacked import Target
 from e2e_worker import WorkerProcess, wait_for
+from hostile_texts import MIB
 from victims import TEXT, values
 
-MIB = 1 << 20
 SAMPLE_S = 0.1
 ARRIVE_S = 120.0
 

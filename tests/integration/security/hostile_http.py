@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-MIB = 1 << 20
-ANSI = "\x1b[31mred\x1b]0;pwn\x07\u202ecod.exe"
-"""What would colour a terminal, name its window, and turn a file's name round."""
+from hostile_texts import MIB
 
 
 class Handler(BaseHTTPRequestHandler):

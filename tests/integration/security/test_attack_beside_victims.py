@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import requests
+from answers_in_time import answering
 from drawn_attacks import ATTACKS, ATTACKS_ON_A_PART
 from e2e_worker import WorkerProcess
 from histories import History, run_histories
 from victims import NAMES, Victims, values
 
 from connect.tools.services import KafkaEndpoint
-
-ANSWERS_WITHIN_S = 1.0
-ASK = """
-import http.server, json, sys, threading, time, urllib.request
-class Quiet(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200); self.end_headers(); self.wfile.write(b"[]")
-    def log_message(self, *_): pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Quiet)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-addresses = {"rest": sys.argv[1] + "/connectors", "control": f"http://127.0.0.1:{server.server_port}/"}
-worst, answers, over = dict.fromkeys(addresses, 0.0), 0, threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
-print("asking", flush=True)
-while not over.is_set() or not answers:
-    for name, address in addresses.items():
-        began = time.monotonic()
-        urllib.request.urlopen(address, timeout=60).read()
-        worst[name] = max(worst[name], time.monotonic() - began)
-    answers += 1
-    over.wait(0.05)
-print(json.dumps({**worst, "answers": answers}))
-"""
 
 
 @pytest.mark.histories
@@ -60,7 +35,7 @@ def one_history(history: History, bootstrap_servers: str, folder: Path) -> None:
         victims.create()
         attacks = history.draw.sample(ATTACKS, len(ATTACKS))
         kill_before = history.draw.choice(attacks)
-        with answering(history, attacked.url), victims.fed_meanwhile():
+        with answering(attacked.url, lambda seen: history.note("answers", **seen)), victims.fed_meanwhile():
             for attack in attacks:
                 if attack is kill_before:
                     attack_while_killed(history, victims, beside)
@@ -93,27 +68,6 @@ def worker(folder: Path, role: str, bootstrap_servers: str, name: str) -> Iterat
         yield made
     finally:
         made.stop()
-
-
-@contextmanager
-def answering(history: History, url: str) -> Iterator[None]:
-    """Fail when REST took longer than a second meanwhile, or as much longer as others had the machine."""
-    asking = subprocess.Popen(
-        [sys.executable, "-I", "-c", ASK, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert asking.stdout is not None
-    asking.stdout.readline()
-    try:
-        yield
-    finally:
-        told, _ = asking.communicate(timeout=120)
-    assert asking.returncode == 0, "REST gave no answer while it was attacked"
-    seen = json.loads(told)
-    load = os.getloadavg()[0]
-    history.note("answers", load=load, **seen)
-    print(f"REST: {seen['rest']:.3f} s at most, a bare server: {seen['control']:.3f} s, load {load:.1f}")  # noqa: T201
-    limit_s = ANSWERS_WITHIN_S * max(1.0, load / (os.cpu_count() or 1))
-    assert seen["rest"] < limit_s, f"REST took {seen['rest']:.3f} s while it was attacked"
 
 
 def require_untouched(victims: Victims) -> None:

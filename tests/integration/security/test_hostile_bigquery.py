@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from google.cloud import bigquery
 from google.oauth2.credentials import Credentials
-from hostile_http import ENDLESS, MIB, Answer, hostile, redirect, say
+from hostile_http import ENDLESS, Answer, hostile, redirect, say
+from hostile_texts import MIB
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.bigquery.warehouse import client

@@ -8,7 +8,8 @@ import json
 from typing import Any
 
 import pytest
-from hostile_http import ANSI, ENDLESS, Answer, Handler, HostileServer, hostile, nested, redirect, say
+from hostile_http import ENDLESS, Answer, Handler, HostileServer, hostile, nested, redirect, say
+from hostile_texts import ANSI
 from joserfc.jwk import ECKey
 
 from connect.api.errors import RetriableError

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hostile_http import ANSI, ENDLESS, Answer, Handler, HostileServer, hostile, nested, redirect, say
+from hostile_http import ENDLESS, Answer, Handler, HostileServer, hostile, nested, redirect, say
+from hostile_texts import ANSI
 
 from connect.api.errors import RejectedRowsError, RetriableError, SchemaError
 from connect.api.plugin import PluginKind

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-ANSI = "\x1b[31mred\x1b]0;pwn\x07\u202ecod.exe"
-"""What would colour a terminal, name its window, and turn a file's name round."""
+from hostile_texts import MIB
+
 PASSWORD = "Kx7-database-9Qz"
-MIB = 1 << 20
 
 
 class Client:

@@ -9,7 +9,8 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from database_server import ANSI, MIB, PASSWORD, Client, listening
+from database_server import PASSWORD, Client, listening
+from hostile_texts import ANSI, MIB
 
 OK = b"\0\0\0\2\0\0\0"
 EOF = b"\xfe\0\0\2\0"

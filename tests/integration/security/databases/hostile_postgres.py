@@ -9,7 +9,8 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from database_server import ANSI, MIB, PASSWORD, Client, listening
+from database_server import PASSWORD, Client, listening
+from hostile_texts import ANSI, MIB
 
 _TLS = frozenset({80877103, 80877104})
 """What a client says first when it asks for TLS, or for GSSAPI."""

@@ -11,6 +11,8 @@ import pytest
 from beside import Beside
 from database_server import PASSWORD
 
+pytestmark = pytest.mark.attacks
+
 CHECK_S = 30.0
 """How long a worker waits for a check."""
 SLACK_S = 60.0

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostile_database import OK, Client, Script, hostile_database
+from database_server import PASSWORD
+from hostile_mysql import OK, MySqlClient, Script, after_greeting, hostile_mysql, switch
 
 pytestmark = pytest.mark.attacks
 
-PASSWORD = "Kx7-database-9Qz"
 MOST_MEMORY_MIB = 300
 WITHIN_S = 25
 """A check reaches a database within 5 s; the rest is for a loaded machine."""
@@ -42,7 +42,7 @@ print(json.dumps([said, grown, time.monotonic() - began_s]))
 
 def checked(side: str, kind: str, script: Script, **more: str) -> tuple[str, bytes]:
     """Check a configuration of a source or a sink; what is said against it, and what the server has heard."""
-    with hostile_database(script) as (port, heard):
+    with hostile_mysql(script) as (port, heard):
         config = {
             "connection.url": f"jdbc:{kind}://127.0.0.1:{port}/shop", "connection.user": "u",
             "connection.password": PASSWORD, "connection.attempts": "1", **more,
@@ -66,28 +66,6 @@ def checked(side: str, kind: str, script: Script, **more: str) -> tuple[str, byt
         return said, bytes(heard)
 
 
-def after_greeting(answer: Script) -> Script:
-    def script(client: Client) -> None:
-        client.greet()
-        answer(client)
-
-    return script
-
-
-def switch(plugin: bytes, data: bytes = b"") -> Script:
-    """Ask for the password by another plug-in, and hear what comes."""
-
-    def answer(client: Client) -> None:
-        client.packet(2, b"\xfe" + plugin + b"\0" + data)
-        client.asked()
-        client.packet(4, OK)
-        while True:
-            client.asked()
-            client.packet(1, OK)
-
-    return after_greeting(answer)
-
-
 @pytest.mark.parametrize(("plugin", "data"), [(b"mysql_clear_password", b""), (b"dialog", b"\4Password: ")])
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])
 def test_a_password_goes_to_no_server_in_the_clear_without_tls(kind: str, plugin: bytes, data: bytes) -> None:
@@ -102,7 +80,7 @@ def test_a_file_goes_to_no_server_that_asks_for_it(kind: str, side: str, tmp_pat
     file = tmp_path / "key.pem"
     file.write_text("Kx7-file-9Qz")
 
-    def answer(client: Client) -> None:
+    def answer(client: MySqlClient) -> None:
         client.packet(2, OK)
         while True:
             asked = client.asked()

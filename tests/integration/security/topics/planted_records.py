@@ -6,10 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import Producer
+from hostile_texts import ANSI, HTML
 
-ANSI = "\x1b[31mred\x1b]0;pwn\x07\u202ecod.exe"
-HTML = "<script>alert('Kx7-planted')</script>"
-MIB = 1 << 20
 HUGE = 10**30
 LARGE = (1 << 63) - 1
 HALF = '"\\ud83d"'

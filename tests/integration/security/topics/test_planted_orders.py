@@ -13,7 +13,8 @@ import pytest
 import requests
 from beside import Beside
 from e2e_worker import JSON, wait_for
-from planted_records import ANSI, HTML, order, plant, told
+from hostile_texts import ANSI, HTML
+from planted_records import order, plant, told
 from victims import TEXT, values
 
 SINK = {"connector.class": "FileStreamSink", "topics": "planted", "tasks.max": "1"}

@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 import pytest
 import requests
 from beside import Beside
-from planted_records import HTML, Record, in_config_topic, in_offset_topic, in_status_topic, plant
+from hostile_texts import HTML
+from planted_records import Record, in_config_topic, in_offset_topic, in_status_topic, plant
+
+pytestmark = pytest.mark.attacks
 
 PATHS = ("/connectors", "/connectors?expand=status&expand=info", "/metrics", "/health", "/admin/loggers", "/backfills",
          "/ui", "/connectors/somebody", "/connectors/somebody/status", "/connectors/somebody/offsets",
