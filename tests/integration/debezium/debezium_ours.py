@@ -29,7 +29,7 @@ _CONNECTORS = {
 class OurRun:
     """Drives one connector, and keeps its records."""
 
-    def __init__(self, config: Mapping[str, str]) -> None:
+    def __init__(self, config: Mapping[str, str], offsets: Mapping[str, Mapping[str, object]] | None = None) -> None:
         settings, made = _CONNECTORS[config["connector.class"].rpartition(".")[2]]
         connector = made(settings.parse({**config, **EVERYWHERE}))
         self.notes = connector.check(Deadline.after(PATIENCE_S))
@@ -37,7 +37,7 @@ class OurRun:
         self._task = connector.task({**task_config, **EVERYWHERE})
         self._prefix = f"{config['topic.prefix']}."
         self.found: dict[str, list[dict[str, Any]]] = {}
-        self.offsets: dict[str, Mapping[str, object]] = {}
+        self.offsets: dict[str, Mapping[str, object]] = dict(offsets or {})
         self._task.open(_Context(self.offsets))  # type: ignore[arg-type]
 
     def until_true(self, done: Callable[[dict[str, list[dict[str, Any]]]], bool]) -> dict[str, list[dict[str, Any]]]:

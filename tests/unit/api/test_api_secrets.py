@@ -216,3 +216,11 @@ def test_many_secrets_are_found_in_a_long_text_in_one_go() -> None:
     assert "[hidden]" in shown
     assert len(shown) < 120_000
     assert shown.endswith("more characters)")
+
+
+def test_a_password_that_is_a_word_leaves_names_of_classes_and_topics_as_they_are():
+    secrets = KnownSecrets(["debezium"])
+    secrets.add("debezium", as_word=True)
+    text = "io.debezium.connector.mysql.MySqlConnector reads debezium.inventory.orders: __debezium-heartbeat"
+    assert secrets.hide(text) == text
+    assert secrets.hide("password=debezium") == "password=[hidden]"

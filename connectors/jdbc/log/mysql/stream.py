@@ -17,7 +17,7 @@ from typing import Any
 from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.errors import ErrorTranslator
 from connectors.jdbc.dialects.mysql.tls import connect
-from connectors.jdbc.log.binlog.gtid_set import GtidSet
+from connectors.jdbc.log.binlog.gtid_set import GtidSet, gtid_parts
 from connectors.jdbc.log.binlog.packets import TRANSACTION, Event, unpacked
 from connectors.jdbc.log.binlog.position import BinlogPosition
 
@@ -31,6 +31,11 @@ _LOST_PLACE = 1236
 _LOST_FIX = (
     "The server has removed this part of its log (expire_logs_days, binlog_expire_logs_seconds). Reset the connector's "
     "offsets, so that the tables are read anew, or set snapshot.mode=when_needed."
+)
+
+_OTHER_FIX = (
+    "Name the server that the connector read before, or a replica of it. Else reset the connector's offsets, so that "
+    "the tables are read anew, or set snapshot.mode=when_needed."
 )
 
 
@@ -67,6 +72,8 @@ class BinlogStream:
                     cursor.execute("SET @mariadb_slave_capability = 4")
                 elif by_gtid:
                     by_gtid = self._has_gtids(cursor)
+                    if by_gtid:
+                        self._check_servers(cursor, position.gtids)
                 if mariadb and by_gtid:
                     state = ",".join(position.gtids[domain] for domain in sorted(position.gtids))
                     cursor.execute("SET @slave_connect_state = %s", (state,))
@@ -88,6 +95,15 @@ class BinlogStream:
         cursor.execute("SHOW GLOBAL VARIABLES LIKE 'gtid_mode'")
         found = cursor.fetchone()
         return found is not None and found[1] == "ON"
+
+    @staticmethod
+    def _check_servers(cursor: Any, gtids: Mapping[str, str]) -> None:
+        """Refuse a server that has no transaction of those that the place has behind it: it would send all it has."""
+        cursor.execute("SELECT @@global.gtid_executed")
+        if not gtid_parts(cursor.fetchone()[0]).keys() & gtids.keys():
+            raise PositionLostError(
+                f"The server has no transaction of {', '.join(gtids)}, whose log the offset is of.", fix=_OTHER_FIX
+            )
 
     def next(self, wait_s: float) -> Event | None:
         """Return the next event; None when none came within `wait_s`."""
