@@ -19,7 +19,7 @@ from connect.convert.protobuf import names as n
 from connect.convert.protobuf.model import ProtoField, ProtoMessage
 from connect.convert.protobuf.to_connect import connect_of, is_map, union_field_name
 from connect.convert.vectors.cursor import Cursor, Positions, ordered_by_row, text_of
-from connect.convert.vectors.wire import FIXED64, LENGTH, wire_type
+from connect.convert.vectors.wire import FIXED32, FIXED64, LENGTH, wire_type
 
 Decoder = Callable[[Cursor], pa.Array]
 """Reads the value at the cursor in every row; or, for a message, all that is left of every row."""
@@ -31,6 +31,8 @@ _NUMBERS: Final[Mapping[str, pa.DataType]] = {
 _LOGICAL: Final[Mapping[str, Callable[[list[pa.Array], Cursor], pa.Array]]] = {
     n.DATE: logical.dates_of, n.TIME: logical.times_of, n.TIMESTAMP: logical.timestamps_of,
 }  # fmt: skip
+_WIDTHS: Final = {FIXED64: 8, FIXED32: 4}
+"""Bytes of a packed number, by its wire type; any other has the length that its groups have."""
 _INT32: Final = 1 << 31
 
 
@@ -128,14 +130,10 @@ class _Plan:
             return False
         lengths = _lengths(part)
         starts = part.skip(lengths)
-        inner = part.within(starts.copy(), part.at.copy())
-        while True:
-            more = np.nonzero(inner.at < inner.end)[0]
-            if not len(more):
-                return True
-            one = inner.part(more)
-            found.add(places[more], self._value(one))
-            inner.rejoin(one, more)
+        items, owners = part.within(starts, part.at).items(_WIDTHS.get(wire_type(self.field.kind), 0))
+        if len(items):
+            found.add(places[owners], self._value(items))
+        return True
 
     def finished(self, found: _Found, cursor: Cursor) -> pa.Array:
         """Return the column of the field."""
@@ -170,7 +168,7 @@ class _Plan:
     def _lists(self, found: _Found, size: int) -> pa.Array:
         counts = np.zeros(size, np.int64)
         for places in found.places:
-            counts[places] += 1
+            np.add.at(counts, places, 1)
         offsets = np.zeros(size + 1, np.int32)
         np.cumsum(counts, out=offsets[1:])
         if not self._is_map:

@@ -79,6 +79,19 @@ class Cursor:
         """Return a cursor over a stretch of each row."""
         return Cursor(self._raw, start, end, self.rows, self.failures)
 
+    def items(self, width: int) -> tuple[Cursor, Positions]:
+        """Return a cursor at each of the numbers that fill the rows, and the place of each one's row.
+
+        They are `width` bytes long; 0: as long as base 128 makes each.
+        """
+        lengths = self.end - self.at
+        places = np.repeat(np.arange(len(self)), lengths)
+        into = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        at = self.at[places] + into
+        begins = into % width == 0 if width else (into == 0) | (self._raw[at - 1] < 0x80)
+        places = places[begins]
+        return Cursor(self._raw, at[begins], self.end[places], self.rows[places], self.failures), places
+
     def fail(self, bad: Mask, reason: str) -> None:
         """Note bad rows; what they still hold is skipped."""
         for row in self.rows[bad]:

@@ -232,6 +232,36 @@ def test_a_serialized_descriptor_is_a_schema_too() -> None:
     assert schema.named("shop.Row").fields[6].message.name == "google.protobuf.Timestamp"
 
 
+PACKED: dict[str, tuple[list[Any], bytes]] = {
+    "bool": ([True] * 20_000, b"\x01" * 20_000), "sfixed32": ([7] * 20_000, b"\x07\0\0\0" * 20_000),
+    "int64": ([-1, 0, 300], b"\xff" * 9 + b"\x01" + b"\0" + b"\xac\x02"), "double": ([], b""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_packed_numbers_of_a_row_are_read_at_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one, a row of a megabyte took a minute and gigabytes."""
+    reads = []
+    for name in ("varints", "fixed"):
+        real = getattr(Cursor, name)
+        monkeypatch.setattr(Cursor, name, lambda *a, real=real: reads.append(a) or real(*a))
+    numbers, packed = PACKED[kind]
+    message = compiled(f'syntax="proto3"; message T {{ repeated {kind} x = 1; string y = 2; }}').first
+    wire = b"\x0a" + _varint(len(packed)) + packed
+    _, array, failures = decoded(message, [wire, b"", wire + wire, b"\x0a\x03\x01\x02\xff"])
+    assert array.to_pylist()[:3] == [{"x": x, "y": ""} for x in (numbers, [], numbers * 2)]
+    assert list(failures) == [3]
+    assert len(reads) < 30
+
+
+def _varint(number: int) -> bytes:
+    groups = []
+    while number > 0x7F:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*groups, number])
+
+
 @pytest.mark.parametrize("scale", [-(2**31), -1000, -101, 1000, 2**31 - 1])
 @pytest.mark.parametrize(("unscaled", "fits"), [(b"\x05", False), (b"\0", True), (b"", True), (b"\x7f" * 400, False)])
 def test_a_decimal_of_a_wild_scale_is_one_bad_row(scale: int, unscaled: bytes, fits: bool) -> None:
