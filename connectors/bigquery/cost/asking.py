@@ -9,10 +9,12 @@ from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.costs import CostQuestion, TableCost
+from connectors.bigquery.cost.choosing import Choice, kept_choice, new_choice
 from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, as_set, plan
 from connectors.bigquery.cost.prices import AS_OF, PAGE, Prices, prices_of
 from connectors.bigquery.dedup.rules import Keep
 from connectors.bigquery.dedup.window import parse_window
+from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -46,6 +48,16 @@ def costs_of_existing(
     asked = _Asked(config, warehouse, CostQuestion(), prices, now_s)
     found = (_cost(asked, config.table_names.table(topic)) for topic in config.named_topics)
     return [cost for cost in found if cost.modes]
+
+
+def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices, target: str, now_s: float) -> Choice:
+    """Return the mode that dedup.mode=auto takes for a table that is there, now."""
+    found = warehouse.table(target)
+    kept = None if found is None else kept_choice(warehouse, found)
+    if kept is not None:
+        return kept
+    cost = _cost(_Asked(config, warehouse, CostQuestion(), prices, now_s), target)
+    return new_choice(cost.modes, has_window=parse_window(config.dedup_window) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +95,15 @@ def _cost(asked: _Asked, target: str) -> TableCost:
     )  # fmt: skip
     told += f"; {rows_per_day:,} records of {row_bytes:,} bytes a day. "
     told += f"Prices not given are those of the US as quoted in {AS_OF}: see {PAGE}"
-    costs = plan(size, traffic, asked.prices)
+    costs, mode, has_window = plan(size, traffic, asked.prices), config.mode.name, window_ms is not None
+    if config.mode.chooses:
+        kept = None if found is None else kept_choice(asked.warehouse, found)
+        choice = kept or new_choice(costs, has_window=has_window)
+        mode = choice.mode
+        told += f". dedup.mode=auto takes {mode} for it: {choice.why}"
+        told += f"; read its view {target}{config.view_suffix}" if mode == CompactMode.name else ""
     is_first = config.dedup_keep == Keep.FIRST
-    return TableCost(
-        name, told, as_set(costs, config.mode.name, keeps_first=is_first, has_window=window_ms is not None)
-    )
+    return TableCost(name, told, as_set(costs, mode, keeps_first=is_first, has_window=has_window))
 
 
 def _size(warehouse: Warehouse, found: TableFacts | None) -> tuple[TableSize, str]:

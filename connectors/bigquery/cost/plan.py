@@ -14,7 +14,7 @@ from connectors.bigquery.cost.prices import Prices
 DAY_S: Final = 86_400
 _GIB: Final = 2**30
 _TIB: Final = 2**40
-_CHEAP_USD: Final = 1.0
+CHEAP_USD: Final = 1.0
 """A merge that costs less a day needs no thought."""
 _LOAD_S: Final = 900
 """Batches of dedup.mode=compact are loaded so often."""
@@ -55,10 +55,10 @@ def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost
     window = [*_windowed(size, traffic, prices)]
     first = merges[0]
     exact = [*merges, *window, *_compacted(size, traffic, prices)]
-    chosen = first if first.usd_per_day <= _CHEAP_USD else min(exact, key=lambda cost: cost.usd_per_day)
+    chosen = first if first.usd_per_day <= CHEAP_USD else min(exact, key=lambda cost: cost.usd_per_day)
     reason = (
         f"{_LATEST}; the table is small enough to merge as it is set"
-        if chosen is first and first.usd_per_day <= _CHEAP_USD
+        if chosen is first and first.usd_per_day <= CHEAP_USD
         else f"{chosen.why}; the cheapest of those that keep the latest"
     )
     ways = [*exact, _first(size, traffic, prices), *_others(traffic, prices)]
@@ -68,7 +68,9 @@ def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost
 def as_set(costs: Sequence[ModeCost], mode: str, *, keeps_first: bool, has_window: bool) -> Sequence[ModeCost]:
     """Return the costs, of which the one of a mode with these settings is marked."""
     reach = "keep=first" if keeps_first else "window" if has_window else "every" if mode == "merge" else "once"
-    name = next((cost.mode for cost in costs if cost.mode.startswith(f"{mode}, {reach}")), "")
+    names = [cost.mode for cost in costs if cost.mode.startswith(f"{mode}, {reach}")]
+    # A table without partitions has no window to search.
+    name = next(iter(names or [cost.mode for cost in costs if cost.mode.startswith(f"{mode}, ")]), "")
     return [replace(cost, is_set=cost.mode == name) for cost in costs]
 
 

@@ -8,6 +8,13 @@ LOG_BATCH: Final = "_dedup_batch"
 """It is the column of logs with the load job that a row came by, whose rows are seen all at once or not at all."""
 LOG_BOUND: Final = "_dedup_bound"
 """Column of logs: SQL of the least partition that is searched for the row; NULL: all are."""
+MODE_LABEL: Final = "kafka-connect-dedup-mode"
+"""The label of a table that says which mode dedup.mode=auto has chosen for it."""
+
+
+def merges_table(target: str) -> str:
+    """Return the name of the empty table whose label notes how far the line of a table is."""
+    return f"_{target}_merges"
 
 
 def deletes_table(target: str) -> str:

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from connectors.bigquery.dedup.side_tables import merges_table
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.spending.ledger import Kind
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
@@ -36,11 +37,6 @@ _QUIET_S: Final = 3.0
 def _line_of(target: str) -> str:
     # Ids hold letters, digits, _ and -, names of tables more.
     return f"kafka-connect-merge-{hashlib.sha256(target.encode()).hexdigest()[:24]}"
-
-
-def merges_table(target: str) -> str:
-    """Return the name of the empty table whose label notes how far the line of a table is."""
-    return f"_{target}_merges"
 
 
 class MergeLine:

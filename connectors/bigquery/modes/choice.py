@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from connectors.bigquery.dedup.rules import Keep
+from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.append import AppendMode
+from connectors.bigquery.modes.auto import AutoMode
 from connectors.bigquery.modes.cdc import CdcMode
 from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.insert_id import InsertIdMode
@@ -18,11 +21,17 @@ if TYPE_CHECKING:
 MODES: Final[dict[str, type[Mode]]] = {
     mode.name: mode for mode in (AppendMode, MergeMode, CompactMode, CdcMode, ViewMode, InsertIdMode)
 }
-AUTO: Final = "auto"
 
 
 def mode_of(config: BigQuerySinkConfig) -> Mode:
-    """Return the mode of dedup.mode; auto stands for merge where something says what a row is, else for none."""
-    if config.dedup_mode != AUTO:
+    """Return the mode of dedup.mode.
+
+    auto chooses for each table where merge and compact are both possible. Elsewhere it stands for merge, for none
+    where nothing says what a row is. The Java connector's upserts are merged, as its readers look at the table.
+    """
+    if config.dedup_mode != AutoMode.name:
         return MODES[config.dedup_mode](config)
-    return MergeMode(config) if config.dedup_fields or config.upsert else AppendMode(config)
+    if not config.dedup_fields:
+        return MergeMode(config) if config.upsert else AppendMode(config)
+    is_open = config.dedup_keep == Keep.LATEST and Late(config.dedup_late) is not Late.APPEND and not config.upsert
+    return AutoMode(config) if is_open else MergeMode(config)

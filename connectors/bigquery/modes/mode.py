@@ -61,6 +61,9 @@ class WriterFactory(Protocol):
     def merging(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
         """Return what stages batches and merges them by these rules."""
 
+    def by_table(self, writers: Mapping[str, TableWriter]) -> TableWriter:
+        """Return what writes each table by the writer of the mode that was chosen for it."""
+
     def compacting(self, rules: DedupRules, *, remembers_deletes: bool, remembers_clears: bool) -> TableWriter:
         """Return what appends batches to logs, and merges these by the rules."""
 
@@ -95,6 +98,8 @@ class Mode(ABC):
     """It is True where rows wait in a log beside their table."""
     merges_log: ClassVar[bool] = False
     """It is True where a log that is there is merged, as the mode that made it does."""
+    chooses: ClassVar[bool] = False
+    """It is True where each table has a mode of its own, see `of_table`."""
     has_own_way: ClassVar[bool] = False
     """True where useStorageWriteApi and its like have no say in how rows are written."""
     has_window: ClassVar[bool] = True
@@ -165,6 +170,11 @@ class Mode(ABC):
                 "A topic that is made anew has the same offsets once more, and its records count as those before. "
                 "dedup.fields=__topic_id,__partition,__offset tells them apart.",
             )
+
+    def of_table(self, choice: str) -> Mode:
+        """Return the mode of a table for which `choice` was chosen."""
+        del choice
+        return self
 
     @property
     def lacks_fields(self) -> bool:

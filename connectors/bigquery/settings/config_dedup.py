@@ -9,7 +9,8 @@ from pydantic import AfterValidator
 from connect.api.config import Boolean, Int, ListOf, Long, String, at_least, key, non_empty, one_of
 from connectors.bigquery.dedup.rules import DELETE_FIELD, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import Late, parse_window
-from connectors.bigquery.modes.choice import AUTO, MODES
+from connectors.bigquery.modes.auto import AutoMode
+from connectors.bigquery.modes.choice import MODES
 from connectors.bigquery.rows.paths import Path
 from connectors.bigquery.settings.config_budget import BudgetSettings
 
@@ -56,10 +57,11 @@ _NEVER_MS: Final = 86_400_000 * 365
 class DedupSettings(BudgetSettings):
     """`dedup.*`, and the Java connector's settings of its upserts, which stand for some of them."""
 
-    dedup_mode: Annotated[String, one_of(AUTO, *MODES)] = key(
-        "dedup.mode", AUTO,
+    dedup_mode: Annotated[String, one_of(AutoMode.name, *MODES)] = key(
+        "dedup.mode", AutoMode.name,
         doc=" ".join(f"{mode.name}: {mode.doc}" for mode in MODES.values())
-        + " auto: merge where dedup.fields or upsertEnabled say what a row is, else none.", group=DEDUP,
+        + f" auto: with dedup.fields {AutoMode.doc} With dedup.keep=first, dedup.late=append or upsertEnabled merge; "
+        "where nothing says what a row is none.", group=DEDUP,
     )  # fmt: skip
     dedup_fields: Annotated[ListOf, _paths] = key(
         "dedup.fields",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from connect.api.errors import ConfigError
 from connectors.bigquery.dedup.rules import DELETED_AT, DedupColumns
-from connectors.bigquery.dedup.side_tables import LOG_BATCH, cleared_table, deletes_table, log_table
+from connectors.bigquery.dedup.side_tables import LOG_BATCH, MODE_LABEL, cleared_table, deletes_table, log_table
+from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.tables.table_columns import cleared_columns, clustering, deletes_columns, log_columns
@@ -43,10 +45,15 @@ def new_table(
         partition_by=config.partition_field or None,
         expiration_ms=None if config.partition_expiration_ms == -1 else config.partition_expiration_ms,
         cluster_by=clustering(config.clustering, keys, columns),
-        labels={**config.table_labels, **(_MADE_FOR_DELETES if for_deletes else {})},
+        labels={**config.table_labels, **(_MADE_FOR_DELETES if for_deletes else {}), **_mode_label(config)},
         primary_key=config.primary_key or config.mode.primary_key(dedup),
         max_staleness_s=config.mode.max_staleness_s,
     )
+
+
+def _mode_label(config: BigQuerySinkConfig) -> Mapping[str, str]:
+    """Return the label with the mode of a new table, as nothing is known of what will come."""
+    return {MODE_LABEL: MergeMode.name} if config.mode.chooses else {}
 
 
 def _check_named(config: BigQuerySinkConfig, path: str, columns: Columns) -> None:

@@ -11,6 +11,7 @@ from connectors.bigquery.merge.compaction import CompactionRules
 from connectors.bigquery.merge.merger import MergeRules
 from connectors.bigquery.merge.merging import Merging
 from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.merge.writers_by_table import WritersByTable
 from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
@@ -70,6 +71,10 @@ class TaskWriters:
             self.warehouse, self.role, merges=merges, report=self.report, at_once=config.threads,
             rules=CompactionRules(config.compact_interval_ms, config.compact_percent), spending=self.spending,
         )  # fmt: skip
+
+    def by_table(self, writers: Mapping[str, TableWriter]) -> WritersByTable:
+        """Return what writes each table by the writer of its own mode."""
+        return WritersByTable(self.warehouse, writers)
 
     def adding(self) -> Appending:
         """Return what adds rows; topics of enableBatchLoad go by load jobs."""

@@ -29,6 +29,8 @@ SETTLE_S: Final = 90.0
 BUDGET_BYTES: Final = 4 << 30
 DAYS_A_SECOND: Final = 1 / 30
 """Budgets are of days, and a history takes seconds."""
+MODES: Final = ("merge", "compact", "auto")
+"""Modes that may follow each other."""
 MANY: Final = 40
 """So many topics some histories have."""
 
@@ -276,7 +278,7 @@ class BigQueryHistory:
 
     def _change_mode(self) -> None:
         """Rows are merged at once from now on, or by way of the log, with what the other mode has written there."""
-        mode = "merge" if self._settings["dedup.mode"] == "compact" else "compact"
+        mode = self._draw.choice([mode for mode in MODES if mode != self._settings["dedup.mode"]])
         self._history.note("change", mode=mode)
         for member in self._members:
             self._end(member)

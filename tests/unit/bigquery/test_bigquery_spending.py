@@ -176,7 +176,7 @@ def test_without_a_budget_jobs_are_counted_by_kind_and_outlive_the_process(servi
     life.spending.save()
     assert set(kept(service).day.billed_bytes) == {"load", "compaction"}
     clock.now_s += 3 * DAY_S
-    later = Life(service, clock, None)
+    later = Life(service, clock, None, **{"dedup.mode": "merge"})
     later.load(runs_of(9)[0])
     later.spending.save()
     found = later.spending.figures()
@@ -273,6 +273,18 @@ def test_a_ledger_bounds_every_day_whoever_gets_an_id(steps):
         assert billed[day] <= budget
         assert billed[day] <= ledger.used_bytes or any(job not in counted for job in ran)
     assert all(count <= 1 for count in counted.values())
+
+
+def test_what_is_reserved_counts_each_day_until_its_job_is_seen():
+    """A frozen process may submit its job days later."""
+    found = Ledger().at("2026-11-01").with_reserved("j", Need(60, "a"), 100)
+    assert isinstance(found, Ledger)
+    later = found.at("2026-11-05")
+    assert later.used_bytes == 60
+    assert isinstance(later.with_reserved("k", Need(50, "b"), 100), Wait)
+    seen = later.with_job(Job("j", Kind.MERGE, 45, was_reserved=True))
+    assert isinstance(seen.with_reserved("k", Need(50, "b"), 100), Ledger)
+    assert found.at("2026-12-31").used_bytes == 0, "its table may be gone"
 
 
 def test_money_buys_bytes_by_the_prices_of_a_file(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -40,6 +40,9 @@ class Tables:
 
     def __init__(self, *tables: TableFacts) -> None:
         self.tables = {table.name: table for table in tables}
+
+    def relabel(self, name: str, change: Any) -> bool:
+        return change({}) is not None
 
     def table(self, name: str) -> TableFacts | None:
         return self.tables.get(name)

@@ -1,0 +1,120 @@
+"""dedup.mode=auto: what is chosen for a table and why, that it stays, and that a change of mode keeps rows exact."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message
+from plain_bigquery import PlainBigQuery
+from test_bigquery_compaction import Life, Prompt, model_of, runs_of, shown
+from test_bigquery_config import parse
+
+from connectors.bigquery.cost.asking import choice_for
+from connectors.bigquery.cost.choosing import new_choice
+from connectors.bigquery.cost.plan import TableSize, Traffic, plan
+from connectors.bigquery.cost.prices import Prices
+from connectors.bigquery.warehouse import jobs
+
+pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
+LABEL = "kafka-connect-dedup-mode"
+AUTO = {"dedup.mode": "auto"}
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> PlainBigQuery:
+    monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0001)
+    return PlainBigQuery(Prompt(1))
+
+
+def mode_of(service: PlainBigQuery) -> str | None:
+    found: Any = service.tables["orders"].resource.get("labels") or {}
+    return found.get(LABEL)
+
+
+def costs(rows: int, total_bytes: int, *, rows_per_day: int = 100_000_000, partitions: int = 0) -> Any:
+    traffic = Traffic(rows_per_day, 1024, interval_s=60.0, batch_rows=500_000)
+    return plan(TableSize(rows, total_bytes, partitions), traffic, Prices())
+
+
+def test_a_large_table_is_compacted_a_small_one_merged_and_the_reason_has_the_figures():
+    large = new_choice(costs(5 << 30, 5 << 40), has_window=False)
+    assert large.mode == "compact"
+    assert "USD" in large.why
+    assert new_choice(costs(1000, 100_000, rows_per_day=10), has_window=False).mode == "merge"
+    assert new_choice([], has_window=False).mode == "merge"
+    windowed = new_choice(costs(5 << 30, 5 << 40, partitions=3000), has_window=True)
+    assert windowed.mode == "compact"
+    assert windowed.why != large.why, "a window is counted where one is set"
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({}, "auto"), ({"dedup__keep": "first", "dedup__delete": "ignore"}, "merge"),
+        ({"dedup__fields": "", "upsertEnabled": "true"}, "merge"), ({"upsertEnabled": "true"}, "merge"),
+        ({"dedup__fields": ""}, "none"), ({"dedup__mode": "compact"}, "compact"),
+    ],
+)  # fmt: skip
+def test_auto_chooses_only_where_both_modes_are_possible_and_java_has_none(given, name):
+    assert parse(**given).mode.name == name
+
+
+def test_a_new_table_is_merged_and_keeps_its_mode_until_its_user_names_another(service):
+    runs = runs_of(3)
+    Life(service, **AUTO).load(*runs[:2])
+    assert mode_of(service) == "merge"
+    assert "_orders_log" not in service.tables
+    Life(service, **AUTO).load(runs[2])
+    assert mode_of(service) == "merge"
+    Life(service, **{"dedup.mode": "compact"}).load(runs[3])
+    assert mode_of(service) == "compact"
+    Life(service, **AUTO).load(runs[4])
+    assert mode_of(service) == "compact"
+    assert service.rows("_orders_log")
+    assert shown(service, "orders_latest") == model_of(runs[:5], {})
+    Life(service, **{"dedup.mode": "merge"}).load(runs[5])
+    assert mode_of(service) == "merge"
+    assert shown(service, "orders") == model_of(runs[:6], {})
+
+
+def test_an_existing_table_keeps_what_wrote_it_before_there_was_a_choice(service):
+    Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
+    assert mode_of(service) is None
+    Life(service, **AUTO).load(runs_of(5)[1])
+    assert mode_of(service) == "merge"
+
+
+def test_a_log_without_a_choice_is_compacted_on(service):
+    Life(service, **{"dedup.mode": "compact"}).load(runs_of(5)[0])
+    Life(service, **AUTO).load(runs_of(5)[1])
+    assert mode_of(service) == "compact"
+    assert shown(service, "orders_latest") == model_of(runs_of(5)[:2], {})
+
+
+def test_a_table_of_somebody_else_is_chosen_for_by_what_it_costs(service, monkeypatch):
+    Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
+    service.drop("_orders_merges")  # nothing of the sink is beside it
+    one = Life(service, **AUTO)
+    choice = choice_for(one.config, one.warehouse, Prices(), "orders", 0.0)
+    assert choice.mode == "merge"
+    assert "a day of merges costs about" in choice.why
+    costly = choice_for(one.config, one.warehouse, Prices(query_tib=10_000_000), "orders", 0.0)
+    assert costly.mode == "compact"
+    assert mode_of(service) is None, "validation writes nothing"
+
+
+@pytest.mark.parametrize("others", [{}, {"dedup.order.by": "version"}], ids=["time", "version"])
+@pytest.mark.parametrize("seed", range(8))
+def test_modes_that_change_in_mid_flow_keep_the_rows(service, seed, others):
+    draw, runs, loaded = random.Random(seed), runs_of(seed), list[list[Message]]()
+    for run in runs:
+        mode = draw.choice(["auto", "compact", "merge"])
+        life = Life(service, **{"dedup.mode": mode, **others})
+        life.load(run, *draw.sample(loaded, min(len(loaded), 1)))
+        loaded.append(run)
+        if life.writer.collects and draw.random() < 0.5:
+            life.writer.collect()
+        has_log = "_orders_log" in service.tables and bool(service.rows("_orders_log"))
+        assert shown(service, "orders_latest" if has_log else "orders") == model_of(loaded, others), (mode, loaded)
