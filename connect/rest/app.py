@@ -89,6 +89,7 @@ def rest_app(context: RestContext) -> web.Application:
     app.cleanup_ctx.append(evaluations.evaluation_jobs)
     app.cleanup_ctx.append(alerts)
     app.cleanup_ctx.append(watched_kafka)
+    app.cleanup_ctx.append(metrics.sent_metrics)
     served = [route for route in ROUTES if not _is_admin(route) or ADMIN_KEY not in context.worker.originals]
     add_routes(app, (*served, openapi_route(served), *peers.ROUTES))
     if context.worker.rest_ui != "off":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import Final
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -12,17 +13,20 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from connect.cluster.model.connector_values import ConnectorInfo
 from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.model.statuses import ConnectorStatus
-from connect.rest.access.identity import Identity
+from connect.rest.access.identity import UNASKED, Identity
 from connect.rest.access.role import Role
 from connect.rest.figures.kafka_watch import KAFKA_WATCH
 from connect.rest.jobs.alert_watch import ALERTING
-from connect.rest.server.context import RestContext, context_of
+from connect.rest.server.context import CONTEXT, RestContext, context_of
 from connect.rest.server.rights import IDENTITY
 from connect.rest.server.routing import Route
 from connect.telemetry.exposition import exposition
 from connect.telemetry.metric_families import ConnectorStates, WorkerFigures, families
+from connect.telemetry.otlp_metrics import is_sent, meter_provider
 
 TEXT = "text/plain"
+_LAST_SEND_MS: Final = 3000.0
+"""How long a worker that ends may send its last metrics."""
 
 
 async def scrape(request: web.Request) -> web.Response:
@@ -44,6 +48,22 @@ async def scrape(request: web.Request) -> web.Response:
     return response
 
 
+async def sent_metrics(app: web.Application) -> AsyncIterator[None]:
+    """Send this worker's metrics by OpenTelemetry's protocol, where the environment asks for that."""
+    if not is_sent():
+        yield
+        return
+    context, watch = app[CONTEXT], app[KAFKA_WATCH]
+
+    def figures() -> WorkerFigures:
+        found = _task_figures(context, UNASKED)
+        return replace(found, worker={**found.worker, **watch.figures})
+
+    provider = meter_provider(f"connect-{context.worker.group_id}", context.worker_id, figures)
+    yield
+    await asyncio.to_thread(provider.shutdown, _LAST_SEND_MS)
+
+
 def _figures(context: RestContext, identity: Identity) -> WorkerFigures:
     operations = context.operations
     about = {
@@ -52,12 +72,15 @@ def _figures(context: RestContext, identity: Identity) -> WorkerFigures:
         "kafka_cluster_id": operations.worker.kafka_cluster_id,
         "group_id": context.worker.group_id,
     }
+    found = _task_figures(context, identity)
+    return replace(found, about=about, connectors=dict(_connectors(context, identity)), leader=operations.worker.leader)
+
+
+def _task_figures(context: RestContext, identity: Identity) -> WorkerFigures:
+    operations = context.operations
     named = ((*name.rpartition("-")[::2], figures) for name, figures in operations.tasks.figures().items())
     tasks = {(name, task): figures for name, task, figures in named if identity.may(Role.VIEWER, name)}
-    worker = operations.worker
-    return WorkerFigures(
-        about, tasks, dict(_connectors(context, identity)), worker=worker.figures(), leader=worker.leader
-    )
+    return WorkerFigures({}, tasks, worker=operations.worker.figures())
 
 
 def _connectors(context: RestContext, identity: Identity) -> Iterator[tuple[str, ConnectorStates]]:

@@ -14,6 +14,10 @@ _OURS: Final = """\
 `GET /metrics` of a worker, and of an agent with `--metrics`. "Of late" is the last 30 to 60 seconds. Dashboards and
 rules for Prometheus are in `docker/observability/`.
 """
+_OTLP: Final = """\
+`OTEL_METRICS_EXPORTER=otlp`, or `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`, has a worker send the same by OpenTelemetry's
+protocol (`pip install 'connect-for-kafka[tracing]'`), without the histogram and Java's names.
+"""
 _JAVA: Final = """\
 The names are those that Prometheus' JMX exporter gives by its usual rules for Connect, with the same labels: existing
 dashboards and alerts go on.
@@ -26,7 +30,7 @@ def metric_lines() -> list[str]:
     java = {metric.name for metric in (*JAVA_TASK_METRICS, *JAVA_WORKER_METRICS)}
     own = [row for row in _rows() if row[0].strip("`") not in java]
     return [
-        _OURS, *table(names, own), "### Kafka Connect's own metrics", "", _JAVA,
+        _OURS, _OTLP, *table(names, own), "### Kafka Connect's own metrics", "", _JAVA,
         *table(("group", "attribute", "metric", "what it says"), _java_rows()),
         "These have no value here:", "",
         *table(("group", "attribute", "why"), [

@@ -1,0 +1,81 @@
+"""Metrics as a collector of OpenTelemetry receives them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+from connect.telemetry.metric_families import WorkerFigures
+from connect.telemetry.metrics import KAFKA_METRICS, TASK_METRICS, WORKER_METRICS
+from connect.telemetry.otlp_metrics import is_sent, meter_provider
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[ExportMetricsServiceRequest]]:
+    requests: list[ExportMetricsServiceRequest] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = ExportMetricsServiceRequest()
+            request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
+            requests.append(request)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", f"http://127.0.0.1:{server.server_port}/v1/metrics")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+    yield requests
+    server.shutdown()
+    server.server_close()
+
+
+def test_every_declared_metric_is_sent_with_unit_meaning_and_labels(
+    collector: list[ExportMetricsServiceRequest],
+) -> None:
+    figures = WorkerFigures(
+        {},
+        tasks={("orders", "3"): {metric.figure: 2.5 for metric in TASK_METRICS}},
+        worker={metric.figure: 4.0 for metric in (*WORKER_METRICS, *KAFKA_METRICS)},
+    )
+    provider = meter_provider("connect-group", "w1:8083", lambda: figures)
+    assert provider.force_flush(60_000)
+    provider.shutdown()
+
+    (resource,) = collector[0].resource_metrics
+    about = {one.key: one.value.string_value for one in resource.resource.attributes}
+    assert (about["service.name"], about["service.instance.id"]) == ("connect-group", "w1:8083")
+    sent = {one.name: one for scope in resource.scope_metrics for one in scope.metrics}
+    declared = {metric.name: metric for metric in (*TASK_METRICS, *WORKER_METRICS, *KAFKA_METRICS)}
+    assert sent.keys() == declared.keys()
+    for name, metric in declared.items():
+        assert (sent[name].description, sent[name].unit) == (metric.doc, metric.unit)
+        points = (sent[name].sum if metric.kind == "counter" else sent[name].gauge).data_points
+        assert [point.as_double for point in points] == [2.5 if metric in TASK_METRICS else 4.0]
+        assert sent[name].sum.is_monotonic == (metric.kind == "counter")
+    labels = sent["kafka_connect_task_rows_total"].sum.data_points[0].attributes
+    assert {one.key: one.value.string_value for one in labels} == {"connector": "orders", "task": "3"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "sends"),
+    [
+        ({}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://spans"}, False),
+        ({"OTEL_METRICS_EXPORTER": "otlp"}, True),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://x"}, True),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://x", "OTEL_METRICS_EXPORTER": "none"}, False),
+        ({"OTEL_METRICS_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "true"}, False),
+    ],
+)
+def test_metrics_are_sent_where_the_environment_asks_for_metrics(environment: dict[str, str], sends: bool) -> None:
+    assert is_sent(environment) is sends
