@@ -46,8 +46,8 @@ class BinlogServer:
 
 
 @contextmanager
-def binlog_server(kind: str) -> Iterator[BinlogServer]:
-    """Yield a server of this kind that nobody else reads."""
+def binlog_server(kind: str, metadata: str = "FULL") -> Iterator[BinlogServer]:
+    """Yield a server of this kind that nobody else reads. `metadata`: its binlog_row_metadata."""
     with SERVICES[kind]() as service:
         endpoint = service.endpoint
         session = pymysql.connect(
@@ -55,5 +55,5 @@ def binlog_server(kind: str) -> Iterator[BinlogServer]:
         )
         with session:
             server = BinlogServer(kind, endpoint, session)
-            server.run("SET GLOBAL binlog_row_metadata = FULL", "SET SESSION binlog_row_image = FULL")
+            server.run(f"SET GLOBAL binlog_row_metadata = {metadata}")
             yield server

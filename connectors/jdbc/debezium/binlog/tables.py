@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_schema
-from connect.api.errors import SchemaError
+from connect.api.errors import RetriableError, SchemaError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.binlog.columns import CatalogColumn, agrees, catalog_columns, logged_type
 from connectors.jdbc.debezium.binlog.declared_type import DeclaredType
@@ -90,6 +90,8 @@ class DebeziumBinlogTables(BinlogTables):
         """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
         table = super().plan(name)
         found = catalog_columns(self.database, name)
+        if list(found) != [plan.name for plan in table.format.columns]:
+            raise RetriableError(f"Table {name.full} was altered while the catalog was asked for its columns.")
         columns = [
             self._column(name, plan.name, found[plan.name].declared, found[plan.name], found[plan.name].not_null)
             for plan in table.format.columns
