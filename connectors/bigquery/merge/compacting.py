@@ -65,6 +65,7 @@ class Compacting:
         self._compaction = Compaction(warehouse, line, Merger(warehouse, line, merges, report))
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._facts: dict[str, StagedFacts] = {}
+        self._rests = False
 
     @property
     def threads(self) -> int:
@@ -113,11 +114,21 @@ class Compacting:
         """
         tables = list(self._facts.values())
         if not tables:
+            self._say_that_it_rests()
             return
         with ThreadPoolExecutor(min(len(tables), self._at_once), "bigquery-compact") as threads:
             outcomes = [threads.submit(self._compact, facts) for facts in tables]
         for outcome in outcomes:
             outcome.result()
+
+    def _say_that_it_rests(self) -> None:
+        """Log once why a task that was started compacts nothing."""
+        if not self._rests:
+            self._rests = True
+            _log.info(
+                "No log is compacted yet: a task compacts those of tables that it has written since its start, and no "
+                "row has come. What a log has is in its view, and is merged some time after the next row of its table."
+            )
 
     def _compact(self, facts: StagedFacts) -> None:
         with self._locks[facts.target]:

@@ -61,6 +61,30 @@ def test_auto_chooses_only_where_both_modes_are_possible_and_java_has_none(given
     assert parse(**given).mode.name == name
 
 
+def test_more_load_jobs_than_a_project_takes_are_noted_with_the_interval_that_fits():
+    def noted(**given: str) -> str:
+        notes = parse(topics="a,b,c,d", **given).notes()
+        return " ".join(note.message for note in notes if note.key == "dedup.merge.interval.ms")
+
+    # 10 tasks x 4 tables x 86,400 s a day, by 10 s: 345,600; by 34.561 s at most 100,000.
+    told = noted(tasks__max="10", dedup__merge__interval__ms="10000")
+    assert "345,600 load jobs a day" in told
+    assert "Set it to 34561 or more" in told
+    assert noted(tasks__max="10", dedup__merge__interval__ms="34561") == ""
+    assert noted() == ""
+
+
+def test_a_task_that_rests_says_once_why_it_compacts_nothing(service, caplog):
+    caplog.set_level("INFO")
+    life = Life(service)
+    for _ in range(3):
+        life.writer.collect()
+    assert sum("No log is compacted yet" in record.message for record in caplog.records) == 1
+    life.load(runs_of(3)[0])
+    life.writer.collect()
+    assert service.rows("_orders_log") == []
+
+
 def test_a_new_table_is_merged_and_keeps_its_mode_until_its_user_names_another(service):
     runs = runs_of(3)
     Life(service, **AUTO).load(*runs[:2])
