@@ -58,7 +58,11 @@ def connect_plugins() -> list[Plugin]:
             full = f"connect.transforms.{name}${side}"
             plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
     doc = "A Debezium change event becomes the row after the change."
-    target, aliases = "connect.transforms.unwrap:Unwrap", ("connect.transforms.Unwrap",)
+    target = "connect.transforms.unwrap:Unwrap"
+    aliases = (
+        "connect.transforms.Unwrap",
+        "io.debezium.transforms.UnwrapFromEnvelope",
+    )  # its name before Debezium 0.10
     plugins.append(Plugin(PluginKind.TRANSFORMATION, _UNWRAP, target, e.UnwrapConfig, VERSION, doc, aliases))
     doc = "Lets no more than so many rows a second through."
     target, name = "connect.transforms.throttle:Throttle", "connect.transforms.Throttle"

@@ -1,0 +1,85 @@
+"""Configurations as public repositories have them, and what a worker here says of each.
+
+`tests/fixtures/public` holds their classes, keys and values; hosts, names and secrets are neutral ones. `java` says if
+Java's worker with its plug-in takes them, by its documentation. Run as a program this module writes the verdicts anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from connect.cluster.model.request_errors import RequestError
+from connect.cluster.validation.check import Validator
+from connect.cluster.validation.notes import NO_EFFECT
+from connect.plugins.catalog import CONNECTORS, Catalog
+from connect.runtime.settings.worker_config import WorkerConfig
+
+FOLDER: Final = Path(__file__).parents[2] / "fixtures/public"
+JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
+_JAVA: Final = " Failed to find any class"
+Verdict = Literal["runs", "note", "refused", "no such class"]
+VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+"""From the best to the worst."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A configuration and what becomes of it. note: it runs, and keys of it have no effect, which `why` names."""
+
+    config: Mapping[str, str]
+    java: str
+    here: Verdict
+    why: Sequence[str]
+
+
+def validator() -> Validator:
+    """A worker whose file lists every folder, as Java's has no such list."""
+    return Validator(
+        Catalog.installed(),
+        WorkerConfig.parse({
+            "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "key.converter": JSON,
+            "offset.storage.topic": "o", "status.storage.topic": "s", "value.converter": JSON, "allowed.paths": "/",
+        }),
+    )  # fmt: skip
+
+
+def judged(validator: Validator, config: Mapping[str, str], java: str = "runs") -> Judged:
+    """What the worker answers to PUT validate."""
+    if validator.catalog.find(config["connector.class"], *CONNECTORS) is None:
+        try:
+            validator.validate({"name": "public", **config})
+        except RequestError as refused:
+            return Judged(config, java, "no such class", [str(refused).partition(_JAVA)[0]])
+    infos = validator.validate({"name": "public", **config})
+    errors = [f"{info.value.name}: {error}" for info in infos.configs for error in info.value.errors]
+    if errors:
+        return Judged(config, java, "refused", errors)
+    idle = [note for note in infos.notes if NO_EFFECT in note]
+    return Judged(config, java, "note" if idle else "runs", idle)
+
+
+def corpus() -> Iterator[Judged]:
+    """All configurations with the verdicts that were written."""
+    for file in sorted(FOLDER.glob("*.json")):
+        yield from (Judged(**one) for one in json.loads(file.read_text()))
+
+
+def table(found: Sequence[Judged]) -> str:
+    """How many of each class run, unchanged or with keys that have no effect, and how many are refused."""
+    counts = Counter((one.config["connector.class"], one.here) for one in found)
+    classes = sorted({name for name, _ in counts}, key=lambda name: (-sum(counts[name, v] for v in VERDICTS), name))
+    lines = [f"| `{name}` | " + " | ".join(str(counts[name, v]) for v in VERDICTS) + " |" for name in classes]
+    head = "| class | runs | runs, with keys without effect | refused | not here |"
+    return "\n".join([head, "|---|--:|--:|--:|--:|", *lines])
+
+
+if __name__ == "__main__":
+    ours = validator()
+    for path in sorted(FOLDER.glob("*.json")):
+        again = [asdict(judged(ours, one["config"], one["java"])) for one in json.loads(path.read_text())]
+        path.write_text(json.dumps(again, indent=1, sort_keys=True) + "\n")
