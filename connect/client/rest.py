@@ -165,11 +165,16 @@ class ConnectClient:
     def metrics(self, worker: str = "") -> str:
         """Return the metrics of a worker of the cluster in Prometheus' text.
 
-        The worker is named by its `host:port`; empty: the one that is asked. RefusedError 404: a Java worker.
+        The worker is named by its `host:port`; empty: the one that is asked. Another host does not hear who asks, as
+        whoever writes to the status topic names it. RefusedError 404: a Java worker; 401: it wants to know who asks.
         ConnectError: it cannot be reached from here.
         """
-        url = f"{urlsplit(self.url).scheme}://{worker}" if worker else self.url
-        return self._answer("GET", f"{url}/metrics", accept="text/plain").decode()
+        asked = urlsplit(self.url)
+        url = f"{asked.scheme}://{worker}" if worker else self.url
+        host, _, port = worker.rpartition(":")
+        knows = not worker or (host.strip("[]") == asked.hostname and port.isdecimal())
+        own = {name: value for name, value in self._headers.items() if knows or name != "Authorization"}
+        return self._answer("GET", f"{url}/metrics", headers={**own, "Accept": "text/plain"}).decode()
 
     def call(self, method: str, path: str, body: Json = None) -> Json:
         """Send one request and return its answer.
@@ -179,7 +184,7 @@ class ConnectClient:
         text = self._answer(method, self.url + path, None if body is None else json.dumps(body).encode())
         try:
             return json.loads(text) if text else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # the last of JSON that is nested too deep
             raise ConnectError(f"What answers at {self.url} is no Connect worker: it sent no JSON.") from error
 
     def _versioned(self, method: str, path: str) -> Json:
@@ -193,7 +198,9 @@ class ConnectClient:
                 fix="Keep the connectors' files under version control, and apply an older one.",
             ) from error
 
-    def _answer(self, method: str, url: str, data: bytes | None = None, accept: str = "application/json") -> bytes:
+    def _answer(
+        self, method: str, url: str, data: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
         proxy = environment_proxy(url)
         try:
             with HttpClient(
@@ -206,7 +213,7 @@ class ConnectClient:
                 answer = client.ask(
                     method,
                     url,
-                    headers={**self._headers, "Accept": accept},
+                    headers=headers or {**self._headers, "Accept": "application/json"},
                     body=data,
                     redirects=_REDIRECTS if method == "GET" else 0,
                 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from connect.api.errors import ConnectError
+from connect.cli.top.scrapes import scraped
 from connect.client.rest import Access, ConnectClient, RefusedError
 
 
@@ -44,3 +47,57 @@ def test_a_java_cluster_is_said_to_keep_no_versions(java: ConnectClient):
             ask()
     with pytest.raises(RefusedError, match="Connector orders not found"):
         java.config("orders")
+
+
+class Told(HTTPServer):
+    """A worker with logins; it names workers for the tasks of its connector, and keeps who asked for metrics."""
+
+    def __init__(self, *workers: str) -> None:
+        super().__init__(("127.0.0.1", 0), Telling)
+        self.workers = workers
+        self.heard: list[str | None] = []
+
+
+class Telling(BaseHTTPRequestHandler):
+    server: Told
+
+    def do_GET(self) -> None:
+        login, body = self.headers.get("Authorization"), b""
+        if self.path == "/metrics":
+            self.server.heard.append(login)
+        else:
+            tasks = [{"id": n, "state": "RUNNING", "worker_id": one} for n, one in enumerate(self.server.workers)]
+            body = json.dumps({"orders": {"status": {"tasks": tasks}}}).encode()
+        self.send_response(200 if login else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def telling(*workers: str) -> Iterator[Told]:
+    with Told(*workers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.attacks
+def test_a_host_that_an_answer_names_does_not_hear_who_asks():
+    with telling() as other:
+        there = f"localhost:{other.server_port}"
+        tricks = [there, f"127.0.0.1@{there}", f"127.0.0.1:1@{there}", f"{there}/127.0.0.1:1"]
+        with telling(*tricks) as asked:
+            scraped(ConnectClient(Access(f"http://127.0.0.1:{asked.server_port}", token="t0ken")))
+        assert asked.heard == ["Bearer t0ken"]
+        assert other.heard
+        assert set(other.heard) == {None}
+        with telling(f"127.0.0.1:{other.server_port}") as asked:
+            scraped(ConnectClient(Access(f"http://127.0.0.1:{asked.server_port}", token="t0ken")))
+        assert other.heard[-1] == "Bearer t0ken", "another worker of the same host hears it"
+
+
+def test_an_answer_that_is_nested_too_deep_is_no_workers(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ConnectClient, "_answer", lambda *_: b"[" * 200_000)
+    with pytest.raises(ConnectError, match="no Connect worker: it sent no JSON"):
+        ConnectClient(Access("http://127.0.0.1:9")).server()
