@@ -160,6 +160,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Issuer]:
     found.stop()
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize("case", list(BAD))
 def test_a_bad_token_is_refused_with_a_clear_word(serve: ServerMaker, running: Issuer, case: str) -> None:
     rest = serve(worker={
@@ -190,6 +191,7 @@ def test_small_differences_of_clocks_do_no_harm(serve: ServerMaker, issuer: Issu
     assert ask(rest, issuer.token(iat=time.time() + 30, nbf=time.time() + 30)).status_code == 200
 
 
+@pytest.mark.attacks
 def test_a_live_page_ends_with_the_token_it_was_asked_with(
     serve: ServerMaker, issuer: Issuer, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
