@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
@@ -33,7 +34,7 @@ from connect.cluster.store.compacted_log import MakeLog, OnRecord, RecordLog
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.first_contact import FirstContact, StartError
 from connect.kafka.admin.topics import TopicAdmin
-from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
+from connect.kafka.client.settings import admin_settings, consumer_settings, is_secret, producer_settings
 from connect.kafka.log.kv_log import KeyValueLog
 from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
@@ -159,7 +160,14 @@ class Worker:
 
     def _join(self, worker_id: str, listener: SlotListener) -> GroupMember:
         settings = member_settings(self._config, worker_id)
-        joining = Joining(slots_topic(self._config), settings, SHARE * self._session_s, self._session_s)
+        joining = Joining(
+            slots_topic(self._config),
+            settings,
+            secrets=[str(value) for key, value in settings.items() if is_secret(key)],
+            log_level=logging.getLogger().level,
+            lease_s=SHARE * self._session_s,
+            session_s=self._session_s,
+        )
         return self._members.join(joining, listener)
 
     def _log(self, topic: str, purpose: str, leader_id: str | None = None) -> MakeLog:

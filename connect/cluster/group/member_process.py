@@ -19,19 +19,16 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.hosts.lease import MemberLease
 from connect.cluster.hosts.life_line import await_end_of_all
-from connect.kafka.client.settings import is_secret
 from connect.kafka.consume.membership_consumer import MembershipConsumer
 from connect.lib.deadline import Deadline
 from connect.telemetry.log_levels import LOG_LEVELS
-from connect.telemetry.logs import set_up_logs
-from connect.telemetry.secret_texts import SECRET_TEXTS
 
 POLL_S: Final = 0.05
 """How soon the end of the worker is noticed."""
@@ -42,7 +39,7 @@ group puts it out after max.poll.interval.ms.
 _IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The worker decides what ends; who stops all processes of a service at once does not take the last word from it."""
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("connect.cluster.group.member_process")  # run as a program it has another name
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,9 @@ class Joining:
 
     topic: str
     settings: Mapping[str, str | int | float | bool]
+    secrets: Sequence[str]
+    """These of the settings' values are in no log."""
+    log_level: int
     lease_s: float
     session_s: float
 
@@ -186,18 +186,36 @@ class MemberServer:
             _logger.debug("worker_line_broken", extra={"error": str(error)})
 
 
+class _FirstLine(logging.Handler):
+    """Sets up the logs when there is something to say, which mostly there is not: what formats them takes 9 MiB."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        super().__init__()
+        self._secrets = secrets
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass the record on to the handler that takes the place of this one."""
+        from connect.telemetry.logs import set_up_logs
+        from connect.telemetry.secret_texts import SECRET_TEXTS
+
+        level = logging.getLogger().level
+        SECRET_TEXTS.add(set(self._secrets))
+        set_up_logs()
+        logging.getLogger().setLevel(level)
+        logging.getLogger(record.name).handle(record)
+
+
 def main() -> int:
     """Be a worker's member in its group until the worker is done with it, or gone."""
     line, lease, watched = (int(descriptor) for descriptor in sys.argv[1:])
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    set_up_logs()
     with socket.socket(fileno=line) as channel, channel.makefile("rb") as orders:
         first = orders.readline()
         if not first:
             return 0  # the worker ended before it joined
         joining = Joining(**json.loads(first))
-        SECRET_TEXTS.add({str(value) for key, value in joining.settings.items() if is_secret(key)})
+        logging.basicConfig(handlers=[_FirstLine(joining.secrets)], level=joining.log_level)
         MemberServer(channel, orders, joining, lease, watched).serve()
         sys.stderr.flush()
         os._exit(0)  # the thread that hears the worker may be inside of a read

@@ -34,7 +34,9 @@ def pair(start_worker, presence):
 
 def member_of(worker):
     """The process by which a worker is in its group."""
-    (found,) = (p for p in psutil.Process(worker.pid).children() if "group.member_process" in " ".join(p.cmdline()))
+    (found,) = (
+        p for p in psutil.Process(worker.pid).children() if "connect.cluster.group.member_process" in p.cmdline()
+    )
     return found
 
 

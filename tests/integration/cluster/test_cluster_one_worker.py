@@ -117,9 +117,10 @@ def test_a_hang_while_planning_tasks_fails_that_connector_only(worker):
 
 def loaded_server(worker):
     """The process that forks hosts, once it has loaded what they need, and rests; other children are gone by then."""
-    if len(children := worker.children()) != 1:
+    if len(children := worker.children()) != 2:  # the other is its member in the group
         return None
-    server, before_s = children[0], children[0].cpu_times().user
+    (server,) = (child for child in children if "connect.cluster.hosts.fork_server" in child.cmdline())
+    before_s = server.cpu_times().user
     rests = not threading.Event().wait(0.3) and before_s == server.cpu_times().user
     return server if rests and maps_arrow(server) else None
 
@@ -139,10 +140,10 @@ def test_rest_is_ready_soon_and_an_idle_worker_is_small(start_worker, kafka_serv
     started_s = time.monotonic()
     worker = start_worker(cold=True, **own_broker).ready()
     took_s = time.monotonic() - started_s
-    server = eventually(lambda: loaded_server(worker))
-    own_mib = sum(written_bytes(process) for process in [psutil.Process(worker.pid), server]) / 2**20
+    eventually(lambda: loaded_server(worker))
+    own_mib = sum(written_bytes(process) for process in [psutil.Process(worker.pid), *worker.children()]) / 2**20
     print(f"ready in {took_s:.2f} s, {own_mib:.0f} MiB of its own")  # noqa: T201 - figures for the report
-    assert own_mib < 180  # 133 where it was measured
+    assert own_mib < 190  # 160 where it was measured
     assert not worker.hosts()
     assert not maps_arrow(psutil.Process(worker.pid))
 

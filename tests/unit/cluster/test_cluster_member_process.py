@@ -52,7 +52,7 @@ class Member:
         server = MemberServer(
             theirs,
             theirs.makefile("rb"),
-            Joining("slots", {}, LEASE_S, 60),
+            Joining("slots", {}, secrets=[], log_level=20, lease_s=LEASE_S, session_s=60),
             self.lease.descriptor,
             self.life_line.watched,
         )
