@@ -21,6 +21,7 @@ from connect.cluster.hosts.supervisor import KILL_GRACE_S, Supervisor
 from connect.cluster.leader.connector_runs import ConnectorRuns
 from connect.cluster.leader.fencing import Fencing
 from connect.cluster.leader.overdue_tasks import OverdueTasks
+from connect.cluster.leader.present_workers import PresentWorkers
 from connect.cluster.leader.task_placement import TaskPlacer
 from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
@@ -82,7 +83,6 @@ class Reconciler:
         self._leaving = threading.Event()
         self._joined = threading.Event()
         self._led = False
-        self._workers: frozenset[str] = frozenset()
         self._expects_work = False
         self._session_key_ttl_ms = worker.inter_worker_key_ttl_ms
         self.parts = self._build(worker)
@@ -91,6 +91,7 @@ class Reconciler:
         self.fencing = Fencing(self.parts)
         self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
         self._placer = TaskPlacer(self.parts.configs, self.parts.statuses, around.clock_s)
+        self._present = PresentWorkers(self.parts.statuses, around.clock_s)
 
     def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around
@@ -243,7 +244,8 @@ class Reconciler:
             if self._led:
                 # Who leads next is not known yet: until it claims, the view names this worker.
                 _logger.info("leadership_lost")
-            self._led, self._workers = False, frozenset()
+            self._led = False
+            self._present.forget()
             self.parts.configs.disclaim()
             self.connectors.release()
             self.fencing.release()
@@ -266,7 +268,7 @@ class Reconciler:
                 self.parts.configs.put(*gone)
             self._led = True
             _logger.info("leadership_taken", extra={"workers": sorted(view.urls)})
-        self._tell_workers(frozenset(view.urls))
+        self._present.settle(snapshot, frozenset(view.urls))
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):
             self.parts.configs.put(new_session_key(time.time_ns() // 1_000_000))
         self.parts.statuses.put_rebalance(view.generation, self.parts.worker_id, view.urls)
@@ -275,14 +277,6 @@ class Reconciler:
         overdue = {found.task for found in self.overdue.found}
         self._placer.settle(self.parts.configs.snapshot, view, overdue)
         return self.parts.configs.snapshot
-
-    def _tell_workers(self, present: frozenset[str]) -> None:
-        for worker in sorted(self._workers - present):
-            _logger.info("worker_lost", extra={"worker": worker, "left": len(present)})
-        if self._workers:
-            for worker in sorted(present - self._workers):
-                _logger.info("worker_joined", extra={"worker": worker, "present": len(present)})
-        self._workers = present
 
     def _carry_out_restarts(self, view: View) -> None:
         if not self._pending_restarts:
