@@ -12,6 +12,7 @@ from typing import Final
 from connect.api.errors import ConfigProblem
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connect.lib.javatext.timed_pattern import PatternTimeoutError
 from connect.lib.setting_text import text_of
 from connect.runtime.settings.internal_topics import ReservedTopics, StateKind
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -92,7 +93,12 @@ def _dead_letters(topics: list[str], regex: str, dlq: str, *, in_host: bool) -> 
         invalid = f"Invalid value {regex} for configuration {TOPICS_REGEX}: Invalid regex: {error}"
         yield ConfigProblem(TOPICS_REGEX, invalid)
         return
-    if in_host and dlq and pattern.fullmatch(dlq):
+    try:
+        matches = in_host and dlq and pattern.fullmatch(dlq)
+    except PatternTimeoutError as error:
+        yield ConfigProblem(TOPICS_REGEX, str(error))
+        return
+    if matches:
         yield ConfigProblem(
             TOPICS_REGEX,
             f"The DLQ topic '{dlq}' may not be matched by the regex for the topics "

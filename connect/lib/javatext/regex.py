@@ -8,8 +8,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from connect.lib.javatext.timed_pattern import SIZE_MAX, TimedPattern, written_out
+
+if TYPE_CHECKING:
+    from regex import Match
 
 _POSIX: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -23,10 +29,12 @@ _HORIZONTAL = r" \t\xa0\u1680\u180e\u2000-\u200a\u202f\u205f\u3000"
 _VERTICAL = r"\n\x0b\f\r\x85\u2028\u2029"
 _LINE_ENDS = r"\n\r\x85\u2028\u2029"
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "u": re.UNICODE, "U": re.UNICODE}
+_LEADING_FLAGS = re.compile(r"\(\?([a-zA-Z]+)\)")
 _NAME = re.compile(r"[A-Za-z0-9]*")
 _GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)(>?)")
 _HEXADECIMAL = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _PROPERTY = re.compile(r"\\[pP](?:\{(\w+)\}|(\w))")
+_COUNT = re.compile(r"\{\d+(?:,\d*)?")
 _REFERENCE = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>")
 
 
@@ -34,18 +42,22 @@ class JavaPatternError(ValueError):
     """The text is no Java pattern, or one that has no Python form."""
 
 
-def compile_pattern(regex: str) -> re.Pattern[str]:
+@lru_cache(maxsize=1000)
+def compile_pattern(regex: str) -> TimedPattern:
     """Return the pattern compiled. JavaPatternError says what is wrong, with its place, as Java does."""
     translation = _Translation(regex)
     try:
         text = translation.run()
         flags = translation.flags if translation.unicode else translation.flags | re.ASCII
-        return re.compile(text, flags)
+        checked = re.compile(text, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise JavaPatternError(_java_message(regex, error)) from None
+    if written_out(text) > SIZE_MAX:
+        raise JavaPatternError(f"Its repetitions written out have more than {SIZE_MAX} characters\n{regex}")
+    return TimedPattern(checked)
 
 
-def expand(match: re.Match[str], replacement: str) -> str:
+def expand(match: Match[str], replacement: str) -> str:
     """Return the replacement with groups filled in (`Matcher.replaceFirst`). ValueError in Java's words."""
     parts: list[str] = []
     at = 0
@@ -65,7 +77,7 @@ def expand(match: re.Match[str], replacement: str) -> str:
     return "".join(parts)
 
 
-def _group(match: re.Match[str], text: str, at: int) -> tuple[str, int]:
+def _group(match: Match[str], text: str, at: int) -> tuple[str, int]:
     """Return the text of the group named at a place, and the place behind it."""
     if text.startswith("{", at):
         found = _NAME.match(text, at + 1)
@@ -85,7 +97,7 @@ def _group(match: re.Match[str], text: str, at: int) -> tuple[str, int]:
     return match.group(number) or "", at
 
 
-def _check_name(match: re.Match[str], name: str, *, closed: bool) -> None:
+def _check_name(match: Match[str], name: str, *, closed: bool) -> None:
     if not name:
         raise ValueError("named capturing group has 0 length name")
     if not closed:
@@ -114,15 +126,13 @@ class _Translation:
         return "".join(parts)
 
     def _leading_flags(self) -> None:
-        found = re.match(r"\(\?([a-zA-Z]+)\)", self._regex)
-        if found is None:
-            return
-        for place, letter in enumerate(found.group(1), start=2):
-            if letter not in _FLAGS:
-                raise JavaPatternError(self._error("Unknown inline modifier", place))
-            self.flags |= _FLAGS[letter]
-            self.unicode = self.unicode or letter in "uU"
-        self._at = found.end()
+        while (found := _LEADING_FLAGS.match(self._regex, self._at)) is not None:
+            for place, letter in enumerate(found.group(1), start=self._at + 2):
+                if letter not in _FLAGS:
+                    raise JavaPatternError(self._error("Unknown inline modifier", place))
+                self.flags |= _FLAGS[letter]
+                self.unicode = self.unicode or letter in "uU"
+            self._at = found.end()
 
     def _next(self) -> str:
         char = self._regex[self._at]
@@ -133,6 +143,8 @@ class _Translation:
         if char == "." and not self.flags & re.DOTALL:
             self._at += 1
             return f"[^{_LINE_ENDS}]"
+        if char == "{":
+            return self._count()
         named = _GROUP.match(self._regex, self._at)
         if named is not None:
             if not named.group(2):
@@ -143,6 +155,15 @@ class _Translation:
             return f"(?P<{named.group(1)}>"
         self._at += 1
         return char
+
+    def _count(self) -> str:
+        found = _COUNT.match(self._regex, self._at)
+        if found is None:
+            raise JavaPatternError(self._error("Illegal repetition", self._at + 1))
+        if not self._regex.startswith("}", found.end()):
+            raise JavaPatternError(self._error("Unclosed counted closure", found.end()))
+        self._at = found.end() + 1
+        return f"{found.group()}}}"
 
     def _escape(self, *, in_class: bool) -> str:
         at = self._at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from connect.api.errors import ConnectError
@@ -11,6 +10,7 @@ from connect.kafka.client.settings import consumer_settings
 from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connect.runtime.calls.group_calls import group_admin
 from connect.runtime.parts.clients import Clients
 
@@ -27,9 +27,10 @@ def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
     if named or not pattern:
         return named
     try:
-        return sorted(topic for topic in known if re.fullmatch(pattern, topic))
-    except re.error as error:
+        expression = compile_pattern(pattern)
+    except JavaPatternError as error:
         raise ConnectError(f"topics.regex is no regular expression: {error}.", key="topics.regex") from error
+    return sorted(topic for topic in known if expression.fullmatch(topic))
 
 
 def newest_spans(

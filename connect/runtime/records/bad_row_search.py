@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, Self, TypeVar
 
 from connect.api.errors import RejectedRowsError, RetriableError
+from connect.lib.javatext.timed_pattern import PatternTimeoutError
 
 
 class DivisibleRows(Protocol):
@@ -23,12 +24,12 @@ R = TypeVar("R")
 def isolate(batch: B, step: Callable[[B], R], reject: Callable[[B, Mapping[int, Exception]], None]) -> list[R]:
     """Return the step's results over the good rows, in order.
 
-    `reject` gets a batch and its bad rows; its error ends the work. RetriableError is not about rows and passes
-    through. A step that names no rows runs O(bad x log n) times.
+    `reject` gets a batch and its bad rows; its error ends the work. RetriableError and PatternTimeoutError are not
+    about rows and pass through. A step that names no rows runs O(bad x log n) times.
     """
     try:
         return [step(batch)]
-    except RetriableError:
+    except (RetriableError, PatternTimeoutError):
         raise
     except RejectedRowsError as error:
         reject(batch, error.rows)

@@ -5,13 +5,13 @@ Source of the rules: org.apache.kafka.connect.runtime.SourceConnectorConfig and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connect.lib.javatext.timed_pattern import TimedPattern
 from connect.runtime.settings.connector_config import SourceConnectorConfig
 
 PREFIX: Final = "topic.creation."
@@ -24,8 +24,8 @@ class TopicGroup:
     """Topics that are made alike. -1 is the broker's default; `configs` are topic configs such as cleanup.policy."""
 
     name: str
-    include: Sequence[re.Pattern[str]]
-    exclude: Sequence[re.Pattern[str]]
+    include: Sequence[TimedPattern]
+    exclude: Sequence[TimedPattern]
     partitions: int
     replication_factor: int
     configs: Mapping[str, str]
@@ -98,7 +98,7 @@ class _Reader:
         self.problems.append(ConfigProblem(key, why))
         return -1
 
-    def patterns(self, name: str, *, required: bool = False) -> tuple[re.Pattern[str], ...]:
+    def patterns(self, name: str, *, required: bool = False) -> tuple[TimedPattern, ...]:
         key, text = f"{PREFIX}{name}", self._given.get(name)
         if text is None and required:
             missing = f'Missing required configuration "{key}" which has no default value.'

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from connect.api.errors import ConfigProblem
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connect.lib.secrets import HIDDEN
 from connectors.jdbc.dialects.known import dialect_of
 from connectors.jdbc.settings.connection_rules import connection_problems, dialect_problems
@@ -62,8 +63,8 @@ def _table_rules(config: JdbcSourceConfig) -> Iterator[ConfigProblem]:
 def _regex_problems(name: str, patterns: tuple[str, ...]) -> Iterator[ConfigProblem]:
     for pattern in patterns:
         try:
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
+            compile_pattern(pattern)
+        except JavaPatternError as error:
             yield ConfigProblem(
                 name, f"Invalid value {pattern} for configuration {name}: not a regular expression: {error}"
             )

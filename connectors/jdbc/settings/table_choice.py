@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from connect.api.errors import ConnectError
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connect.lib.javatext.timed_pattern import TimedPattern
 from connect.lib.nearest import nearest
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class TablePart(NamedTuple):
 class ColumnMapping(NamedTuple):
     """Holds one entry of timestamp.columns.mapping or incrementing.column.mapping."""
 
-    pattern: re.Pattern[str]
+    pattern: TimedPattern
     columns: tuple[str, ...]
 
 
@@ -80,15 +82,15 @@ class TableFilter:
         if self.blacklist:
             return not any(table.is_named(text) for text in self.blacklist)
         if self.include:
-            matches = any(re.fullmatch(pattern, table.full) for pattern in self.include)
-            return matches and not any(re.fullmatch(pattern, table.full) for pattern in self.exclude)
+            matches = _any_matches(self.include, table)
+            return matches and not _any_matches(self.exclude, table)
         return True
 
     def unmatched(self, tables: Iterable[TableName]) -> dict[str, list[str]]:
         """Per key, what it names that no table matches."""
         present = list(tables)
         white = [t for t in self.whitelist if not any(table.is_named(t) for table in present)]
-        include = [p for p in self.include if not any(re.fullmatch(p, table.full) for table in present)]
+        include = [p for p in self.include if not any(_any_matches([p], table) for table in present)]
         return {k: v for k, v in {"table.whitelist": white, "table.include.list": include}.items() if v}
 
 
@@ -195,6 +197,10 @@ def from_text(text: str) -> list[TableName]:
     return [TableName(_unquoted(m[1]), _unquoted(m[2]) or "") for m in found]
 
 
+def _any_matches(patterns: Iterable[str], table: TableName) -> bool:
+    return any(compile_pattern(pattern).fullmatch(table.full) for pattern in patterns)
+
+
 def _without_quotes(text: str) -> str:
     return re.sub(r'["`]', "", text)
 
@@ -210,8 +216,8 @@ def parse_mapping(entry: str) -> ColumnMapping:
     if not colon or not pattern or not all(names):
         raise ValueError("must be regex:column or regex:[column|column]")
     try:
-        return ColumnMapping(re.compile(pattern), names)
-    except (re.error, OverflowError, RecursionError) as error:
+        return ColumnMapping(compile_pattern(pattern), names)
+    except JavaPatternError as error:
         raise ValueError(f"not a regular expression: {error}") from None
 
 
@@ -226,4 +232,5 @@ def mapped_columns(table: TableName, entries: Sequence[str]) -> tuple[str, ...]:
 def like(pattern: str, names: Iterable[str]) -> list[str]:
     """Return the names a JDBC metadata pattern matches: % any text, _ any character."""
     regex = "".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in pattern)
-    return [n for n in names if re.fullmatch(regex, n)]
+    compiled = compile_pattern(regex)
+    return [n for n in names if compiled.fullmatch(n)]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from connect.api.errors import ConfigProblem
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connectors.jdbc.debezium.shared.keys import EventKeys
 
 _NOT_IN_AVRO = re.compile(r"[^a-zA-Z0-9_.]")
@@ -48,8 +49,8 @@ def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProble
 def _pattern_problems(name: str, text: str) -> Iterator[ConfigProblem]:
     for pattern in text.split(","):
         try:
-            re.compile(pattern.strip())
-        except (re.error, OverflowError, RecursionError) as error:
+            compile_pattern(pattern.strip())
+        except JavaPatternError as error:
             yield ConfigProblem(
                 name, f"Invalid value {pattern} for configuration {name}: not a regular expression: {error}"
             )

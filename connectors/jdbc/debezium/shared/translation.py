@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
+from connect.lib.javatext.regex import compile_pattern
 from connectors.jdbc.debezium.shared.keys import EventKeys
 
 _KEYS: Final[Mapping[str, str]] = MappingProxyType(
@@ -23,7 +23,7 @@ _KEYS: Final[Mapping[str, str]] = MappingProxyType(
 def columns_left_out(config: EventKeys) -> Callable[[str], bool]:
     """Return what tells by a column's full name that no record holds it."""
     wanted, unwanted = (
-        [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
+        [compile_pattern(f"(?i){pattern}") for pattern in patterns]
         for patterns in (
             config.column_include or config.column_whitelist, config.column_exclude or config.column_blacklist,
         )
