@@ -17,7 +17,12 @@ from scheduling import (  # noqa: F401 - hooks of this run
     pytest_configure,
     pytest_xdist_make_scheduler,
 )
-from shared_services import S3_BUCKET, pytest_configure_node, pytest_unconfigure  # noqa: F401 - hooks of this run
+from shared_services import (  # noqa: F401 - hooks of this run
+    S3_BUCKET,
+    pytest_configure_node,
+    pytest_unconfigure,
+    pytest_xdist_setupnodes,
+)
 from skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 - hooks of this run
 from sql_services import installed
 

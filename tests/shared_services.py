@@ -1,10 +1,13 @@
 """One broker, S3 store and schema registry for all processes of a parallel run, owned by the directing process.
 
+It also gives them the variables with which Spark starts quickly.
+
 `conftest.py` takes the hooks from here. In a run of one process nothing is shared: the fixtures start their own.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import spark_classes
 
 from connect.tools.services import (
     KafkaEndpoint,
@@ -48,10 +52,20 @@ def given(config: pytest.Config) -> Shared | None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Have Spark start quickly in all processes of the run, which inherit it.
+
+    What is missing is recorded here, as that takes longer than a test may on a loaded machine.
+    """
+    if not _is_without_services(config):
+        os.environ.update(spark_classes.environment())
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a new process of the run where the services are; the first one has them started."""
     config: pytest.Config = node.config
-    if all(_WITHOUT_SERVICES & set(Path(argument.partition("::")[0]).parts) for argument in config.args):
+    if _is_without_services(config):
         return
     if _STARTED not in config.stash:
         config.stash[_STARTED] = _start(config.stash.setdefault(_STACK, ExitStack()))
@@ -61,6 +75,10 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop what was started."""
     config.stash.setdefault(_STACK, ExitStack()).close()
+
+
+def _is_without_services(config: pytest.Config) -> bool:
+    return all(_WITHOUT_SERVICES & set(Path(argument.partition("::")[0]).parts) for argument in config.args)
 
 
 def _start(stack: ExitStack) -> Mapping[str, Any]:
