@@ -1,7 +1,8 @@
 """Configurations as public repositories have them, and what a worker here says of each.
 
-`tests/fixtures/public` holds their classes, keys and values; hosts, names and secrets are neutral ones. `java` says if
-Java's worker with its plug-in takes them, by its documentation. Run as a program this module writes the verdicts anew.
+`tests/fixtures/public` holds their classes, keys and values; hosts, names and secrets are neutral ones. `java` is
+what is assumed of Java's worker: it runs them, but for those that lack a required key. None was run there.
+Run as a program this module writes the verdicts anew.
 """
 
 from __future__ import annotations
