@@ -60,6 +60,7 @@ def apart(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
     A pool would be used up by calls that never return, and would hold up the end of the process.
     """
     future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # whoever gives up waiting cancels nothing: the call goes on
 
     def run() -> None:
         try:
