@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -170,7 +171,8 @@ class Maps(Values):
         offsets, total = _offsets(place.of("length"), self._least, self._width)
         inner = Place(f"{place.seed}.item", place.first, total)
         keys, items = self._keys.column(inner.of("key")), self._items.column(inner.of("value"))
-        return pa.MapArray.from_arrays(offsets, keys, items, type=self.type)
+        offsets, kept = _first_of_each(offsets, keys)
+        return pa.MapArray.from_arrays(offsets, keys.take(kept), items.take(kept), type=self.type)
 
 
 class Nullable(Values):
@@ -194,3 +196,12 @@ def _offsets(place: Place, least: int, width: int) -> tuple[pa.Array, int]:
     """Return where each list begins and the last one ends, and the number of all items."""
     ends = pc.cumulative_sum(pc.add(place.below(width), least)).cast(pa.int32())
     return pa.concat_arrays([pa.array([0], pa.int32()), ends]), ends[-1].as_py()
+
+
+def _first_of_each(offsets: pa.Array, keys: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return where each map begins, and the places of its entries, without those whose key is there already."""
+    maps = pc.list_parent_indices(pa.ListArray.from_arrays(offsets, keys))
+    entries = pa.table({"map": maps, "key": keys, "place": pa.array(range(len(keys)), pa.int64())})
+    firsts = entries.group_by(["map", "key"]).aggregate([("place", "min")])["place_min"].combine_chunks().sort()
+    numbers = np.arange(len(offsets))
+    return pa.array(np.searchsorted(maps.take(firsts).to_numpy(), numbers), pa.int32()), firsts

@@ -174,3 +174,14 @@ def test_it_is_found_by_the_names_of_the_java_connector() -> None:
 def test_a_pattern_that_no_text_is_made_by_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"No text is made by|ends before it begins"):
         Pattern(text)
+
+
+def test_no_key_comes_twice_in_a_map() -> None:
+    few = {
+        "type": "map",
+        "values": "int",
+        "arg.properties": {"length": {"min": 2, "max": 5}, "keys": {"regex": "[ab]"}},
+    }
+    schema = {"type": "record", "name": "r", "fields": [{"name": "more", "type": few}]}
+    batch = poll(task(schema_string=json.dumps(schema), iterations="50"))
+    assert {len(row["more"]) for row in batch.values.rows()} <= {1, 2}
