@@ -32,6 +32,8 @@ VALID = {
     "PostgresConnector": {
         "database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "t",
     },
+    **{f"{name}Connector": {"database.hostname": "h", "database.user": "u", "topic.prefix": "t"}
+       for name in ("MySql", "MariaDb")},
     "S3SinkConnector": {
         "topics": "t", "s3.bucket.name": "b", "flush.size": "1",
         "storage.class": "io.confluent.connect.s3.storage.S3Storage",

@@ -45,8 +45,9 @@ class ConnectionKeys(ServerKeys):
         doc="The client's certificate and key, one after the other in a file (PEM).",
     )  # fmt: skip
     keystore_password: Password = key(
-        "database.ssl.keystore.password", SecretStr(""), group=CONNECTION, doc="The password of the client's key."
-    )
+        "database.ssl.keystore.password", SecretStr(""), group=CONNECTION, doc="The password of the client's key.",
+        harmless="a password, no file",
+    )  # fmt: skip
 
 
 class TableKeys(EventKeys):
