@@ -166,9 +166,3 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
         yield from super().unknown_keys(name for name in properties if not ANSWERS.know(name))
-
-
-class DebeziumPostgresTaskConfig(DebeziumPostgresConfig):
-    """Holds the connector's settings and the task's tables."""
-
-    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)

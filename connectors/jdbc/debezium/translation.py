@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
-from connectors.jdbc.debezium.shared.translation import by_own_keys
+from connectors.jdbc.debezium.shared.translation import by_own_keys, excluded_tables, included_tables
 from connectors.jdbc.settings.config import JdbcTaskConfig
 
 _SNAPSHOT_MODES: Final = {"never": "no_data", "schema_only": "no_data", "exported": "initial"}
-_EVERY_TABLE: Final = "(?s:.*)"
 
 
 def reader_config(config: DebeziumPostgresConfig, tables: str = "") -> JdbcTaskConfig:
@@ -22,7 +20,8 @@ def reader_config(config: DebeziumPostgresConfig, tables: str = "") -> JdbcTaskC
         "connection.user": config.user, "connection.password": config.password.get_secret_value(),
         **{f"connection.{name}": value for name, value in _encryption(config).items() if value},
         "mode": "log", "topic.prefix": config.prefix,
-        "table.include.list": ",".join(_included(config)), "table.exclude.list": ",".join(_excluded(config)),
+        "table.include.list": ",".join(included_tables(config, config.schema_include or config.schema_whitelist)),
+        "table.exclude.list": ",".join(excluded_tables(config, config.schema_exclude or config.schema_blacklist)),
         "slot.name": config.slot_name, "slot.failover": str(config.slot_failover).lower(),
         "slot.drop.on.stop": str(config.slot_drop_on_stop).lower(), "publication.name": config.publication_name,
         "publication.autocreate.mode": config.publication_autocreate,
@@ -50,17 +49,3 @@ def _encryption(config: DebeziumPostgresConfig) -> dict[str, str]:
         "sslmode": config.sslmode.lower(), "sslrootcert": config.sslrootcert, "sslcert": config.sslcert,
         "sslkey": config.sslkey, "sslpassword": config.sslpassword.get_secret_value(),
     }  # fmt: skip
-
-
-def _included(config: DebeziumPostgresConfig) -> Sequence[str]:
-    """Return patterns of whole names. A table must be in a chosen schema, too; Debezium's patterns are of any case."""
-    schemas = config.schema_include or config.schema_whitelist
-    tables = config.table_include or config.table_whitelist
-    of_schema = rf"(?=(?i:{'|'.join(schemas)})\.[^.]*$)" if schemas else ""
-    return [f"{of_schema}(?i:{pattern})" for pattern in tables or (_EVERY_TABLE,)]
-
-
-def _excluded(config: DebeziumPostgresConfig) -> Sequence[str]:
-    tables = config.table_exclude or config.table_blacklist
-    schemas = config.schema_exclude or config.schema_blacklist
-    return [*(f"(?i:{pattern})" for pattern in tables), *(rf"(?i:{pattern})\.[^.]*" for pattern in schemas)]

@@ -14,15 +14,15 @@ from connect.convert.json.converter import JsonConfig, JsonConverter
 from connect.convert.plain.simple_header import SimpleHeaderConverter
 from connect.lib.deadline import Deadline
 from connectors.jdbc.debezium.binlog.config import DebeziumMariaDbConfig, DebeziumMySqlConfig
-from connectors.jdbc.debezium.binlog.connector import DebeziumMariaDbConnector, DebeziumMySqlConnector
+from connectors.jdbc.debezium.binlog.connector import DebeziumBinlogConnector
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
 from connectors.jdbc.debezium.connector import DebeziumPostgresConnector
 
 PATIENCE_S = 120.0
 _CONNECTORS = {
     "PostgresConnector": (DebeziumPostgresConfig, DebeziumPostgresConnector),
-    "MySqlConnector": (DebeziumMySqlConfig, DebeziumMySqlConnector),
-    "MariaDbConnector": (DebeziumMariaDbConfig, DebeziumMariaDbConnector),
+    "MySqlConnector": (DebeziumMySqlConfig, DebeziumBinlogConnector),
+    "MariaDbConnector": (DebeziumMariaDbConfig, DebeziumBinlogConnector),
 }
 
 

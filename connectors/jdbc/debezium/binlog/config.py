@@ -184,15 +184,3 @@ class DebeziumMariaDbConfig(DebeziumBinlogConfig):
     def ssl(self) -> str:
         """Return database.ssl.mode as a JDBC URL names it."""
         return _MARIADB_MODES[self.ssl_mode.lower()]
-
-
-class DebeziumMySqlTaskConfig(DebeziumMySqlConfig):
-    """Holds the MySQL connector's settings and the task's tables."""
-
-    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)
-
-
-class DebeziumMariaDbTaskConfig(DebeziumMariaDbConfig):
-    """Holds the MariaDB connector's settings and the task's tables."""
-
-    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)

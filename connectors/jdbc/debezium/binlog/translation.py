@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connectors.jdbc.debezium.binlog.config import DebeziumBinlogConfig
-from connectors.jdbc.debezium.shared.translation import by_own_keys
+from connectors.jdbc.debezium.shared.translation import by_own_keys, excluded_tables, included_tables
 from connectors.jdbc.settings.config import JdbcTaskConfig
 
 _SNAPSHOT_MODES: Final[Mapping[str, str]] = MappingProxyType(
     {"never": "no_data", **dict.fromkeys(("schema_only", "recovery", "schema_only_recovery"), "no_data")}
 )
 _BUILT_IN: Final = r"(?i:mysql|information_schema|performance_schema|sys)\..*"
-_EVERY_TABLE: Final = "(?s:.*)"
 
 
 def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskConfig:
@@ -27,7 +26,10 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
         "connection.user": config.user, "connection.password": config.password.get_secret_value(),
         **{f"connection.{name}": value for name, value in _encryption(config).items() if value},
         "mode": "log", "topic.prefix": config.prefix,
-        "table.include.list": ",".join(_included(config)), "table.exclude.list": ",".join(_excluded(config)),
+        "table.include.list": ",".join(included_tables(config, config.database_include or config.database_whitelist)),
+        "table.exclude.list": ",".join(
+            [*excluded_tables(config, config.database_exclude or config.database_blacklist), _BUILT_IN]
+        ),
         "snapshot.mode": _SNAPSHOT_MODES.get(config.snapshot_mode, config.snapshot_mode),
         "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
         "topic.heartbeat.prefix": config.heartbeat_topics_prefix or config.heartbeat_topic_prefix,
@@ -46,17 +48,3 @@ def _encryption(config: DebeziumBinlogConfig) -> dict[str, str]:
         "sslMode": config.ssl, "serverSslCert": config.truststore, "keyStore": config.keystore,
         "ssl_key": config.keystore, "ssl_key_password": config.keystore_password.get_secret_value(),
     }  # fmt: skip
-
-
-def _included(config: DebeziumBinlogConfig) -> Sequence[str]:
-    """Return patterns of whole names. A table must be in a chosen database, too; patterns are of any case."""
-    databases = config.database_include or config.database_whitelist
-    tables = config.table_include or config.table_whitelist
-    of_database = rf"(?=(?i:{'|'.join(databases)})\.[^.]*$)" if databases else ""
-    return [f"{of_database}(?i:{pattern})" for pattern in tables or (_EVERY_TABLE,)]
-
-
-def _excluded(config: DebeziumBinlogConfig) -> Sequence[str]:
-    tables = config.table_exclude or config.table_blacklist
-    databases = config.database_exclude or config.database_blacklist
-    return [*(f"(?i:{p})" for p in tables), *(rf"(?i:{p})\.[^.]*" for p in databases), _BUILT_IN]

@@ -112,3 +112,9 @@ class FlowKeys(ConnectorConfig):
     max_batch_size: Annotated[Int, at_least(1)] = key(
         "max.batch.size", 2048, importance="low", group=LOG, doc="The most changes of one batch."
     )
+
+
+class TaskKeys(ConnectorConfig):
+    """Declares what the connector tells its one task beside its own settings."""
+
+    tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)

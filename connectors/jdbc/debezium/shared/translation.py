@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
@@ -15,9 +15,25 @@ _KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "connection.url": "database.hostname", "connection.user": "database.user", "mode": "database.hostname",
         "connection.password": "database.password", "table.whitelist": "table.include.list",
-        "table.exclude.list": "table.exclude.list",
     }
 )  # fmt: skip
+_EVERY_TABLE: Final = "(?s:.*)"
+
+
+def included_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:
+    """Return the reader's patterns of tables that are read. They match whole names in any case, as in Debezium.
+
+    `groups`: patterns of schemas or databases; a table must be in one of them, too.
+    """
+    tables = config.table_include or config.table_whitelist or (_EVERY_TABLE,)
+    in_group = rf"(?=(?i:{'|'.join(groups)})\.[^.]*$)" if groups else ""
+    return [f"{in_group}(?i:{pattern})" for pattern in tables]
+
+
+def excluded_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:
+    """Return the reader's patterns of tables that are not read. `groups`: patterns of such schemas or databases."""
+    tables = config.table_exclude or config.table_blacklist
+    return [*(f"(?i:{pattern})" for pattern in tables), *(rf"(?i:{pattern})\.[^.]*" for pattern in groups)]
 
 
 def columns_left_out(config: EventKeys) -> Callable[[str], bool]:
