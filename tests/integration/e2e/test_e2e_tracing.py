@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from otlp_collector import receiving
 from test_e2e_letters import STRING, everything
 
 
@@ -18,25 +17,14 @@ def collector(monkeypatch) -> Iterator[list]:
     """All spans that arrive by OTLP over HTTP."""
     spans: list = []
 
-    class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = ExportTraceServiceRequest()
-            request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
-            spans.extend(s for r in request.resource_spans for scope in r.scope_spans for s in scope.spans)
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def take(body: bytes) -> None:
+        request = ExportTraceServiceRequest.FromString(body)
+        spans.extend(s for r in request.resource_spans for scope in r.scope_spans for s in scope.spans)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
-    yield spans
-    server.shutdown()
-    server.server_close()
+    with receiving(take) as url:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+        yield spans
 
 
 def test_a_row_is_traced_from_source_to_sink(collector, kafka, tmp_path, unique):
