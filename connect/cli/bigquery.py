@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -38,7 +38,7 @@ def plan(config: Path, prices: Path | None, rows_per_day: int | None, row_bytes:
     from connect.api.optional.costs import CostQuestion
 
     with one_line_errors():
-        question = CostQuestion(rows_per_day, row_bytes, {} if prices is None else _prices(prices))
+        question = CostQuestion(rows_per_day, row_bytes, None if prices is None else prices.read_bytes())
         costs = [cost for manifest in _manifests(config) for cost in _costs(manifest, question)]
     if as_json:
         print_json([asdict(cost) for cost in costs])
@@ -65,23 +65,6 @@ def _costs(config: Mapping[str, str], question: CostQuestion) -> list[TableCost]
     if not isinstance(connector, PricedSink):
         raise ConnectError(f"{config.get('connector.class')} tells no costs; the BigQuery sink does.")
     return list(connector.costs(question, Deadline.after(_TIMEOUT_S)))
-
-
-def _prices(file: Path) -> Mapping[str, Any]:
-    """Return the mapping in a YAML file. ConfigError: there is none."""
-    import yaml
-
-    from connect.api.errors import ConfigError
-
-    try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"The prices in {file} cannot be read: {error}.", key="prices") from error
-    if not isinstance(found, dict):
-        raise ConfigError(
-            f"{file} holds {type(found).__name__}, no prices.", key="prices", fix="Write lines such as query_tib: 6.25."
-        )
-    return found
 
 
 def _tell(cost: TableCost) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from connect.lib.deadline import Deadline
 
 
 @dataclass(frozen=True, slots=True)
 class CostQuestion:
-    """Tells what is known of a topic; None: it is taken from the table. `prices` replace the sink's own by name."""
+    """Tells what is known of a topic; None: it is taken from the table.
+
+    prices: the text of a YAML file, whose prices replace the sink's own by name.
+    """
 
     rows_per_day: int | None = None
     row_bytes: int | None = None
-    prices: Mapping[str, Any] = field(default_factory=dict)
+    prices: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

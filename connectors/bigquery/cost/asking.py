@@ -11,7 +11,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.costs import CostQuestion, TableCost
 from connectors.bigquery.cost.choosing import Choice, kept_choice, new_choice
 from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, as_set, plan
-from connectors.bigquery.cost.prices import AS_OF, PAGE, Prices, prices_of
+from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in
 from connectors.bigquery.dedup.rules import Keep
 from connectors.bigquery.dedup.window import parse_window
 from connectors.bigquery.modes.compact import CompactMode
@@ -28,7 +28,7 @@ def table_costs(
     config: BigQuerySinkConfig, warehouse: Warehouse, question: CostQuestion, now_s: float
 ) -> Sequence[TableCost]:
     """Return the costs of each topic's table; one that cannot be looked at has the reason, and no costs."""
-    prices = prices_of(question.prices)
+    prices = Prices() if question.prices is None else prices_in(question.prices, "prices")
     if not config.named_topics:
         raise ConfigError("No table is known before records come.", key="topics", fix="Name topics in topics.")
     warehouse.look()
@@ -93,8 +93,8 @@ def _cost(asked: _Asked, target: str) -> TableCost:
         rows_per_day, row_bytes, interval_s=config.interval_ms / 1000, batch_rows=config.max_records,
         window_days=1.0 if window_ms is None else window_ms / _DAY_MS,
     )  # fmt: skip
-    told += f"; {rows_per_day:,} records of {row_bytes:,} bytes a day. "
-    told += f"Prices not given are those of the US as quoted in {AS_OF}: see {PAGE}"
+    told += f"; {rows_per_day:,} records of {row_bytes:,} bytes a day"
+    told += f". {assumed}" if (assumed := list_prices_in(asked.prices)) else ""
     costs, mode, has_window = plan(size, traffic, asked.prices), config.mode.name, window_ms is not None
     if config.mode.chooses:
         kept = None if found is None else kept_choice(asked.warehouse, found)

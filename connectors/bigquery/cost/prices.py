@@ -66,5 +66,13 @@ def prices_in(text: bytes, key: str) -> Prices:
         raise ConfigError([ConfigProblem(key, problem.message) for problem in error.problems]) from error
 
 
+def list_prices_in(prices: Prices) -> str:
+    """Return the sentence that names those of the prices that count which are list prices; none: an empty text."""
+    unused = {"slots", "query_tib" if prices.slots else "slot_hour"}
+    at_list = {one.name: one.default for one in fields(Prices) if one.name not in unused}
+    named = ", ".join(f"{name} {price:g}" for name, price in at_list.items() if getattr(prices, name) == price)
+    return named and f"List prices of the US as quoted in {AS_OF} (see {PAGE}) are taken for {named}"
+
+
 def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0

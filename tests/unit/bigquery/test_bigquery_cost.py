@@ -12,7 +12,7 @@ import pytest
 from connect.api.errors import ConfigError
 from connectors.bigquery.cost.billing import LEAST_BYTES, Searched, insert_all_bytes, merge_bytes
 from connectors.bigquery.cost.plan import TableSize, Traffic, merges_a_day, plan
-from connectors.bigquery.cost.prices import Prices, prices_of
+from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in, prices_of
 
 pytestmark = pytest.mark.quick
 GIB, TIB = 2**30, 2**40
@@ -112,3 +112,14 @@ def test_every_wrong_price_is_named_at_once():
         assert part in text
     assert "storage_write_gib" in text
     assert prices_of({"query_tib": 5}) == replace(Prices(), query_tib=5.0)
+
+
+def test_the_list_prices_that_stand_in_for_missing_ones_are_named_and_no_others():
+    given = list_prices_in(prices_in(b"query_tib: 5\ninsert_all_gib: 0.04\n", "prices"))
+    assert given.startswith("List prices of the US")
+    assert given.endswith("for storage_write_gib 0.025"), "slot_hour counts with slots alone"
+    assert list_prices_in(Prices()).endswith("for query_tib 6.25, insert_all_gib 0.05, storage_write_gib 0.025")
+    assert list_prices_in(Prices(slots=100)).endswith(
+        "for insert_all_gib 0.05, storage_write_gib 0.025, slot_hour 0.06"
+    )
+    assert list_prices_in(Prices(5, 1, 1)) == ""
