@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.errors import ConnectError
+from connectors.bigquery.cost.prices import Prices
 from connectors.bigquery.dedup.merge_sql import Bound, Merge
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
@@ -25,8 +26,8 @@ from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
 _DAY_S: Final = 86_400
-_USD_PER_TIB: Final = 6.25
-"""A TiB of on-demand queries costs about this. The log names the price, as regions and contracts differ."""
+_USD_PER_TIB: Final = Prices().query_tib
+"""It is the price that the log names, as regions and contracts differ."""
 
 
 @dataclass(frozen=True, slots=True)
