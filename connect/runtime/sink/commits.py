@@ -44,7 +44,6 @@ class SinkCommits:
         self._took_rows = False
         self._next_flush_s = 0.0
         self._next_lag_s = 0.0
-        self._behind_since_s: float | None = None
         self._asked_within_s = math.inf
 
     def begin(self) -> None:
@@ -108,8 +107,7 @@ class SinkCommits:
     def _tell_commit(self, durable: Mapping[TopicPartition, int]) -> None:
         now_s = time.time()
         for batch in self._partitions.committed(durable):
-            # The first row of a batch is its oldest: no row was longer on its way than is counted.
-            self._figures.arrived(now_s - batch.first_ms / 1000, batch.rows)
+            self._figures.arrived(now_s - batch.oldest_ms / 1000, batch.rows)
         self.tell_active()
         log.debug("Committed the offsets of %d partitions.", len(durable))
         self._figures.add("commits_total")
@@ -133,13 +131,10 @@ class SinkCommits:
         """
         self._next_lag_s = time.monotonic() + LAG_S
         ends, lag = self._consumer.end_offsets(), self._partitions.lag
-        rows, oldest_ms = lag.rows(ends, self._consumer.position(ends)), lag.oldest_ms()
-        self._figures.set("lag_rows", rows)
-        if rows and self._behind_since_s is None:
-            self._behind_since_s = time.time()
-        elif not rows:
-            self._behind_since_s = None
-        self._figures.set_since("lag_s", self._behind_since_s if oldest_ms is None else oldest_ms / 1000)
+        positions, oldest_ms = self._consumer.position(ends), lag.oldest_ms()
+        self._figures.set("lag_rows", lag.rows(ends, positions))
+        since_s = (lag.untaken_since_s(ends, positions, time.time()), None if oldest_ms is None else oldest_ms / 1000)
+        self._figures.set_since("lag_s", min((at_s for at_s in since_s if at_s is not None), default=None))
 
     def _tell_tail(self) -> None:
         """Say in words what the sink keeps back while nothing more comes.

@@ -10,24 +10,33 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import pyarrow.compute as pc
+
 from connect.api.records import TopicPartition
 from connect.kafka.raw import RawBatch
 
 
 class _Taken(NamedTuple):
-    """A batch that the sink has taken. `first_ms`: the first row's time in epoch milliseconds."""
+    """A batch that the sink has taken. `oldest_ms`: the least time that a row of it carries, in epoch milliseconds."""
 
     next_offset: int
     rows: int
     size_bytes: int
-    first_ms: int | None
+    oldest_ms: int | None
 
 
 class Settled(NamedTuple):
-    """Names rows that a commit has settled, and the time of the first of them in epoch milliseconds."""
+    """Names rows that a commit has settled, and the time of the oldest of them in epoch milliseconds."""
 
     rows: int
-    first_ms: int
+    oldest_ms: int
+
+
+class _Seen(NamedTuple):
+    """The end of a partition that was seen while rows before it were not taken yet. `at_s`: in epoch seconds."""
+
+    end: int
+    at_s: float
 
 
 @dataclass(slots=True)
@@ -43,6 +52,7 @@ class CommittedLag:
 
     def __init__(self) -> None:
         self._partitions: dict[TopicPartition, _Partition] = {}
+        self._seen: dict[TopicPartition, _Seen] = {}
         self.active_rows = 0
         """It is the number of rows that are taken and not committed."""
         self.active_bytes = 0
@@ -55,8 +65,9 @@ class CommittedLag:
         known = self._partitions.get(partition)
         if known is None:
             known = self._partitions[partition] = _Partition(raw.offsets[0].as_py() if len(raw) else raw.next_offset)
-        first_ms = raw.timestamps_ms[0].as_py() if raw.timestamps_ms is not None and len(raw) else None
-        batch = _Taken(raw.next_offset, len(raw), raw.size_bytes, first_ms)
+        # Producers give times of their own: the first row need not be the oldest.
+        oldest_ms = None if raw.timestamps_ms is None else pc.min(raw.timestamps_ms).as_py()
+        batch = _Taken(raw.next_offset, len(raw), raw.size_bytes, oldest_ms)
         known.taken.append(batch)
         self.active_rows += batch.rows
         self.active_bytes += batch.size_bytes
@@ -69,13 +80,14 @@ class CommittedLag:
             known.next_offset = next_offset
             while known.taken and known.taken[0].next_offset <= next_offset:
                 batch = self._forget(known)
-                if batch.first_ms is not None:
-                    settled.append(Settled(batch.rows, batch.first_ms))
+                if batch.oldest_ms is not None:
+                    settled.append(Settled(batch.rows, batch.oldest_ms))
         return settled
 
     def lost(self, partitions: Collection[TopicPartition]) -> None:
         """Forget these partitions, which are another task's now."""
         for partition in partitions:
+            self._seen.pop(partition, None)
             known = self._partitions.pop(partition, None)
             while known is not None and known.taken:
                 self._forget(known)
@@ -98,8 +110,26 @@ class CommittedLag:
         """Return the time of the oldest row that is taken and not committed, in epoch milliseconds; None: there is
         none.
         """
-        times = [known.taken[0].first_ms for known in self._partitions.values() if known.taken]
+        times = (batch.oldest_ms for known in self._partitions.values() for batch in known.taken)
         return min((time for time in times if time is not None), default=None)
+
+    def untaken_since_s(
+        self, ends: Mapping[TopicPartition, int], positions: Mapping[TopicPartition, int], now_s: float
+    ) -> float | None:
+        """Return when the first of the rows was seen that the sink has not taken yet, as far as was asked; None: there
+        are none.
+
+        Rows that came meanwhile count from when the sink has taken all that were seen before them: `now_s`, then.
+        """
+        for partition, end in ends.items():
+            known = self._partitions.get(partition)
+            taken = known.taken[-1].next_offset if known and known.taken else self._start(partition, positions)
+            seen = self._seen.get(partition)
+            if taken is None or taken >= end:
+                self._seen.pop(partition, None)
+            elif seen is None or taken >= seen.end:
+                self._seen[partition] = _Seen(end, now_s)
+        return min((seen.at_s for seen in self._seen.values()), default=None)
 
     def _forget(self, known: _Partition) -> _Taken:
         batch = known.taken.popleft()

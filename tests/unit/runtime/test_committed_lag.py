@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from connect.api.records import TopicPartition
@@ -46,3 +48,32 @@ def test_a_partition_that_another_task_has_does_not_count():
     lag.took(TP, batch(0, 5, 1))
     lag.lost([TP])
     assert (lag.uncommitted(), lag.oldest_ms(), lag.active_rows, lag.active_bytes) == ({}, None, 0, 0)
+
+
+def test_the_oldest_row_of_a_batch_counts_wherever_it_stands():
+    lag = CommittedLag()
+    raw = batch(0, 3, 0)
+    lag.took(TP, replace(raw, timestamps_ms=pa.array([7_000, 3_000, 9_000], pa.int64())))
+    lag.took(TP, batch(3, 1, 2_000))
+    assert lag.oldest_ms() == 2_000
+    assert lag.committed({TP: 4}) == [(3, 3_000), (1, 2_000)]
+
+
+def test_a_sink_that_keeps_up_is_not_behind_since_rows_first_came():
+    lag = CommittedLag()
+    for second in range(100):  # ten rows a second: some are always under way
+        assert lag.untaken_since_s({TP: 10 * second + 10}, {TP: 10 * second}, float(second)) == second
+        lag.took(TP, batch(10 * second, 10, 1000 * second))
+        lag.committed({TP: 10 * second + 10})
+    assert lag.untaken_since_s({TP: 1000}, {TP: 1000}, 100.0) is None
+
+
+def test_rows_that_are_not_taken_count_from_when_they_were_first_seen():
+    lag = CommittedLag()
+    assert lag.untaken_since_s({TP: 10}, {TP: 0}, 1.0) == 1.0
+    lag.took(TP, batch(0, 5, 0))
+    assert lag.untaken_since_s({TP: 90}, {TP: 90}, 2.0) == 1.0  # polled, and not taken: the target refuses them
+    lag.took(TP, batch(5, 5, 0))
+    assert lag.untaken_since_s({TP: 90}, {TP: 90}, 3.0) == 3.0
+    lag.lost([TP])
+    assert lag.untaken_since_s({}, {}, 4.0) is None

@@ -1,0 +1,89 @@
+"""How far a sink says that it is behind, when it commits again and again while more rows come."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from connect.api.records import TopicPartition
+from connect.kafka.raw import RawBatch
+from connect.runtime.settings.loop_limits import SinkLimits
+from connect.runtime.sink.commits import SinkCommits
+from connect.runtime.sink.partitions import SinkPartitions
+from connect.runtime.task.task_metrics import TaskFigures
+from connect.runtime.task.task_reports import TaskReports
+
+TP = TopicPartition("t", 0)
+
+
+class Topic:
+    """Has rows up to an end, of which all were polled or none."""
+
+    def __init__(self):
+        self.end = self.polled = 0
+
+    def end_offsets(self):
+        return {TP: self.end}
+
+    def position(self, partitions):
+        return {TP: self.polled}
+
+
+class Sink:
+    def __init__(self, now_s):
+        self.topic, self.partitions = Topic(), SinkPartitions()
+        self.figures = TaskFigures(clock_s=lambda: now_s[0])
+        limits = SinkLimits(60, 1, 0.01, max_records=100, put_timeout_s=1)
+        self.commits = SinkCommits(None, self.topic, self.partitions, limits, TaskReports(self.figures))
+
+    def lag_s(self):
+        self.commits.tell_lag()
+        return self.figures.snapshot()["lag_s"]
+
+    def take(self, rows, at_s):
+        first, self.topic.polled = self.topic.polled, self.topic.polled + rows
+        offsets = pa.array(range(first, first + rows), pa.int64())
+        times = pa.array([int(at_s * 1000)] * rows, pa.int64())
+        values = pa.array([b"v"] * rows, pa.binary())
+        self.partitions.took(
+            TP, RawBatch("t", values, None, partition=0, offsets=offsets, timestamps_ms=times, next_offset=first + rows)
+        )
+
+
+@pytest.fixture
+def now_s(monkeypatch):
+    now_s = [1_000.0]
+    monkeypatch.setattr("time.time", lambda: now_s[0])
+    return now_s
+
+
+def test_a_sink_that_commits_while_more_rows_come_is_not_behind_since_the_first_of_them(now_s):
+    sink = Sink(now_s)
+    for _ in range(600):
+        sink.topic.end += 10
+        assert sink.lag_s() <= 1.0
+        sink.take(sink.topic.end - sink.topic.polled, now_s[0])
+        sink.topic.end += 1  # comes while the sink commits
+        sink.partitions.committed({TP: sink.topic.polled})
+        assert sink.lag_s() <= 1.0
+        now_s[0] += 1.0
+
+
+def test_a_sink_that_reads_nothing_is_behind_since_rows_were_first_seen(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 10
+    assert sink.lag_s() == 0.0
+    for _ in range(30):
+        now_s[0] += 1.0
+        sink.topic.end += 10
+        sink.commits.tell_lag()
+    assert sink.lag_s() == 30.0
+
+
+def test_rows_that_are_taken_and_not_committed_count_from_their_own_time(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 10
+    sink.take(10, at_s=now_s[0] - 50)
+    assert sink.lag_s() == 50.0
+    sink.partitions.committed({TP: 10})
+    assert sink.lag_s() == 0.0
