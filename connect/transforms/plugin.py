@@ -6,6 +6,7 @@ from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.transforms.settings import config as c
 from connect.transforms.settings import extra_config as e
+from connect.transforms.settings import transform_common_config as t
 
 VERSION = "0.1.0"
 KAFKA_VERSION = "4.1.0"
@@ -36,6 +37,13 @@ _OURS: tuple[tuple[str, str, type[Config], str], ...] = (
     ("Redact", "redact", e.RedactConfig, "Empties, masks or hashes fields by patterns of their names, at any depth."),
     ("Sql", "code.sql", e.SqlConfig, "Filters rows and computes columns by DuckDB's SQL."),
 )
+_COMMON = "com.github.jcustenborder.kafka.connect.transform.common."
+_COMMON_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
+    (
+        "TimestampNowField", "time.timestamp_now_field", t.TimestampNowFieldConfig,
+        "Sets fields to the present time of the worker.",
+    ),
+)  # fmt: skip
 _UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
 _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
     ("HasHeaderKey", c.HasHeaderKeyConfig, "The record has a header of this name."),
@@ -52,11 +60,13 @@ def connect_plugins() -> list[Plugin]:
         sides = ("Key", "Value")
         plugins.extend(_transform(f"{name}${side}", f"{module}:{side.lower()}", config, doc) for side in sides)
     plugins.extend(_transform(name, factory, config, doc) for name, factory, config, doc in _WHOLE)
-    for name, module, config, doc in _OURS:
-        for side in ("Key", "Value"):
-            target = f"connect.transforms.{module}:{side.lower()}"
-            full = f"connect.transforms.{name}${side}"
-            plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
+    for package, sided in (("connect.transforms.", _OURS), (_COMMON, _COMMON_SIDED)):
+        for name, module, config, doc in sided:
+            for side in ("Key", "Value"):
+                target = f"connect.transforms.{module}:{side.lower()}"
+                plugins.append(
+                    Plugin(PluginKind.TRANSFORMATION, f"{package}{name}${side}", target, config, VERSION, doc)
+                )
     doc = "A Debezium change event becomes the row after the change."
     target = "connect.transforms.unwrap:Unwrap"
     aliases = (
