@@ -75,11 +75,18 @@ class _LostInterrupts:
         if dropped.exc_type is not KeyboardInterrupt:
             self._tell(dropped)
             return
-        if signal.getsignal(signal.SIGINT) is _passed_over:
-            interrupt_once()
-        # A moment later, as it would be dropped here, too; to the thread that may be waiting in C.
-        main = threading.main_thread().ident
-        threading.Timer(_AGAIN_S, signal.pthread_kill, (main, signal.SIGINT)).start()
+        try:
+            if signal.getsignal(signal.SIGINT) is _passed_over:
+                interrupt_once()
+            _interrupt_soon()
+        except KeyboardInterrupt:  # it came before this was left, and would be dropped with it
+            self(dropped)
+
+
+def _interrupt_soon() -> None:
+    """Interrupt the main thread a moment later, as it would be dropped now: in C, too, where that thread may wait."""
+    main = threading.main_thread().ident
+    threading.Timer(_AGAIN_S, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
 def interrupt_once() -> None:

@@ -31,7 +31,7 @@ finally:
 """
 
 COLLECTING = """
-import os, signal, sys, threading, weakref
+import os, signal, sys, threading, time, weakref
 from connect.cli.shared.stop_signals import hear_lost_interrupts, interrupt_once
 hear_lost_interrupts()
 if {on_stop}:
@@ -42,6 +42,12 @@ def collected(_):
     os.kill(os.getpid(), signal.SIGINT)
     for _ in range(1000): pass  # the interrupt is raised here, and dropped
 watched = weakref.ref(thing, collected)
+start, late_s = threading.Timer.start, [{late_s}]
+def start_late(timer):
+    start(timer)
+    ends_s = time.monotonic() + (late_s.pop() if late_s else 0)
+    while time.monotonic() < ends_s: pass  # as if the machine had let this thread wait
+threading.Timer.start = start_late
 print("ready", flush=True)
 try:
     del thing
@@ -57,10 +63,10 @@ def start():
     """Builds processes whose main thread is in C; what is left of them is killed in the end."""
     processes = []
 
-    def make(on_stop=None, script=BUSY):
+    def make(on_stop=None, script=BUSY, **more):
         process = subprocess.Popen(
-            [sys.executable, "-c", script.format(on_stop=on_stop)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, start_new_session=True,
+            [sys.executable, "-c", script.format(on_stop=on_stop, **more)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         processes.append(process)
         assert process.stdout.readline() == "ready\n"
@@ -108,7 +114,8 @@ def test_sigusr2_prints_the_stack_of_every_thread(start):
     assert process.poll() is None
 
 
+@pytest.mark.parametrize("late_s", [0, 0.5])
 @pytest.mark.parametrize("is_once", [False, True])
-def test_an_interrupt_is_heard_while_garbage_is_collected(start, is_once):
-    process = start(is_once, COLLECTING)
+def test_an_interrupt_is_heard_while_garbage_is_collected(start, is_once, late_s):
+    process = start(is_once, COLLECTING, late_s=late_s)
     assert process.wait(60) == 7, process.stderr.read()
