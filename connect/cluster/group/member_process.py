@@ -165,9 +165,10 @@ class MemberServer:
         try:
             for line in self._orders:
                 self._obey(json.loads(line))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the last of a worker that died inside of a word
             _logger.debug("worker_line_broken", extra={"error": str(error)})
-        self._gone.set()
+        finally:
+            self._gone.set()  # nobody else hears the worker
 
     def _obey(self, order: Mapping[str, Any]) -> None:
         if "level" in order:
@@ -216,9 +217,15 @@ def main() -> int:
             return 0  # the worker ended before it joined
         joining = Joining(**json.loads(first))
         logging.basicConfig(handlers=[_FirstLine(joining.secrets)], level=joining.log_level)
-        MemberServer(channel, orders, joining, lease, watched).serve()
+        server = MemberServer(channel, orders, joining, lease, watched)
+        code = 0
+        try:
+            server.serve()
+        except Exception:
+            _logger.exception("member_failed")
+            code = 1
         sys.stderr.flush()
-        os._exit(0)  # the thread that hears the worker may be inside of a read
+        os._exit(code)  # the thread that hears the worker may be inside of a read, which closing would wait for
 
 
 if __name__ == "__main__":

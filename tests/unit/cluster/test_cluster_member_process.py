@@ -3,8 +3,10 @@
 import json
 import os
 import socket
+import subprocess
 import threading
 import time
+from dataclasses import asdict
 
 import pytest
 from cluster_fakes import eventually
@@ -14,6 +16,7 @@ from connect.cluster.group import member_process
 from connect.cluster.group.member_process import Joining, MemberServer
 from connect.cluster.hosts.lease import Lease
 from connect.cluster.hosts.life_line import LifeLine
+from connect.lib import python_child
 
 LEASE_S = 1.0
 
@@ -100,6 +103,13 @@ def test_it_leaves_for_a_worker_that_is_gone_when_the_last_host_is_gone(member):
     assert member.group.left_s >= closed_s
 
 
+def test_a_worker_that_died_inside_of_a_word_is_gone(member):
+    member.line.sendall(b'{"pol')
+    member.go()
+    member.thread.join(60)
+    assert member.group.left_s is not None
+
+
 def test_it_leaves_at_the_end_of_the_lease_though_a_host_seems_to_live(member):
     host = os.dup(member.life_line.held)
     gone_s = time.monotonic()
@@ -171,3 +181,20 @@ def test_a_worker_that_does_not_ask_gets_nothing(member, monkeypatch):
     member.group.steps += [("assigned", {0})]
     assert member.stays(0.2)
     assert member.group.steps
+
+
+def test_a_process_that_fails_ends_though_the_worker_is_there():
+    line, theirs = socket.socketpair()
+    lease, life_line = Lease(LEASE_S), LifeLine()
+    described = [theirs.fileno(), lease.descriptor, life_line.watched]
+    command = python_child.command("connect.cluster.group.member_process", *map(str, described))
+    with line, theirs, python_child.start(command, pass_fds=described, stderr=subprocess.PIPE) as child:
+        theirs.close()
+        nonsense = Joining("slots", {}, secrets=[], log_level=20, lease_s=60, session_s=60)
+        line.sendall(json.dumps(asdict(nonsense)).encode() + b"\n")
+        try:
+            assert child.wait(60) == 1
+            assert b"group.id must be set" in child.stderr.read()
+        finally:
+            child.kill()
+            lease.close()
