@@ -100,11 +100,11 @@ class RemoteMember:
             self._send({"polled": True})
         self._hear(timeout_s)
         if self._ended:
-            code = self._process.child.wait(END_S)
             held, self._held = self._held, frozenset()
             if held:
                 self._listener.lost(held)
-            reason = self._failure or f"The process by which this worker was in its group {exit_reason(code)}."
+            ended = exit_reason(self._exit_code())
+            reason = self._failure or f"The process by which this worker was in its group {ended}."
             raise ConnectError(reason)
 
     def close(self, deadline: Deadline) -> None:
@@ -115,8 +115,16 @@ class RemoteMember:
             self._hear(min(0.1, deadline.remaining_s))
         if not self._ended:
             self._process.child.kill()
-        self._process.child.wait(END_S)
+        self._exit_code()
         self._process.line.close()
+
+    def _exit_code(self) -> int:
+        """Return the exit code of the process, which is killed where it does not end by itself in time."""
+        try:
+            return self._process.child.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.child.kill()
+            return self._process.child.wait()
 
     def _hear(self, timeout_s: float) -> None:
         if self._ended or not self._readable.poll(timeout_s * 1000):
