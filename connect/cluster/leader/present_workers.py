@@ -34,6 +34,7 @@ class PresentWorkers:
         if self._present:
             for worker in sorted(present - self._present):
                 _logger.info("worker_joined", extra={"worker": worker, "present": len(present)})
+                self._orphans.pop(worker, None)  # it may get the same tasks again
         self._present = present
         self._tell_of_orphans(snapshot)
 

@@ -56,3 +56,18 @@ def test_tasks_that_are_no_more_are_not_waited_for():
         workers.settle(SNAPSHOT, frozenset({"a"}))
         workers.settle(ConfigSnapshot(), frozenset({"a"}))
     assert [line["event"] for line in lines] == ["worker_lost", "tasks_taken_over"]
+
+
+def test_a_worker_that_comes_back_to_its_tasks_is_no_longer_gone():
+    now_s = [100.0]
+    statuses = Statuses()
+    workers = PresentWorkers(statuses, lambda: now_s[0])
+    statuses.say(0, "b")
+    workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+    with capture_logs() as lines:
+        workers.settle(SNAPSHOT, frozenset({"a"}))
+        workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+        now_s[0] += 86_400
+        statuses.say(0, "a")  # a rebalance moves it
+        workers.settle(SNAPSHOT, frozenset({"a", "b"}))
+    assert [line["event"] for line in lines] == ["worker_lost", "worker_joined"]
