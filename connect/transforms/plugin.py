@@ -5,6 +5,7 @@ from __future__ import annotations
 from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.transforms.settings import config as c
+from connect.transforms.settings import debezium_config as d
 from connect.transforms.settings import extra_config as e
 from connect.transforms.settings import transform_common_config as t
 
@@ -44,6 +45,12 @@ _COMMON_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
         "Sets fields to the present time of the worker.",
     ),
 )  # fmt: skip
+_DEBEZIUM: tuple[tuple[str, str, type[Config], str], ...] = (
+    (
+        "ByLogicalTableRouter", "logical_table_router:ByLogicalTableRouter", d.ByLogicalTableRouterConfig,
+        "Routes the change events of several tables into one topic.",
+    ),
+)  # fmt: skip
 _UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
 _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
     ("HasHeaderKey", c.HasHeaderKeyConfig, "The record has a header of this name."),
@@ -74,6 +81,9 @@ def connect_plugins() -> list[Plugin]:
         "io.debezium.transforms.UnwrapFromEnvelope",
     )  # its name before Debezium 0.10
     plugins.append(Plugin(PluginKind.TRANSFORMATION, _UNWRAP, target, e.UnwrapConfig, VERSION, doc, aliases))
+    for name, factory, config, doc in _DEBEZIUM:
+        target, full = f"connect.transforms.debezium.{factory}", f"io.debezium.transforms.{name}"
+        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
     doc = "Lets no more than so many rows a second through."
     target, name = "connect.transforms.throttle:Throttle", "connect.transforms.Throttle"
     plugins.append(Plugin(PluginKind.TRANSFORMATION, name, target, e.ThrottleConfig, VERSION, doc))

@@ -17,24 +17,35 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class TopicPattern:
+    """Holds a Java regular expression for topics and what takes the place of what it matches."""
+
+    def __init__(self, regex: str, replacement: str) -> None:
+        self._pattern = compile_pattern(regex)
+        self._replacement = replacement
+
+    def replaced(self, topic: str) -> str | None:
+        """Return the new topic; None when the former one does not match. SchemaError when a group is missing."""
+        # As Java: the whole topic must match, then the first place that matches is replaced, which may be a part of it.
+        match = self._pattern.search(topic) if self._pattern.fullmatch(topic) else None
+        if match is None:
+            return None
+        try:
+            return topic[: match.start()] + expand(match, self._replacement) + topic[match.end() :]
+        except (ValueError, IndexError) as error:
+            raise SchemaError(f"Topic {topic} cannot become {self._replacement}: {error}") from error
+
+
 class RegexRouter:
     """Gives a batch another topic. A batch has one topic, so it keeps its rows together."""
 
     def __init__(self, config: RegexRouterConfig) -> None:
-        self._pattern = compile_pattern(config.regex)
-        self._replacement = config.replacement
+        self._topics = TopicPattern(config.regex, config.replacement)
 
     def apply(self, batch: Batch) -> list[Batch]:
         """Return the batch under its new topic."""
-        # As Java: the whole topic must match, then the first place that matches is replaced, which may be a part of it.
-        match = self._pattern.search(batch.topic) if self._pattern.fullmatch(batch.topic) else None
-        if match is None:
-            return [batch]
-        before, behind = batch.topic[: match.start()], batch.topic[match.end() :]
-        try:
-            return [replace(batch, topic=before + expand(match, self._replacement) + behind)]
-        except (ValueError, IndexError) as error:
-            raise SchemaError(f"Topic {batch.topic} cannot become {self._replacement}: {error}") from error
+        topic = self._topics.replaced(batch.topic)
+        return [batch if topic is None else replace(batch, topic=topic)]
 
 
 class TimestampRouter:
