@@ -79,7 +79,7 @@ class ConnectorSpending:
         total = sum(needs.values())
         with self._lock:
             self._write(lambda ledger: ledger)
-            found = self._ledger.wait(total, self._budget_bytes, self._now_s() % DAY_S / DAY_S)
+            found = self._ledger.wait(total, self._budget_bytes, self._day_share)
             self._needs[target] = needs
             self._heed(target, found, total, self._budget_bytes)
 
@@ -97,7 +97,7 @@ class ConnectorSpending:
         refused: list[Wait] = []
 
         def reserved(ledger: Ledger) -> Ledger:
-            found = ledger.with_reserved(job_id, need, budget_bytes)
+            found = ledger.with_reserved(job_id, need, budget_bytes, self._day_share)
             refused[:] = [found] if isinstance(found, Wait) else []
             return ledger if isinstance(found, Wait) else found
 
@@ -138,15 +138,16 @@ class ConnectorSpending:
     def figures(self) -> Mapping[str, float]:
         """Return the metrics of the connector, as far as this task knows them."""
         found: dict[str, float] = {}
-        for span, period in (("day", self._ledger.day), ("month", self._ledger.month)):
+        ledger = self._ledger.at(self._today)
+        for span, period in (("day", ledger.day), ("month", ledger.month)):
             for kind in Kind:
                 found[f"{kind}_billed_{span}_bytes"] = period.billed_bytes.get(kind, 0)
                 found[f"{kind}_jobs_{span}"] = period.jobs.get(kind, 0)
         if self._budget_bytes is not None:
             now_s = self._now_s()
-            waits_s = (until_s - now_s for until_s, _ in list(self._waits.values()))
+            waits_s = [until_s - now_s for until_s, _ in list(self._waits.values())]
             found |= {"budget_bytes": self._budget_bytes, "budget_used_percent": self._used_percent}
-            found["budget_wait_s"] = max(0.0, *waits_s, 0.0)
+            found["budget_wait_s"] = max(0.0, max(waits_s, default=0.0))
         return found
 
     def notice(self) -> str | None:
@@ -155,8 +156,7 @@ class ConnectorSpending:
         for until_s, error in list(self._waits.values()):
             if now_s < until_s:
                 return f"{error.message} {error.fix}"
-        is_today = self._ledger.day.name == self._today
-        if self._budget_bytes is None or not is_today or self._used_percent < _ALERT_PERCENT:
+        if self._budget_bytes is None or self._used_percent < _ALERT_PERCENT:
             return None
         return (
             f"{self._used_percent:.0f} % of the {gib(self._budget_bytes)} that merges may be billed for today "
@@ -168,8 +168,13 @@ class ConnectorSpending:
         return f"{datetime.fromtimestamp(self._now_s(), UTC):%Y-%m-%d}"
 
     @property
+    def _day_share(self) -> float:
+        return self._now_s() % DAY_S / DAY_S
+
+    @property
     def _used_percent(self) -> float:
-        return 100 * self._ledger.used_bytes / self._budget_bytes if self._budget_bytes else 0.0
+        used_bytes = self._ledger.at(self._today).used_bytes
+        return 100 * used_bytes / self._budget_bytes if self._budget_bytes else 0.0
 
     def _estimated(self, target: str, sql: str) -> int:
         """Return what a statement needs, by a dry run; jobs that ended for too little make it more."""
@@ -206,6 +211,20 @@ class ConnectorSpending:
         except RetriableError as error:
             # The bytes stay reserved, and the figures here, until the next time.
             _log.debug("What was billed is not written yet: %s", error)
+        except ConnectError as error:
+            # A merge that has no budget goes on without it; one that has asks for bytes there, and fails.
+            _log.warning("What jobs were billed for cannot be written: %s", error)
+
+    def _parsed(self, text: str) -> Ledger:
+        """Return the ledger that the table's description holds. ConnectError: it holds something else."""
+        try:
+            return Ledger.parse(text)
+        except ValueError as error:
+            raise ConnectError(
+                f"The description of table {self._table} is where the connector's spending is kept, and holds no "
+                f"ledger: {error}",
+                fix="Drop the table; what was spent on this day counts no more then.",
+            ) from error
 
     def _write(self, change: Callable[[Ledger], Ledger]) -> None:
         """Write the ledger that `change` makes of what is there and the jobs that have ended.
@@ -215,7 +234,7 @@ class ConnectorSpending:
         ended, loads = list(self._ended), self._warehouse.loads
 
         def rewritten(text: str) -> str:
-            ledger = Ledger.parse(text).at(self._today)
+            ledger = self._parsed(text).at(self._today)
             for job in ended:
                 ledger = ledger.with_job(job)
             if loads > self._counted_loads:

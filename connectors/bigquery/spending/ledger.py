@@ -99,13 +99,16 @@ class Ledger:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the ledger that a text holds, an empty one for no text. ValueError or KeyError: it is none of ours."""
-        found: Mapping[str, Any] = json.loads(text) if text else {}
-        return cls(
-            Period(**found.get("day", {})),
-            Period(**found.get("month", {})),
-            {job_id: Reservation(**one) for job_id, one in found.get("reserved", {}).items()},
-        )
+        """Return the ledger that a text holds, an empty one for no text. ValueError: it is none of ours."""
+        found: Any = json.loads(text) if text else {}
+        try:
+            return cls(
+                Period(**found.get("day", {})),
+                Period(**found.get("month", {})),
+                {job_id: Reservation(**one) for job_id, one in found.get("reserved", {}).items()},
+            )
+        except (AttributeError, TypeError) as error:
+            raise ValueError(f"The text is JSON of another kind: {error}.") from error
 
     def text(self) -> str:
         """Return the ledger as text."""
@@ -124,11 +127,22 @@ class Ledger:
         """Return what the day's merges and compactions were billed for, and what is reserved."""
         return sum(self.day.billed_bytes.values()) + sum(one.bytes for one in self.reserved.values())
 
-    def wait(self, need_bytes: int, budget_bytes: int, day_share: float, *, but: str = "") -> Wait | None:
+    def wait(self, need_bytes: int, budget_bytes: int, day_share: float) -> Wait | None:
         """Return how long jobs that need so many bytes have to wait; None: not at all.
 
         day_share: how much of the day has passed. What is spent follows the day, so that merges come further apart
-        instead of ending at noon; the first of a day waits for nothing. `but`: a job whose reservation counts no more.
+        instead of ending at noon; the first of a day waits for nothing.
+        """
+        lacking, used = self._lacking(need_bytes, budget_bytes, day_share), self.used_bytes
+        if lacking is not None:
+            return lacking
+        due_share = (used + need_bytes) / budget_bytes if used else 0.0
+        return Wait((due_share - day_share) * DAY_S, used) if due_share > day_share else None
+
+    def _lacking(self, need_bytes: int, budget_bytes: int, day_share: float, *, but: str = "") -> Wait | None:
+        """Return how long a need waits that the rest of the day's budget does not have; None where it has it.
+
+        `but`: a job whose reservation counts no more.
         """
         replaced = self.reserved.get(but)
         others = self.used_bytes - (0 if replaced is None else replaced.bytes)
@@ -136,15 +150,14 @@ class Ledger:
             return Wait(None, others)
         if others + need_bytes > budget_bytes:
             return Wait((1 - day_share) * DAY_S, others)
-        due_share = (others + need_bytes) / budget_bytes if others else 0.0
-        return Wait((due_share - day_share) * DAY_S, others) if due_share > day_share else None
+        return None
 
-    def with_reserved(self, job_id: str, need: Need, budget_bytes: int) -> Ledger | Wait:
+    def with_reserved(self, job_id: str, need: Need, budget_bytes: int, day_share: float) -> Ledger | Wait:
         """Return the ledger with bytes for a job, or how long it has to wait."""
         before = self.reserved.get(job_id)
         # Somebody else may still submit a job of this id, by the bytes reserved before.
         wanted = need.bytes if before is None else max(need.bytes, before.bytes)
-        found = self.wait(wanted, budget_bytes, 1.0, but=job_id)
+        found = self._lacking(wanted, budget_bytes, day_share, but=job_id)
         if found is not None:
             return found
         is_shared = before is not None and (before.is_shared or before.owner != need.owner)

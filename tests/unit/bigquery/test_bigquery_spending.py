@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
 from test_bigquery_compaction import Prompt, model_of, runs_of, shown
 
-from connect.api.errors import ConfigError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
@@ -255,7 +255,7 @@ def test_a_ledger_bounds_every_day_whoever_gets_an_id(steps):
         job_id, owner = f"j{number}", "ab"[amount % 2]
         match doing:
             case "reserve" if job_id not in ran:
-                found = ledger.with_reserved(job_id, Need(amount, owner), budget)
+                found = ledger.with_reserved(job_id, Need(amount, owner), budget, 0.5)
                 if not isinstance(found, Wait):
                     ledger, allowed[job_id, owner] = found, amount
             case "end" if job_id not in ran and (job_id, owner) in allowed:
@@ -277,13 +277,13 @@ def test_a_ledger_bounds_every_day_whoever_gets_an_id(steps):
 
 def test_what_is_reserved_counts_each_day_until_its_job_is_seen():
     """A frozen process may submit its job days later."""
-    found = Ledger().at("2026-11-01").with_reserved("j", Need(60, "a"), 100)
+    found = Ledger().at("2026-11-01").with_reserved("j", Need(60, "a"), 100, 0.5)
     assert isinstance(found, Ledger)
     later = found.at("2026-11-05")
     assert later.used_bytes == 60
-    assert isinstance(later.with_reserved("k", Need(50, "b"), 100), Wait)
+    assert isinstance(later.with_reserved("k", Need(50, "b"), 100, 0.5), Wait)
     seen = later.with_job(Job("j", Kind.MERGE, 45, was_reserved=True))
-    assert isinstance(seen.with_reserved("k", Need(50, "b"), 100), Ledger)
+    assert isinstance(seen.with_reserved("k", Need(50, "b"), 100, 0.5), Ledger)
     assert found.at("2026-12-31").used_bytes == 0, "its table may be gone"
 
 
@@ -308,3 +308,40 @@ def test_money_buys_bytes_by_the_prices_of_a_file(tmp_path):
             prices_in(text, "bigquery.prices.file")
     with pytest.raises(ConfigError, match=r"bounds merges and compactions, and dedup\.mode=view has none"):
         parsed(**{"dedup.mode": "view", "bigquery.budget.bytes.per.day": "7"})
+
+
+def test_the_metrics_of_a_day_end_with_it(service, clock):
+    life = Life(service, clock, 1000 * MIB)
+    life.load(runs_of(3)[0])
+    assert life.spending.figures()["merge_billed_day_bytes"] > 0
+    assert life.spending.figures()["budget_used_percent"] > 0
+    clock.now_s += DAY_S
+    found = life.spending.figures()
+    assert (found["merge_billed_day_bytes"], found["budget_used_percent"]) == (0, 0)
+    assert found["merge_billed_month_bytes"] > 0
+
+
+def test_a_job_that_finds_the_budget_spent_waits_until_the_next_day(service, clock, monkeypatch):
+    life = Life(service, clock, 50 * MIB)
+    monkeypatch.setattr(life.warehouse, "scanned_bytes", lambda _: 0)
+    clock.now_s += 3600
+    assert life.spending.reserve("orders", "one", Kind.MERGE, "j1") == 30 * MIB
+    with pytest.raises(BudgetSpentError, match="merged again at 00:00 UTC"):
+        life.spending.reserve("orders", "two", Kind.MERGE, "j2")
+    assert life.spending.figures()["budget_wait_s"] == DAY_S - 3600
+    with pytest.raises(BudgetSpentError):
+        life.spending.require("orders")
+
+
+def test_a_ledger_that_somebody_wrote_over_is_told_with_its_table(service, clock):
+    life = Life(service, clock, 1000 * MIB)
+    life.load(runs_of(3)[0])
+    for text in ("mine", "[]", '{"day": {"size": 1}}', '{"reserved": {"j": 1}}', '{"day": 5}'):
+        service.tables[LEDGER].resource["description"] = text
+        with pytest.raises(ConnectError, match=f"description of table {LEDGER} .*holds no ledger") as told:
+            life.spending.begin("orders", ["SELECT 1"])
+        assert "Drop the table" in str(told.value)
+    counted = Life(service, clock, None)
+    counted.load(runs_of(5)[0])
+    counted.spending.save()
+    assert service.tables[LEDGER].resource["description"] == '{"day": 5}', "what only counts ends no task"
