@@ -119,6 +119,8 @@ class _Opened:
     topic_ids: TopicIds
     executor: ThreadPoolExecutor
     spending: ConnectorSpending
+    has_ledger: bool
+    """It is True where jobs are counted in a table beside those of the topics."""
 
     def close(self) -> None:
         """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
@@ -126,8 +128,9 @@ class _Opened:
         self.warehouse.stop()
         self.executor.shutdown(wait=True, cancel_futures=True)
         self.writer.close()
-        with self.warehouse.within(Deadline.after(_CLOSE_S)):
-            self.spending.save()
+        if self.has_ledger:
+            with self.warehouse.within(Deadline.after(_CLOSE_S)):
+                self.spending.save()
         self.warehouse.close()
 
 
@@ -164,7 +167,10 @@ class BigQuerySinkTask:
         writer = table_writer_of(config, warehouse, role, self._count, spending=spending)
         threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
         targets = TargetTables(config, warehouse, self._buffers)
-        self._opened = _Opened(ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads, spending)
+        self._opened = _Opened(
+            ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads, spending,
+            has_ledger=config.mode.merges_rows,
+        )  # fmt: skip
         warehouse.look()
         writer.sweep()
 
@@ -314,11 +320,13 @@ class BigQuerySinkTask:
             figures = dict(self._figures)
         for name, value in figures.items():
             self._open.ctx.gauge(name, value)
-        if self._config.mode.merges_rows:
+        if self._open.has_ledger:
             for name, figure in self._open.spending.figures().items():
                 self._open.ctx.gauge(name, figure)
             if self._open.spending.is_due and (self._saving is None or self._saving.done()):
-                self._saving = self._open.executor.submit(self._open.spending.save)
+                ended, self._saving = self._saving, self._open.executor.submit(self._open.spending.save)
+                if ended is not None:
+                    ended.result()
         self._open.ctx.gauge("buffered_bytes", sum(buffer.held_bytes for buffer in self._buffers.values()))
 
 

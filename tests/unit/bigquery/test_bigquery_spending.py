@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -345,3 +346,25 @@ def test_a_ledger_that_somebody_wrote_over_is_told_with_its_table(service, clock
     counted.load(runs_of(5)[0])
     counted.spending.save()
     assert service.tables[LEDGER].resource["description"] == '{"day": 5}', "what only counts ends no task"
+
+
+def test_a_sink_that_merges_nothing_keeps_no_ledger(service, monkeypatch):
+    monkeypatch.setattr(
+        sink, "open_warehouse", lambda _: Warehouse(PlainClient(service), PROJECT, DATASET, timeout_s=9)
+    )
+    given = {
+        "project": PROJECT, "defaultDataset": DATASET, "enableBatchLoad": "orders", "gcsBucketName": "b",
+        "timePartitioningType": "NONE",
+    }  # fmt: skip
+    task, context = (
+        BigQuerySinkTask(BigQuerySinkConfig.parse(given), now_s=count(0.0, 60.0).__next__),
+        FakeSinkContext(),
+    )
+    task.open(context)
+    batch, deadline = batch_of([Message(0, 0, 1, 0)]), Deadline.after(60)
+    task.put(batch, Deadline.after(10))
+    while task.flush(Deadline.after(10)) != {batch.consumed.topic_partition: 1}:
+        assert deadline.wait(0.01), "the row never lands"
+    task.close()
+    assert len(service.rows("orders")) == 1
+    assert list(service.tables) == ["orders"]
