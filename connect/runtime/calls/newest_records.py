@@ -11,6 +11,7 @@ from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connect.lib.javatext.timed_pattern import PatternTimeoutError
 from connect.runtime.calls.group_calls import group_admin
 from connect.runtime.parts.clients import Clients
 
@@ -28,9 +29,11 @@ def wanted_topics(config: Mapping[str, str], known: Iterable[str]) -> list[str]:
         return named
     try:
         expression = compile_pattern(pattern)
+        return sorted(topic for topic in known if expression.fullmatch(topic))
     except JavaPatternError as error:
         raise ConnectError(f"topics.regex is no regular expression: {error}.", key="topics.regex") from error
-    return sorted(topic for topic in known if expression.fullmatch(topic))
+    except PatternTimeoutError as error:
+        raise ConnectError(str(error), key="topics.regex") from error
 
 
 def newest_spans(

@@ -104,6 +104,9 @@ def test_topics_are_those_that_are_named_or_match():
     assert wanted_topics({"topics.regex": "orders.*"}, known) == ["orders", "orders-old"]
     with pytest.raises(ConnectError, match="no regular expression"):
         wanted_topics({"topics.regex": "("}, known)
+    with pytest.raises(ConnectError, match="was given up after 1 s") as slow:
+        wanted_topics({"topics.regex": "(a|aa)+b"}, ["a" * 249])
+    assert slow.value.key == "topics.regex"
 
 
 def test_the_newest_records_come_from_every_partition_that_has_some():
