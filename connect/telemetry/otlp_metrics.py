@@ -1,6 +1,7 @@
 """Sends a worker's metrics by OpenTelemetry's protocol, by the same declarations as `GET /metrics` has.
 
-Nothing of OpenTelemetry is imported where that is off. The histogram and Java's names are in Prometheus' text alone.
+Nothing of OpenTelemetry is imported where that is off. The histogram, alerts, states of connectors and Java's names are
+in Prometheus' text alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SWITCHES: Final = ("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
 """One of these in the environment switches the sending on; OTEL_EXPORTER_OTLP_ENDPOINT alone is for spans here."""
+OFF: Final = f"{SWITCHES[0]}=none"
+"""This in the environment switches it off, whatever else is there."""
 Figures = Callable[[], WorkerFigures]
 
 
@@ -34,7 +37,7 @@ def meter_provider(service: str, instance: str, figures: Figures) -> MeterProvid
 
     `service` is the service's name unless OTEL_SERVICE_NAME gives one. ConfigError: a package is missing.
     """
-    check_installed(SWITCHES[0])
+    check_installed(OFF)
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader

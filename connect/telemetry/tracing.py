@@ -23,8 +23,8 @@ def is_switched_on(setting: bool | None, environment: Mapping[str, str] = os.env
     return setting if setting is not None else any(environment.get(name) for name in SWITCHES)
 
 
-def check_installed(switch: str = "tracing.enabled") -> None:
-    """Raise ConfigError when the packages of the extra `tracing` are not there, which `switch` asks for."""
+def check_installed(off: str = "tracing.enabled=false") -> None:
+    """Raise ConfigError when the packages of the extra `tracing` are not there; `off` is what asks for none."""
     for name in ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"):
         try:
             found = importlib.util.find_spec(name)
@@ -32,8 +32,8 @@ def check_installed(switch: str = "tracing.enabled") -> None:
             found = None
         if found is None:
             raise ConfigError(
-                f"OpenTelemetry is switched on and the package {name} is missing.", key=switch,
-                fix=f"Run: pip install 'connect-for-kafka[tracing]', or switch it off by {switch}.",
+                f"OpenTelemetry is switched on and the package {name} is missing.", key=off.partition("=")[0],
+                fix=f"Run: pip install 'connect-for-kafka[tracing]', or set {off}.",
             )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from connect.api.errors import ConfigError
 from connect.kafka.raw import RawBatch
 from connect.runtime.task.task_metrics import TaskFigures
 from connect.runtime.task.traced_metrics import TracedFigures
+from connect.telemetry.otlp_metrics import OFF
 from connect.telemetry.tracing import check_installed, is_switched_on
 
 ROW = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -118,10 +119,11 @@ def test_the_setting_counts_before_the_environment(setting, environment, on):
     assert is_switched_on(setting, environment) is on
 
 
-def test_a_missing_package_is_named_with_what_to_install(monkeypatch):
-    check_installed()
+@pytest.mark.parametrize(("off", "key"), [("tracing.enabled=false", "tracing.enabled"), (OFF, "OTEL_METRICS_EXPORTER")])
+def test_a_missing_package_is_named_with_what_to_install_or_to_set(monkeypatch, off, key):
+    check_installed(off)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(
-        ConfigError, match=r"opentelemetry.sdk is missing. Run: pip install 'connect-for-kafka\[tracing\]'"
-    ):
-        check_installed()
+    with pytest.raises(ConfigError, match=r"opentelemetry\.sdk is missing") as told:
+        check_installed(off)
+    assert told.value.key == key
+    assert str(told.value).endswith(f"Run: pip install 'connect-for-kafka[tracing]', or set {off}.")
