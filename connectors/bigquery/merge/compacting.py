@@ -12,7 +12,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from connect.api.errors import RetriableError
@@ -22,6 +21,7 @@ from connectors.bigquery.merge.compaction import Compaction, CompactionRules
 from connectors.bigquery.merge.halving import write_by_halves
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
+from connectors.bigquery.merge.several_tables import for_each_table
 from connectors.bigquery.merge.staging import StagedFacts, batch_id, parquet_of
 from connectors.bigquery.merge.staging_tables import Role, StagingTables
 from connectors.bigquery.rows.table_schema import by_name
@@ -116,10 +116,7 @@ class Compacting:
         if not tables:
             self._say_that_it_rests()
             return
-        with ThreadPoolExecutor(min(len(tables), self._at_once), "bigquery-compact") as threads:
-            outcomes = [threads.submit(self._compact, facts) for facts in tables]
-        for outcome in outcomes:
-            outcome.result()
+        for_each_table(self._compact, tables, self._at_once, "bigquery-compact")
 
     def _say_that_it_rests(self) -> None:
         """Log once why a task that was started compacts nothing."""

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from connect.api.errors import RetriableError
@@ -20,6 +19,7 @@ from connectors.bigquery.merge.compaction import Compaction
 from connectors.bigquery.merge.halving import write_parts
 from connectors.bigquery.merge.merge_line import MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
+from connectors.bigquery.merge.several_tables import for_each_table
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
 from connectors.bigquery.rows.table_schema import Columns
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
@@ -144,12 +144,7 @@ class Merging:
         A table that fails holds up no other one; what it raised is raised in the end.
         """
         targets = [target for target in sorted(self._staging.waiting()) if self._role.merges(target)]
-        if not targets:
-            return
-        with ThreadPoolExecutor(min(len(targets), self._at_once), "bigquery-collect") as threads:
-            outcomes = [threads.submit(self._collect_table, target) for target in targets]
-        for outcome in outcomes:
-            outcome.result()
+        for_each_table(self._collect_table, targets, self._at_once, "bigquery-collect")
 
     def _collect_table(self, target: str) -> None:
         with self._locks[target]:

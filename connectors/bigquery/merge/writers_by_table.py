@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.dedup.side_tables import MODE_LABEL
+from connectors.bigquery.merge.several_tables import raise_worst
 from connectors.bigquery.modes.auto import CHOICES
 from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -55,8 +56,7 @@ class WritersByTable:
                     writer.collect()
                 except Exception as error:  # noqa: BLE001 - whatever fails holds up no other table, and is raised below
                     failures.append(error)
-        if failures:
-            raise failures[0]
+        raise_worst(failures)
 
     def sweep(self) -> None:
         """Drop what an earlier life staged."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,9 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
 from connectors.bigquery.cost.prices import Prices, prices_in
+from connectors.bigquery.merge.compaction import Compaction
 from connectors.bigquery.merge.staging_tables import Role
+from connectors.bigquery.merge.writers_by_table import WritersByTable
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.sink import BigQuerySinkTask
 from connectors.bigquery.spending.budget import budget_of, prices_of_config
@@ -368,3 +371,18 @@ def test_a_sink_that_merges_nothing_keeps_no_ledger(service, monkeypatch):
     task.close()
     assert len(service.rows("orders")) == 1
     assert list(service.tables) == ["orders"]
+
+
+def test_a_table_that_waits_for_the_budget_hides_no_failure_of_another_one(service, clock, monkeypatch):
+    def fail(_: Compaction, facts: Any, rules: object) -> bool:
+        raise BudgetSpentError("it waits") if facts.target == "a" else ConnectError("no right")
+
+    monkeypatch.setattr(Compaction, "run_if_due", fail)
+    waits, fails = (Life(service, clock, None, **{"dedup.mode": "compact"}).writer for _ in range(2))
+    waits._facts = {"a": SimpleNamespace(target="a")}
+    fails._facts = {**waits._facts, "b": SimpleNamespace(target="b")}
+    with pytest.raises(BudgetSpentError):
+        waits.collect()
+    for writer in (fails, WritersByTable(service, {"merge": waits, "compact": fails})):
+        with pytest.raises(ConnectError, match="no right"):
+            writer.collect()
