@@ -56,7 +56,7 @@ def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices,
     kept = None if found is None else kept_choice(warehouse, found)
     if kept is not None:
         return kept
-    cost = _cost(_Asked(config, warehouse, CostQuestion(), prices, now_s), target)
+    cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), target, found)
     return new_choice(cost.modes, has_window=parse_window(config.dedup_window) is not None)
 
 
@@ -72,13 +72,17 @@ class _Asked:
 
 
 def _cost(asked: _Asked, target: str) -> TableCost:
+    """Return the cost of a topic's table. Whatever hinders a look at it is told in its place."""
+    try:
+        return _cost_of(asked, target, asked.warehouse.table(target))
+    except ConnectError as error:
+        return TableCost(asked.config.table_path(target), f"The table cannot be looked at: {error}", ())
+
+
+def _cost_of(asked: _Asked, target: str, found: TableFacts | None) -> TableCost:
     config, question = asked.config, asked.question
     name = config.table_path(target)
-    try:
-        found = asked.warehouse.table(target)
-        size, told = _size(asked.warehouse, found)
-    except ConnectError as error:
-        return TableCost(name, f"The table cannot be looked at: {error}", ())
+    size, told = _size(asked.warehouse, found)
     rows_per_day, row_bytes = question.rows_per_day, question.row_bytes
     if found is not None and size.rows:
         days = max(1.0, (asked.now_s * 1000 - found.created_ms) / _DAY_MS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from plain_bigquery import PlainBigQuery
 from test_bigquery_compaction import Life, Prompt, model_of, runs_of, shown
 from test_bigquery_config import parse
 
+from connect.api.errors import RetriableError
 from connectors.bigquery.cost.asking import choice_for
 from connectors.bigquery.cost.choosing import new_choice
 from connectors.bigquery.cost.plan import TableSize, Traffic, plan
 from connectors.bigquery.cost.prices import Prices
 from connectors.bigquery.warehouse import jobs
+from connectors.bigquery.warehouse.warehouse import Warehouse
 
 pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
 LABEL = "kafka-connect-dedup-mode"
@@ -127,6 +130,22 @@ def test_a_table_of_somebody_else_is_chosen_for_by_what_it_costs(service, monkey
     costly = choice_for(one.config, one.warehouse, Prices(query_tib=10_000_000), "orders", 0.0)
     assert costly.mode == "compact"
     assert mode_of(service) is None, "validation writes nothing"
+
+
+def test_no_mode_is_chosen_by_a_look_that_failed(service, monkeypatch):
+    Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
+    service.drop("_orders_merges")  # nothing of the sink is beside it
+    one, look, asked = Life(service, **AUTO), Warehouse.table, Counter[str]()
+
+    def fail_later(warehouse: Warehouse, name: str) -> Any:
+        asked[name] += 1
+        if asked["orders"] > 1:
+            raise RetriableError("the service is away")
+        return look(warehouse, name)
+
+    monkeypatch.setattr(Warehouse, "table", fail_later)
+    choice = choice_for(one.config, one.warehouse, Prices(query_tib=10_000_000), "orders", 0.0)
+    assert choice.mode == "compact", "it is chosen by the one look that there was"
 
 
 @pytest.mark.parametrize("others", [{}, {"dedup.order.by": "version"}], ids=["time", "version"])
