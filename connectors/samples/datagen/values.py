@@ -5,6 +5,7 @@ Rows are made in blocks, so that the row of an iteration is the same however oft
 
 from __future__ import annotations
 
+import hashlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -38,7 +39,9 @@ class Place:
 
     def uniform(self) -> pa.Array:
         """Return numbers from 0 up to but not including 1."""
-        return pc.random(self.count, initializer=f"{self.seed}@{self.first}")
+        # Arrow would take Python's hash of a text, which is another one in each process.
+        digest = hashlib.blake2b(f"{self.seed}@{self.first}".encode(), digest_size=7).digest()
+        return pc.random(self.count, initializer=int.from_bytes(digest, "big"))
 
     def below(self, limit: int) -> pa.Array:
         """Return whole numbers from 0 up to but not including a limit."""

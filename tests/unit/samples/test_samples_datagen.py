@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -91,6 +94,22 @@ def test_rows_go_on_where_they_stood_and_depend_on_seed_and_iteration_alone() ->
         assert one.poll(Deadline.after(0)) is None
     assert found == expected[:2000]
     assert poll(task(quickstart="orders", random_seed="8")).values.rows() != expected[:BLOCK_ROWS]
+
+
+def test_a_process_that_hashes_texts_otherwise_makes_the_same_rows() -> None:
+    made = (
+        "from connectors.samples.datagen.quick_starts import quick_starts; "
+        "from connectors.samples.datagen.rows import MadeRows; "
+        "print(MadeRows(quick_starts()['orders'], 7).columns(0, 20)[1].rows())"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", made], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True,
+            text=True, timeout=120,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(told) == 1
 
 
 def test_a_record_tells_its_task_and_iteration() -> None:
