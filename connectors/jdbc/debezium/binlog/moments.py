@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -116,21 +114,21 @@ def _floor_ms(micros: pa.Array) -> pa.Array:
 
 def _adjusted(days: pa.Array, handling: Handling) -> pa.Array:
     """Return dates with years 0 to 99 as those of 1970 to 2069."""
-    if not handling.adjusts_years or not pc.any(pc.less(days.cast(pa.int32()), _YEAR_100_DAYS)).as_py():
-        return days
-    return pa.array([None if day is None else _adjusted_day(day) for day in days.to_pylist()], pa.date32())
+    micros = pc.multiply(days.cast(pa.int32()).cast(pa.int64()), DAY_US)
+    return pc.divide(_adjusted_moments(micros, handling), DAY_US).cast(pa.int32()).cast(pa.date32())
 
 
 def _adjusted_moments(micros: pa.Array, handling: Handling) -> pa.Array:
     """Return moments with years 0 to 99 as those of 1970 to 2069."""
     if not handling.adjusts_years or not pc.any(pc.less(micros, _YEAR_100_DAYS * DAY_US)).as_py():
         return micros
-    moments = micros.cast(pa.timestamp("us")).to_pylist()
-    return pa.array([m and _adjusted_day(m) for m in moments], pa.timestamp("us")).cast(pa.int64())
-
-
-def _adjusted_day(moment: dt.date) -> dt.date:
-    return moment.replace(year=moment.year + (2000 if moment.year < 70 else 1900)) if moment.year < 100 else moment
+    # Python's dates have no year 0.
+    moments = pc.fill_null(micros, 0).to_numpy().astype("datetime64[us]")
+    months = moments.astype("datetime64[M]")
+    years = moments.astype("datetime64[Y]").astype(np.int64) + 1970
+    later = np.where((years >= 0) & (years < 100), np.where(years < 70, 2000, 1900) * 12, 0)
+    found = (months + later).astype("datetime64[us]") + (moments - months.astype("datetime64[us]"))
+    return pa.array(found.astype(np.int64), mask=micros.is_null().to_numpy(zero_copy_only=False))
 
 
 def _adjusted_years(years: pa.Array) -> pa.Array:
