@@ -284,9 +284,13 @@ class BucketConfig(ConnectorConfig):
         try:
             bucket_name(self.bucket)
         except ValueError as error:
-            yield ConfigProblem(
-                "s3.bucket.name", f"Invalid value {self.bucket} for configuration s3.bucket.name: {error}"
-            )
+            name = self._bucket_key
+            yield ConfigProblem(name, f"Invalid value {self.bucket} for configuration {name}: {error}")
+
+    @property
+    def _bucket_key(self) -> str:
+        """Return the key that holds the bucket: sinks for other stores have one of their own."""
+        return str(type(self).model_fields["bucket"].alias)
 
     def _hdfs_problems(self) -> Iterator[ConfigProblem]:
         if self.storage_class != HDFS_STORAGE:
@@ -296,7 +300,7 @@ class BucketConfig(ConnectorConfig):
                 "store.url", "HdfsStorage needs the name node's web interface, such as http://namenode:9870."
             )
         if not self.bucket.startswith("/") or {".", ".."} & set(self.bucket.split("/")):
-            yield ConfigProblem("s3.bucket.name", "Of HdfsStorage this is the path of a folder, such as /lake.")
+            yield ConfigProblem(self._bucket_key, "Of HdfsStorage this is the path of a folder, such as /lake.")
         if self.hdfs_user_name and self.hdfs_delegation_token.get_secret_value():
             yield ConfigProblem("hdfs.user.name", "A delegation token says who the user is; leave this out.")
         if self.proxy_url:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
@@ -39,8 +39,19 @@ _STORES: Final = ("s3.", "aws.", "gcs.", "azblob.", "hdfs.")
 _HDFS_SCHEMES: Final = frozenset({"hdfs", "webhdfs"})
 
 
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a URL; None: it is none, which its key's own check tells."""
+    try:
+        found = urlsplit(url)
+        _ = found.port  # A wrong one shows only when it is asked for.
+    except ValueError:
+        return None
+    return found
+
+
 def _check_hdfs(value: UrlText) -> UrlText:
-    if value and urlsplit(value).scheme not in _HDFS_SCHEMES:
+    found = _split(value)
+    if value and (found is None or found.scheme not in _HDFS_SCHEMES):
         raise ValueError("Give hdfs://host:port/folder; an address of HTTP is store.url")
     return value
 
@@ -195,9 +206,12 @@ class Hdfs3SinkConfig(OtherStoreConfig):
     def current_names(cls, properties: Mapping[str, str | None]) -> dict[str, str | None]:
         """Return the properties with the name node's address as that of its web interface."""
         named = super().current_names(properties)
-        address = urlsplit(named.get("store.url") or named.get("hdfs.url") or "")
-        if address.scheme in _HDFS_SCHEMES and address.hostname:
-            named["store.url"] = named.get("webhdfs.url") or f"http://{address.hostname}:{cls.web_port}"
+        address = _split(named.get("store.url") or named.get("hdfs.url") or "")
+        if address is not None and address.scheme in _HDFS_SCHEMES and address.hostname:
+            host = f"[{address.hostname}]" if ":" in address.hostname else address.hostname
+            # An address of webhdfs has the web interface's own port.
+            port = (address.port if address.scheme == "webhdfs" else None) or cls.web_port
+            named["store.url"] = named.get("webhdfs.url") or f"http://{host}:{port}"
             if address.path.strip("/"):
                 named.setdefault("hdfs.folder", address.path.rstrip("/"))
         return named

@@ -82,6 +82,9 @@ def test_public_keys_are_all_known(config: type[OtherStoreConfig], given: Mappin
         (Hdfs3SinkConfig, {"store.url": "hdfs://node:9000"}, "http://node:9870", "/"),
         (HdfsSinkConfig, {"hdfs.url": "hdfs://node:8020/a/b/"}, "http://node:50070", "/a/b"),
         (Hdfs3SinkConfig, {"store.url": "hdfs://ha/x", "webhdfs.url": "https://w:1"}, "https://w:1", "/x"),
+        (Hdfs3SinkConfig, {"store.url": "hdfs://[::1]:9000/x"}, "http://[::1]:9870", "/x"),
+        (Hdfs3SinkConfig, {"store.url": "webhdfs://node:9871/x"}, "http://node:9871", "/x"),
+        (HdfsSinkConfig, {"hdfs.url": "webhdfs://node"}, "http://node:50070", "/"),
         (Hdfs3SinkConfig, {"store.url": "http://node:9870", "hdfs.folder": "/y"}, "http://node:9870", "/y"),
     ],
 )
@@ -100,7 +103,13 @@ def test_the_name_nodes_web_interface_is_asked(
         (GcsSinkConfig, {}, "gcs.bucket.name"),
         (GcsSinkConfig, {**GCS, "storage.class": "io.confluent.connect.s3.storage.S3Storage"}, "storage.class"),
         (AzureBlobSinkConfig, {**AZURE, "azblob.account.name": ""}, "azblob.account.name"),
+        (GcsSinkConfig, {**GCS, "gcs.bucket.name": "a/b@c"}, "gcs.bucket.name"),
+        (AzureBlobSinkConfig, {**AZURE, "azblob.container.name": "a/b@c"}, "azblob.container.name"),
         (Hdfs3SinkConfig, HDFS, "store.url"),
+        (Hdfs3SinkConfig, {**HDFS, "store.url": "hdfs://[bad"}, "store.url"),
+        (Hdfs3SinkConfig, {**HDFS, "store.url": "hdfs://n", "hdfs.folder": "a/b"}, "hdfs.folder"),
+        (HdfsSinkConfig, {**HDFS, "hdfs.url": "hdfs://[bad"}, "hdfs.url"),
+        (HdfsSinkConfig, {**HDFS, "hdfs.url": "webhdfs://node:99999"}, "hdfs.url"),
         (Hdfs3SinkConfig, {**HDFS, "store.url": "hdfs://n", "hive.integration": "true"}, "hive.integration"),
         (
             HdfsSinkConfig,
