@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from connect.api.optional.costs import ModeCost, TableCost
+from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 
 _TIB: Final = 2**40
 
@@ -24,7 +25,7 @@ def budget_sentences(costs: Iterable[TableCost], budget_bytes: int | None) -> It
         for mode in cost.modes:
             if budget_bytes is None or not mode.is_set or mode.bytes_per_day <= budget_bytes:
                 continue
-            name, budget = "bigquery.budget.bytes.per.day", f"{budget_bytes / _TIB:,.3f} TiB"
+            name, budget = BUDGET_BYTES_KEY, f"{budget_bytes / _TIB:,.3f} TiB"
             if mode.bytes_at_once > budget_bytes:
                 yield (
                     f"{name}: {cost.table}: one merge is billed for about {mode.bytes_at_once / _TIB:,.3f} TiB, and "

@@ -9,18 +9,20 @@ from connect.api.config import ConnectorConfig, Double, Long, String, at_least, 
 from connect.api.reach import Reach
 
 BUDGET: Final = "Budget"
+BUDGET_BYTES_KEY: Final = "bigquery.budget.bytes.per.day"
+BUDGET_USD_KEY: Final = "bigquery.budget.usd.per.day"
 
 
 class BudgetSettings(ConnectorConfig):
     """`bigquery.budget.*`, and the prices by which money becomes bytes."""
 
     budget_bytes: Annotated[Long, at_least(0)] = key(
-        "bigquery.budget.bytes.per.day", 0,
+        BUDGET_BYTES_KEY, 0,
         doc="Merges and compactions of all tasks together are billed for at most so many bytes in a day of UTC: they "
         "come further apart, and rows wait meanwhile; 0: no limit.", group=BUDGET,
     )  # fmt: skip
     budget_usd: Annotated[Double, at_least(0.0)] = key(
-        "bigquery.budget.usd.per.day", 0.0,
+        BUDGET_USD_KEY, 0.0,
         doc="The same in money, by the price query_tib; 0: no limit. The lower one counts where both are set.",
         group=BUDGET,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup.rules import Deletes, Keep
+from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY, BUDGET_USD_KEY
 
 if TYPE_CHECKING:
     from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -23,7 +24,7 @@ def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
     yield from _dedup_problems(config)
     yield from _append_problems(config)
     if config.has_budget and not config.mode.merges_rows:
-        name = "bigquery.budget.bytes.per.day" if config.budget_bytes else "bigquery.budget.usd.per.day"
+        name = BUDGET_BYTES_KEY if config.budget_bytes else BUDGET_USD_KEY
         yield ConfigProblem(
             name,
             f"{name} bounds merges and compactions, and dedup.mode={config.mode.name} has none: leave it out, or set "

@@ -8,6 +8,7 @@ from typing import Final
 from connect.api.errors import ConfigError
 from connectors.bigquery.cost.prices import Prices, prices_in
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY, BUDGET_USD_KEY
 
 _TIB: Final = 2**40
 
@@ -33,10 +34,10 @@ def budget_of(config: BigQuerySinkConfig, prices: Prices) -> int | None:
     if config.budget_usd:
         if prices.slots or not prices.query_tib:
             raise ConfigError(
-                "bigquery.budget.usd.per.day buys no bytes by these prices: slots are paid whatever is read, and a "
+                f"{BUDGET_USD_KEY} buys no bytes by these prices: slots are paid whatever is read, and a "
                 f"query_tib of {prices.query_tib:g} is free.",
-                key="bigquery.budget.usd.per.day",
-                fix="Set bigquery.budget.bytes.per.day, or a price query_tib and no slots.",
+                key=BUDGET_USD_KEY,
+                fix=f"Set {BUDGET_BYTES_KEY}, or a price query_tib and no slots.",
             )
         limits.append(math.floor(config.budget_usd / prices.query_tib * _TIB))
     return min(limits, default=None)

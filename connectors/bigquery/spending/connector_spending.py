@@ -20,8 +20,9 @@ from typing import Final
 from connect.api.errors import ConnectError, RetriableError
 from connectors.bigquery.cost.billing import LEAST_BYTES
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
+from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait
-from connectors.bigquery.spending.waits import BUDGET_KEY, BudgetSpentError, budget_spent, gib
+from connectors.bigquery.spending.waits import BudgetSpentError, budget_spent, gib
 from connectors.bigquery.warehouse.job_facts import Ended, Metering
 from connectors.bigquery.warehouse.table_facts import NewTable
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -160,7 +161,7 @@ class ConnectorSpending:
             return None
         return (
             f"{self._used_percent:.0f} % of the {gib(self._budget_bytes)} that merges may be billed for today "
-            f"({BUDGET_KEY}) are used: further ones will wait."
+            f"({BUDGET_BYTES_KEY}) are used: further ones will wait."
         )
 
     @property
@@ -192,7 +193,7 @@ class ConnectorSpending:
         used = self._used_percent
         if used >= _ALERT_PERCENT and self._alerted_on != self._ledger.day.name:
             self._alerted_on = self._ledger.day.name
-            _log.warning("%.0f %% of the day's %s=%d are used.", used, BUDGET_KEY, budget_bytes)
+            _log.warning("%.0f %% of the day's %s=%d are used.", used, BUDGET_BYTES_KEY, budget_bytes)
         if wait is None:
             self._waits.pop(target, None)
             return

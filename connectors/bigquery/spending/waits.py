@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 from connect.api.errors import RetriableError
+from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
 from connectors.bigquery.spending.ledger import Wait
 
-BUDGET_KEY = "bigquery.budget.bytes.per.day"
-_GIB = 2**30
-_CHEAPER = (
+_GIB: Final = 2**30
+_CHEAPER: Final = (
     "Raise the budget, or let merges cost less: by dedup.mode=compact, which loads rows without one and shows them in "
     "its view, or by dedup.window."
 )
@@ -28,14 +29,14 @@ def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, no
     """Return the error of a table whose statements wait."""
     if wait.seconds is None:
         return BudgetSpentError(
-            f"Table {target} is not merged, as one merge needs about {gib(need_bytes)}, and {BUDGET_KEY} has "
+            f"Table {target} is not merged, as one merge needs about {gib(need_bytes)}, and {BUDGET_BYTES_KEY} has "
             f"{gib(budget_bytes)} for a whole day. Rows stay where they are, in Kafka or in the log, and none is lost.",
             fix=_CHEAPER,
         )
     until = datetime.fromtimestamp(now_s + wait.seconds, UTC)
     return BudgetSpentError(
         f"Table {target} is merged again at {until:%H:%M} UTC, as it needs about {gib(need_bytes)}, and "
-        f"{gib(wait.used_bytes)} of {gib(budget_bytes)} ({BUDGET_KEY}) are used today. Rows stay where they are, in "
-        "Kafka or in the log, and none is lost.",
+        f"{gib(wait.used_bytes)} of {gib(budget_bytes)} ({BUDGET_BYTES_KEY}) are used today. Rows stay where they are, "
+        "in Kafka or in the log, and none is lost.",
         fix=_CHEAPER,
     )
