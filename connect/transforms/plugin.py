@@ -7,6 +7,7 @@ from connect.api.plugin import Plugin, PluginKind, hookimpl
 from connect.transforms.settings import config as c
 from connect.transforms.settings import debezium_config as d
 from connect.transforms.settings import extra_config as e
+from connect.transforms.settings import outbox_config as o
 from connect.transforms.settings import transform_common_config as t
 
 VERSION = "0.1.0"
@@ -49,6 +50,10 @@ _DEBEZIUM: tuple[tuple[str, str, type[Config], str], ...] = (
     (
         "ByLogicalTableRouter", "logical_table_router:ByLogicalTableRouter", d.ByLogicalTableRouterConfig,
         "Routes the change events of several tables into one topic.",
+    ),
+    (
+        "outbox.EventRouter", "event_router:EventRouter", o.EventRouterConfig,
+        "Routes rows of an outbox table as the events that they hold.",
     ),
 )  # fmt: skip
 _UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
