@@ -15,6 +15,7 @@ from typing import Any, Final
 from connect.api import schema as s
 from connectors.samples.datagen.patterns import Pattern
 from connectors.samples.datagen.values import (
+    BLOCK_ROWS,
     Booleans,
     Choice,
     Counted,
@@ -23,6 +24,7 @@ from connectors.samples.datagen.values import (
     Maps,
     Nullable,
     Numbers,
+    Place,
     Structs,
     Values,
 )
@@ -31,14 +33,26 @@ _ARGUMENTS: Final = "arg.properties"
 _KNOWN: Final = frozenset({"options", "range", "iteration", "length", "regex", "keys", "malformation-rate"})
 _WHOLE: Final = {"int": (s.Type.INT32, 2**31), "long": (s.Type.INT64, 2**62)}
 _FRACTIONS: Final = {"float": s.Type.FLOAT32, "double": s.Type.FLOAT64}
+_UNFIT: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What a schema of the wrong form ends in, as it is read or as values are made by it."""
 _TEXT_CHARS: Final = (8, 16)
 _ITEMS: Final = (1, 4)
 
 
 def values_of(text: str) -> Structs:
-    """Return what makes rows of a schema. ValueError: it is no Avro schema of a record, or asks for what is not known
-    here.
+    """Return what makes rows of a schema, after a trial. ValueError: it is no Avro schema of a record, or asks for what
+    is not known here.
     """
+    try:
+        made = _record_of(text)
+        made.column(Place("0", 0, BLOCK_ROWS))
+    except _UNFIT as error:
+        missing = f"a type has no {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"No rows are made by it: {missing}") from error
+    return made
+
+
+def _record_of(text: str) -> Structs:
     try:
         schema = json.loads(text)
     except ValueError as error:
@@ -88,15 +102,17 @@ def _of_kind(
 
 
 def _plain(kind: str, schema: Mapping[str, Any], told: Mapping[str, Any], path: str) -> Values:
-    options = told.get("options", schema.get("symbols"))
-    if kind == "enum":
+    options: list[Any] | None = told.get("options", schema.get("symbols"))
+    if (options is not None or kind == "enum") and not (isinstance(options, list) and options):
+        raise ValueError(f"options of {path or 'the schema'} are no list of values")
+    if kind == "enum" and options is not None:
         return Choice(s.Schema(s.Type.STRING, name=_full_name(schema)), options)
     of_type = {name: own for name, (own, _) in _WHOLE.items()} | _FRACTIONS
     of_type |= {"string": s.Type.STRING, "bytes": s.Type.BYTES, "boolean": s.Type.BOOLEAN}
     if kind not in of_type:
         raise ValueError(f"{path or 'The schema'} has the type {kind}, which is not known here")
     own = s.Schema(of_type[kind])
-    if isinstance(options, list) and options:
+    if options is not None:
         return Choice(own, [option.encode() for option in options] if kind == "bytes" else options)
     if "iteration" in told and kind in _WHOLE:
         told = told["iteration"]

@@ -60,15 +60,23 @@ def _bounds(times: re.Match[str] | None) -> tuple[int, int]:
 
 def _characters(atom: re.Match[str]) -> str:
     if atom["set"] is None:
-        escaped = atom["escaped"]
-        return atom["plain"] if escaped is None else _CLASSES.get(escaped, escaped)
+        return atom["plain"] or _escaped(atom["escaped"])
     if atom["set"].startswith("^"):
         raise ValueError(f"No text is made by {atom[0]!r}, which says what a character is not")
     found = []
     for part in _RANGE.finditer(atom["set"]):
         first, last = part["first"], part["last"]
         if last is None:
-            found.append(_CLASSES.get(first[1:], first[-1]) if len(first) > 1 else first)
+            found.append(_escaped(first[1:]) if len(first) > 1 else first)
+        elif last[-1] < first[-1]:
+            raise ValueError(f"{part[0]} ends before it begins")
         else:
             found.append("".join(map(chr, range(ord(first[-1]), ord(last[-1]) + 1))))
     return "".join(found)
+
+
+def _escaped(character: str) -> str:
+    """Return the characters that one behind a backslash stands for."""
+    if character.isalnum() and character not in _CLASSES:
+        raise ValueError(f"No text is made by '\\{character}': of such classes {', '.join(_CLASSES)} are known")
+    return _CLASSES.get(character, character)

@@ -163,6 +163,33 @@ def test_rows_that_cannot_be_made_are_refused(given: Mapping[str, str], key: str
     assert caught.value.key == key
 
 
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"type": "array"},
+        {"type": "int", "arg.properties": {"range": [1, 2]}},
+        {"type": "int", "arg.properties": {"range": {"max": 2**40}}},
+        {"type": "int", "arg.properties": {"iteration": {"step": 0, "restart": 5}}},
+        {"type": "int", "arg.properties": {"options": ["a"]}},
+        {"type": "string", "arg.properties": {"options": {"file": "words.json"}}},
+        {"type": "enum", "name": "e"},
+        {"type": "enum", "name": "e", "symbols": []},
+        {"type": "string", "arg.properties": {"length": {"min": 1}}},
+        {"type": "string", "arg.properties": {"length": {"min": 5, "max": 2}}},
+    ],
+)
+def test_a_schema_that_no_values_are_made_by_is_refused_before_a_task_runs(member: Mapping[str, object]) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": member}]}
+    with pytest.raises(ConfigError, match="No rows are made by it") as caught:
+        DatagenConnector(config(schema_string=json.dumps(schema))).check(Deadline.after(60))
+    assert caught.value.key == "schema.string"
+
+
+def test_a_schema_of_no_end_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"schema\.string"):
+        DatagenConnector(config(schema_string="[" * 100_000)).check(Deadline.after(60))
+
+
 @pytest.mark.parametrize("given", [{}, {"quickstart": "users", "schema.string": "{}"}])
 def test_one_key_says_what_rows_are(given: Mapping[str, str]) -> None:
     with pytest.raises(ConfigError, match="One of quickstart, schema"):
@@ -189,7 +216,7 @@ def test_it_is_found_by_the_names_of_the_java_connector() -> None:
         assert Catalog.installed().connector(name).config is DatagenConfig
 
 
-@pytest.mark.parametrize("text", ["a|b", "(ab)", "^a", "[^a]", "a{3,1}"])
+@pytest.mark.parametrize("text", ["a|b", "(ab)", "^a", "[^a]", "a{3,1}", r"\D", r"a\tb", r"[\n]", "[z-a]"])
 def test_a_pattern_that_no_text_is_made_by_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"No text is made by|ends before it begins"):
         Pattern(text)
