@@ -47,8 +47,7 @@ def binlog_source(connector: str) -> s.Schema:
 @dataclass(frozen=True, slots=True)
 class BinlogTable:
     """One table with the columns it has now, or had at a place of the log. `told_by`: what told them; None: the
-    catalog. `order`: of its rows now. `described`:
-    its columns as the catalog told them when it was planned.
+    catalog. `order`: of its rows now. `described`: its columns as the catalog told them when it was planned.
 
     The catalog's columns are of now, and a table may have had others of the same names: rows of the log are read by
     those that the log, or the history of the table, tells.
