@@ -41,6 +41,7 @@ _OURS: tuple[tuple[str, str, type[Config], str], ...] = (
 )
 _COMMON = "com.github.jcustenborder.kafka.connect.transform.common."
 _COMMON_SIDED: tuple[tuple[str, str, type[Config], str], ...] = (
+    ("ExtractTimestamp", "time.extract_timestamp", t.ExtractTimestampConfig, "Makes a field the record's time."),
     (
         "TimestampNowField", "time.timestamp_now_field", t.TimestampNowFieldConfig,
         "Sets fields to the present time of the worker.",

@@ -7,7 +7,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Annotated, Final
 
-from connect.api.config import Config, ListOf, Long, String, between, one_of
+from connect.api.config import Config, ListOf, Long, String, between, non_empty, one_of
 from connect.api.errors import ConfigProblem
 from connect.transforms.settings.shared import setting
 
@@ -46,3 +46,12 @@ class TimestampNowFieldConfig(Config):
     def added(self) -> timedelta:
         """Return the time that is added to the present."""
         return self.add_amount * _UNITS[self.add_unit]
+
+
+class ExtractTimestampConfig(Config):
+    """Declares the settings of ExtractTimestamp."""
+
+    field: Annotated[String, non_empty] = setting(
+        "field.name", doc="The field: milliseconds since 1970, or a Timestamp.", importance="high",
+        harmless="a name of a field",
+    )  # fmt: skip
