@@ -75,22 +75,24 @@ class Compaction:
         self.run(facts)
         return True
 
-    def run(self, facts: StagedFacts) -> None:
-        """Merge all that the log of a table has now; nothing where there is no log. facts: of any batch of the table.
+    def run(self, facts: StagedFacts) -> bool:
+        """Merge what the log of a table has; nothing where there is no log. facts: of any batch of the table.
 
+        Return False where more may have come into the log since an earlier call listed it.
         RetriableError: nobody knows how far it came; the view shows the same rows, and the next one begins anew.
         """
         target = facts.target
         name = log_table(target)
         log = self._warehouse.table(name)
         if log is None:
-            return
+            return True
         parts = LogParts(self._warehouse.path(name))
         if target in self._merged:  # its DELETE is not known to have run, and needs no second MERGE
             self._forget(target, parts)
         clears = any(column.name == CLEARS for column in log.columns)
         # A merge that waited for the budget needs no second look.
-        began_ms, found = self._listed.get(target) or self._list(target, parts.batches(clears=clears))
+        earlier = self._listed.get(target)
+        began_ms, found = earlier or self._list(target, parts.batches(clears=clears))
         if found:
             self._listed[target] = began_ms, found
             try:
@@ -101,6 +103,7 @@ class Compaction:
                     f"{error.message}"
                 ) from error
         self._warehouse.relabel(name, lambda now: {**now, _COMPACTED_LABEL: str(began_ms)})
+        return earlier is None
 
     def _list(self, target: str, listing: str) -> tuple[int, Sequence[Mapping[str, Any]]]:
         """Return the batches of a log, and when it was asked."""

@@ -211,8 +211,8 @@ class Merging:
             raise RetriableError("The task was stopped while a batch waited for its merge.")
 
     def _merge(self, target: str, staged: Sequence[Staged], columns: Columns) -> None:
-        if target not in self._without_log:
-            self._compaction.run(staged[0].facts)  # what dedup.mode=compact left
+        # What dedup.mode=compact left is merged before.
+        if target not in self._without_log and self._compaction.run(staged[0].facts):
             self._without_log.add(target)
         sources = sorted(self._warehouse.path(one.name) for one in staged)
         self._merger.merge(target, columns, sources, [one.facts for one in staged])
