@@ -34,6 +34,7 @@ COLLECTING = """
 import os, signal, sys, threading, time, weakref
 from connect.cli.shared.stop_signals import hear_lost_interrupts, interrupt_once
 hear_lost_interrupts()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
 if {on_stop}:
     interrupt_once()
 class Thing: pass
