@@ -22,6 +22,10 @@ log = logging.getLogger(__name__)
 
 LAG_S: Final = 1.0
 """How often a sink tells how far it is behind."""
+QUIET_S: Final = 5.0
+"""When Kafka has given no row for so long to a sink that asks for rows, it has given all. What is left to the end are
+marks of transactions then, and rows of aborted ones: librdkafka's position stands before them.
+"""
 
 
 class SinkCommits:
@@ -44,6 +48,7 @@ class SinkCommits:
         self._took_rows = False
         self._next_flush_s = 0.0
         self._next_lag_s = 0.0
+        self._quiet_since_s: float | None = None
         self._asked_within_s = math.inf
 
     def begin(self) -> None:
@@ -64,6 +69,13 @@ class SinkCommits:
         """Flush in at most so many seconds, as the sink asks for it."""
         self._asked_within_s = min(self._asked_within_s, within_s)
         self._next_flush_s = min(self._next_flush_s, time.monotonic() + within_s)
+
+    def polled(self, *, has_rows: bool) -> None:
+        """Note that Kafka was asked for rows, and if it gave any."""
+        if has_rows:
+            self._quiet_since_s = None
+        elif self._quiet_since_s is None:
+            self._quiet_since_s = time.monotonic()
 
     def took_rows(self) -> None:
         """Note that the sink has taken rows since the last flush."""
@@ -133,7 +145,11 @@ class SinkCommits:
         ends, lag = self._consumer.end_offsets(), self._partitions.lag
         positions, oldest_ms = self._consumer.position(ends), lag.oldest_ms()
         self._figures.set("lag_rows", lag.rows(ends, positions))
-        since_s = (lag.untaken_since_s(ends, positions, time.time()), None if oldest_ms is None else oldest_ms / 1000)
+        is_quiet = self._quiet_since_s is not None and time.monotonic() - self._quiet_since_s >= QUIET_S
+        if is_quiet:
+            lag.all_taken()
+        untaken_s = None if is_quiet else lag.untaken_since_s(ends, positions, time.time())
+        since_s = (untaken_s, None if oldest_ms is None else oldest_ms / 1000)
         self._figures.set_since("lag_s", min((at_s for at_s in since_s if at_s is not None), default=None))
 
     def _tell_tail(self) -> None:

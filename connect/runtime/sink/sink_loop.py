@@ -72,6 +72,7 @@ class SinkLoop:
         with self._figures.timed("poll_s_total"):
             batches = self._consumer.poll(self._limits.max_records, deadline)
         self._partitions.polled()
+        self.commits.polled(has_rows=bool(batches))
         self._tell_idle(bool(batches))
         if batches:
             self._figures.measure("batch_rows", sum(map(len, batches)))

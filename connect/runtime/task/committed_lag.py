@@ -131,6 +131,10 @@ class CommittedLag:
                 self._seen[partition] = _Seen(end, now_s)
         return min((seen.at_s for seen in self._seen.values()), default=None)
 
+    def all_taken(self) -> None:
+        """Take note that the sink has taken all rows that there are: later ones count from when they are seen."""
+        self._seen.clear()
+
     def _forget(self, known: _Partition) -> _Taken:
         batch = known.taken.popleft()
         self.active_rows -= batch.rows

@@ -54,6 +54,7 @@ class Sink:
 def now_s(monkeypatch):
     now_s = [1_000.0]
     monkeypatch.setattr("time.time", lambda: now_s[0])
+    monkeypatch.setattr("time.monotonic", lambda: now_s[0])
     return now_s
 
 
@@ -87,3 +88,21 @@ def test_rows_that_are_taken_and_not_committed_count_from_their_own_time(now_s):
     assert sink.lag_s() == 50.0
     sink.partitions.committed({TP: 10})
     assert sink.lag_s() == 0.0
+
+
+def test_marks_of_transactions_behind_the_last_row_are_no_rows_that_wait(now_s):
+    sink = Sink(now_s)
+    sink.topic.end = 11  # ten rows, and the mark of their transaction
+    sink.commits.polled(has_rows=True)
+    sink.take(10, at_s=now_s[0])
+    sink.partitions.committed({TP: 10})
+    for _ in range(600):
+        now_s[0] += 1.0
+        sink.commits.polled(has_rows=False)
+        assert sink.lag_s() <= 5.0
+    assert sink.lag_s() == 0.0
+    sink.topic.end = 20
+    sink.commits.polled(has_rows=True)
+    assert sink.lag_s() == 0.0
+    now_s[0] += 3.0
+    assert sink.lag_s() == 3.0
