@@ -5,13 +5,12 @@ The model is the log, the offsets that were committed and the letters; all else 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bigquery_history_log import Sent, Topics, batches
+from bigquery_history_log import Sent, Topics, batches, has_text, is_same
+from bigquery_history_member import Member
 from bigquery_history_settings import SETTINGS
 from histories import History
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient, ProcessDiedError
@@ -33,18 +32,6 @@ MODES: Final = ("merge", "compact", "auto")
 """Modes that may follow each other."""
 MANY: Final = 40
 """So many topics some histories have."""
-
-
-@dataclass
-class Member:
-    """One process of the group, and how far it has read; frozen ones are not of the group any more."""
-
-    number: int
-    task: BigQuerySinkTask
-    client: PlainClient
-    context: FakeSinkContext
-    reads: dict[TopicPartition, int] = field(default_factory=dict)
-    puts: set[tuple[TopicPartition, str]] = field(default_factory=set)
 
 
 class BigQueryHistory:
@@ -356,7 +343,7 @@ class BigQueryHistory:
         assert found == wanted, f"too many {found - wanted}, missing {wanted - found}"
 
     def _check_rows(self, log: list[Sent], rows: list[dict[str, Any]], alive: list[dict[str, Any]]) -> None:
-        promise, of_text = self._promise, {one.value["text"]: one for one in log if _has_text(one)}
+        promise, of_text = self._promise, {one.value["text"]: one for one in log if has_text(one)}
         keyless = Counter(one.value["text"] for one in promise.keyless(log))
         found_keyless = Counter(row["text"] for row in alive if row["text"] in keyless)
         assert found_keyless == keyless, f"rows of their own: {found_keyless} for {keyless}"
@@ -383,11 +370,11 @@ class BigQueryHistory:
 
     def _check_values(self, log: list[Sent], alive: list[dict[str, Any]]) -> None:
         """Each row has the values of its record, as they were."""
-        of_text = {one.value["text"]: one for one in log if _has_text(one)}
+        of_text = {one.value["text"]: one for one in log if has_text(one)}
         for row in alive:
             value = of_text[row["text"]].value
             for name in ("id", "region", "version", "gone", "f", "more"):
-                assert _same(row.get(name), value.get(name)), f"{name} of {value} became {row}"
+                assert is_same(row.get(name), value.get(name)), f"{name} of {value} became {row}"
 
     def _finish(self) -> None:
         self._history.note("the end")
@@ -407,13 +394,3 @@ class BigQueryHistory:
             for at_s, _, billed in self._service.billed:
                 days[int(at_s // 86_400)] += billed
             assert max(days.values()) <= self._budget_bytes, f"billed a day: {days}"
-
-
-def _has_text(sent: Sent) -> bool:
-    return isinstance(sent.value, dict) and isinstance(sent.value.get("text"), str)
-
-
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
-        return math.isnan(other)  # DuckDB's MERGE makes 0.0 of -0.0, so signs of zeros are not compared
-    return type(one) is type(other) and bool(one == other)

@@ -6,6 +6,7 @@ that come and go, with and without a schema, and records that are bad alone.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -220,3 +221,13 @@ def batches(rows: Sequence[Sent], end: int) -> Iterator[Batch]:
             partition=partition.partition,
             consumed=Consumed(partition, offsets, end if part[-1] is rows[-1] else part[-1].offset + 1),
         )
+
+
+def has_text(sent: Sent) -> bool:
+    return isinstance(sent.value, dict) and isinstance(sent.value.get("text"), str)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)  # DuckDB's MERGE makes 0.0 of -0.0, so signs of zeros are not compared
+    return type(one) is type(other) and bool(one == other)

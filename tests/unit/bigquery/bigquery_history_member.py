@@ -1,0 +1,23 @@
+"""A process of the group that a history of BigQuery drives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from plain_bigquery import PlainClient
+
+from connect.api.records import TopicPartition
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery.sink import BigQuerySinkTask
+
+
+@dataclass
+class Member:
+    """One process of the group, and how far it has read; frozen ones are not of the group any more."""
+
+    number: int
+    task: BigQuerySinkTask
+    client: PlainClient
+    context: FakeSinkContext
+    reads: dict[TopicPartition, int] = field(default_factory=dict)
+    puts: set[tuple[TopicPartition, str]] = field(default_factory=set)
