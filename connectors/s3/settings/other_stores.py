@@ -183,7 +183,9 @@ class Hdfs3SinkConfig(OtherStoreConfig):
         doc="The name node, as hdfs://host:port/folder: its web interface is asked at webhdfs.url.", group="HDFS",
     )  # fmt: skip
     former_url: Annotated[Url, AfterValidator(_check_hdfs)] = key(
-        "hdfs.url", UrlText(""), bounds="only its host is asked, over HTTP; Kerberos tickets are not sent there",
+        "hdfs.url", UrlText(""),
+        bounds="its host is asked over HTTP, at its port if it begins with webhdfs://; Kerberos tickets are not sent "
+        "there",
         doc="Another name of store.url.", importance="low", group="HDFS",
     )  # fmt: skip
     web_url: Url = key(
