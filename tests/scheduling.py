@@ -18,11 +18,13 @@ _TOGETHER = {
     "cassandra, log": re.compile(r".*/integration/cassandra/test_cassandra_(agent|handover|restore)"),
     "cassandra, tables": re.compile(r".*/integration/cassandra/test_cassandra_(?!access|dedup)"),
     "spark": re.compile(r".*/test_(backfill_spark|spark_data_source|spark_kafka_sink)"),
+    "connect dev": re.compile(r".*/test_(cli_dev|docs_guides|bigquery_readme)"),
     "syntax trees": re.compile(r".*tests/shape/test_shape_(children|files|house)"),
 }
 """Names what is shared, and the files that share it; the first that fits counts.
 
-A node takes 15 s of a core to start, a JVM of Spark 10, all modules of the product 3 s to parse.
+Two of `connect dev` that start at once may choose one port. A node takes 15 s of a core to start, a JVM of Spark 10,
+all modules of the product 3 s to parse.
 """
 
 _FILE = Path(__file__).with_name("seconds.json")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from site_links import Link, anchor_of, links_of
+from site_links import Link, anchor_of, anchors_of, links_of
 
 REFERENCE: Final = "connect/REFERENCE.md"
 _GUIDES: Final = (
@@ -72,6 +72,7 @@ def read_sections(root: Path) -> list[Section]:
             "Security",
             (page("SECURITY.md", "security.md"), page("docs/reach.md", "reach.md")),
         ),
+        Section("Observability", (page("docker/observability/README.md", "observability.md"),)),
         Section("How it works", (page("connect/ARCHITECTURE.md", "architecture.md"), *folder("design"))),
         Section("Decisions", folder("decisions")),
         Section(
@@ -98,8 +99,15 @@ def _reference_pages(whole: Page) -> Iterator[Page]:
 
 
 def targets_of(sections: list[Section]) -> dict[str, str]:
-    """Return the place of each page in the site by its file in the repository, a part of the reference by file#part."""
-    return {page.source: page.target for section in sections for page in section.pages}
+    """Return the place of each page in the site by its file in the repository, of the reference by file#heading."""
+    pages = [page for section in sections for page in section.pages]
+    inner = {
+        f"{REFERENCE}#{anchor}": f"{page.target}#{anchor}"
+        for page in pages
+        if page.source.startswith(f"{REFERENCE}#")
+        for anchor in anchors_of(page.text)
+    }
+    return inner | {page.source: page.target for page in pages}
 
 
 def rewrite_links(page: Page, targets: Mapping[str, str], files: set[str]) -> str:
