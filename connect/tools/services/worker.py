@@ -74,11 +74,12 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         """Do nothing: there is nothing to fetch, as the service is this program."""
 
     def start(self, deadline_s: float = START_DEADLINE_S) -> WorkerEndpoint:
-        """Return when it answers. Its file is gone then: it may hold secrets, where connectors may name its folder."""
+        """Return when it answers. The file of one with a login is gone then, as connectors may name its folder."""
         try:
             return super().start(deadline_s)
         finally:
-            _file_of(self._known_folder()).unlink(missing_ok=True)
+            if self._login is not None:
+                _file_of(self._known_folder()).unlink(missing_ok=True)
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s
