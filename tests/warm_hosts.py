@@ -21,7 +21,7 @@ from connect.cluster.hosts import fork_server
 from connect.lib import python_child
 from connect.runtime.host.parent_death import die_with_parent
 
-_DESCRIPTORS: Final = 2
+_MOST_DESCRIPTORS: Final = 8
 _LIBRARIES: Final = (
     "sqlalchemy", "sqlalchemy.dialects.mysql", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite",
     "psycopg", "pymysql", "google.cloud.bigquery", "pyarrow.fs", "pyarrow.parquet",
@@ -64,6 +64,7 @@ class _Spare:
 
     def begin(self, descriptors: Sequence[int]) -> _Spare:
         """Have it begin, with these descriptors as its arguments."""
+        assert len(descriptors) <= _MOST_DESCRIPTORS
         with self._line:
             socket.send_fds(self._line, [b"begin"], descriptors)
         return self
@@ -80,7 +81,7 @@ def _wait_for_work(line: socket.socket, worker: int) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         die_with_parent(worker)
         with line:
-            said, descriptors, _, _ = socket.recv_fds(line, 16, _DESCRIPTORS)
+            said, descriptors, _, _ = socket.recv_fds(line, 16, _MOST_DESCRIPTORS)
         if said:
             os.environ.update(python_child.safe_variables(os.environ))
             sys.argv = [_SERVER, *map(str, descriptors)]
