@@ -77,6 +77,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _module_search_path_of_children() -> Iterator[None]:
+    """Take away after a module what a Spark session puts into its process's environment for the session's children."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    yield
+    if before is None:
+        os.environ.pop("PYTHONSAFEPATH", None)
+
+
 @pytest.fixture(scope="session")
 def kafka_service() -> Iterator[KafkaService]:
     """A broker of this test process alone, for tests of the service itself."""
