@@ -75,7 +75,9 @@ class Victims:
         """Wait until rows that are fed from now on have arrived, and all tasks run."""
         already = self.fed
         for name, found in self._arrivals():
-            wait_for(lambda name=name, found=found: max(found(name)) >= already, ARRIVE_S, f"new rows of {name}")
+            wait_for(
+                lambda name=name, found=found: max(found(name), default=-1) >= already, ARRIVE_S, f"new rows of {name}"
+            )
         self.wait_until_they_run()
 
     @contextmanager
