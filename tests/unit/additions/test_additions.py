@@ -98,7 +98,7 @@ def test_a_dedup_mode_is_a_class_and_its_place_in_the_list(product: TreeCopy):
     choice = "connectors/bigquery/modes/choice.py"
     product.insert(choice, "from connectors.bigquery.modes.keep_marked import KeepMarkedMode\n",
                    before="from connectors.bigquery.modes.merge import")  # fmt: skip
-    product.insert(choice, ", KeepMarkedMode", before=")\n}\nAUTO")
+    product.insert(choice, ", KeepMarkedMode", before=")\n}\n")
     assert product.run(WRITE_TO_BIGQUERY) == "[[1, 3, 7], [2, 3, 8]]\n"
     assert len(product.touched) <= MOST_FILES
     named_in_architecture(product.touched)
