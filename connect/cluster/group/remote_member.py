@@ -83,8 +83,9 @@ class RemoteMember:
         self._ended = False
         self._polled_s = float("-inf")
         self._lock = threading.Lock()  # levels are told by the thread that sets them
-        self._readable = select.poll()
+        self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(process.line, select.POLLIN)
+        self._writable.register(process.line, select.POLLOUT)
         self._send(asdict(joining))
         levels.follow(self._tell_level)
 
@@ -97,7 +98,7 @@ class RemoteMember:
         """Tell the listener what the group says. ConnectError: the process has ended, and slots it had are lost."""
         if time.monotonic() - self._polled_s >= UNPOLLED_S / 5:
             self._polled_s = time.monotonic()
-            self._send({"polled": True})
+            self._send({"polled": True}, may_be_left_out=True)
         self._hear(timeout_s)
         if self._ended:
             held, self._held = self._held, frozenset()
@@ -160,10 +161,16 @@ class RemoteMember:
     def _tell_level(self, logger: str, level: str) -> None:
         self._send({"level": [logger, level]})
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, message: Mapping[str, Any], *, may_be_left_out: bool = False) -> None:
+        """Send a message. A process that reads none for END_S is killed, unless the message may be left out."""
+        wait_s = 0 if may_be_left_out else END_S
         try:
             with self._lock:
-                self._process.line.sendall(json.dumps(message).encode() + b"\n")
+                if self._writable.poll(wait_s * 1000):
+                    self._process.line.sendall(json.dumps(message).encode() + b"\n")
+                elif not may_be_left_out:
+                    _logger.error("member_process_stuck", extra={"unread_for_s": wait_s})
+                    self._process.child.kill()
         except OSError as error:
             # Its end is heard of by who polls.
             _logger.debug("member_line_broken", extra={"error": str(error)})

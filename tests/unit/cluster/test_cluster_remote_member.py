@@ -1,5 +1,6 @@
 """What a worker does about a process in its group that says no more."""
 
+import signal
 import socket
 import subprocess
 import sys
@@ -52,3 +53,38 @@ def test_slots_are_lost_when_the_process_has_closed_its_line_and_does_not_end(st
         member.poll(60)
     member.close(remote_member.Deadline.after(60))
     assert listener.heard == [("assigned", {1, 2}), ("lost", {1, 2})]
+
+
+class Levels:
+    """Takes the function that hears of levels of loggers."""
+
+    def follow(self, tell):
+        self.tell = tell
+
+    def unfollow(self, tell):
+        assert tell == self.tell
+
+
+@pytest.fixture
+def unread(stuck, monkeypatch):
+    """A member whose process reads nothing, like one that is frozen, and the levels it follows."""
+    monkeypatch.setattr(remote_member, "UNPOLLED_S", 0)
+    process, _ = stuck
+    levels = Levels()
+    return RemoteMember(process, JOINING, Listener(), levels), process, levels
+
+
+def test_signs_of_life_to_a_process_that_reads_nothing_are_left_out(unread):
+    member, process, _ = unread
+    for _ in range(5000):
+        member.poll(0)
+    assert process.child.poll() is None
+
+
+def test_a_process_that_reads_nothing_is_killed_when_it_has_to_hear_something(unread):
+    _, process, levels = unread
+    for number in range(5000):
+        levels.tell("connect", f"DEBUG{number}")
+        if process.child.poll() is not None:
+            break
+    assert process.child.wait(60) == -signal.SIGKILL
