@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "flow": "Sources, topics, sinks and backfills: what leads where, how fast, how far behind.",
     "import": "Bring connectors of a Java cluster here, with their offsets.",
     "init": "Begin a connector of your own: a project that works, with tests and a tutorial.",
+    "login": "Get a token for a context from its issuer, by a browser on any machine.",
     "plugins": "The plug-ins of a cluster.",
     "poc": "Does this connector fit these data? A report on the user's own source.",
     "reference": "Print every key, metric and command of what is installed here, as Markdown.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ DEFAULT_URL: Final = "http://localhost:8083"
 class Contexts:
     """Holds the clusters by name, and which one is in use.
 
-    Passwords and tokens are not kept: `password_env` and `token_env` name variables.
+    Passwords are not kept: `password_env` and `token_env` name variables. `token` is what `connect login` got.
     """
 
     current: str | None
@@ -40,7 +41,9 @@ class Contexts:
             )
         found = self.clusters[name]
         password, token = (environ.get(found.get(key, ""), "") for key in ("password_env", "token_env"))
-        return Access(found["url"], found.get("user", ""), password, found.get("ca_file", ""), token)
+        return Access(
+            found["url"], found.get("user", ""), password, found.get("ca_file", ""), token or found.get("token", "")
+        )
 
 
 def contexts_file() -> Path:
@@ -65,19 +68,29 @@ def read_contexts(file: Path) -> Contexts:
 
 
 def write_contexts(file: Path, contexts: Contexts) -> None:
-    """Keep the contexts, readable by their user alone."""
+    """Keep the contexts, readable by their user alone: all of them, or after a crash those of before."""
+    file = file.resolve()  # a link stays one
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch(mode=0o600)
     known = {name: dict(one) for name, one in contexts.clusters.items()}
-    file.write_text(yaml.safe_dump({"current": contexts.current, "clusters": known}), encoding="utf-8")
+    # mkstemp gives the mode 600, whatever a file that was there before allowed.
+    descriptor, written = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as new:
+        yaml.safe_dump({"current": contexts.current, "clusters": known}, new)
+    Path(written).replace(file)
+
+
+def chosen_context(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> str | None:
+    """Return the name of the context that a command speaks to; None where it is given an address, or nothing."""
+    if url:
+        return None
+    return context or (None if environ.get(URL_VARIABLE) else contexts.current)
 
 
 def chosen(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> Access:
     """Return the cluster to speak to: --url, --context, CONNECT_URL, the context in use, else the local worker."""
-    if not url and context:
-        return contexts.access(context, environ)
+    name = chosen_context(url, context, contexts, environ)
+    if name:
+        return contexts.access(name, environ)
     address = url or environ.get(URL_VARIABLE)
-    if not address and contexts.current:
-        return contexts.access(contexts.current, environ)
     user, password = environ.get(USER_VARIABLE, ""), environ.get(PASSWORD_VARIABLE, "")
     return Access(address or DEFAULT_URL, user, password, token=environ.get(TOKEN_VARIABLE, ""))

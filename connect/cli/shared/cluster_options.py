@@ -82,7 +82,12 @@ def _fix(error: Any, text: str) -> str:
 
 def client_of(url: str | None, context: str | None) -> ConnectClient:
     """Return the client of the cluster that CLUSTER_OPTIONS name. ConnectError: there is no such context."""
-    from connect.client.contexts import chosen, contexts_file, read_contexts
+    from connect.client.contexts import chosen, chosen_context, contexts_file, read_contexts
+    from connect.client.kept_logins import renewed_contexts
     from connect.client.rest import ConnectClient
 
-    return ConnectClient(chosen(url, context, read_contexts(contexts_file()), os.environ))
+    file = contexts_file()
+    contexts = read_contexts(file)
+    if name := chosen_context(url, context, contexts, os.environ):
+        contexts = renewed_contexts(file, name)
+    return ConnectClient(chosen(url, context, contexts, os.environ))

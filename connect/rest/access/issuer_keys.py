@@ -17,7 +17,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey, import_key
 
 from connect.rest.access.login_errors import IssuerAwayError, LoginError
-from connect.runtime.settings.worker_access_keys import check_issuer_url
+from connect.runtime.settings.issuer_url import check_issuer_url
 
 PublicKey = RSAKey | ECKey | OKPKey
 AGAIN_S: Final = 10.0

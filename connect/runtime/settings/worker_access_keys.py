@@ -5,15 +5,14 @@ Parsing is elsewhere; no I/O here.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
 from connect.api.config import Config, ListOf, String, key, non_empty
 from connect.api.errors import ConfigProblem
+from connect.runtime.settings.issuer_url import check_issuer_url
 from connect.runtime.settings.role_grants import Grant
 
 ISSUER: Final = "rest.oidc.issuer"
@@ -27,23 +26,6 @@ def _check_grants(value: tuple[str, ...]) -> tuple[str, ...]:
     for text in value:
         Grant.parse(text)
     return value
-
-
-def check_issuer_url(value: str) -> str:
-    """Return the address of an issuer, or of its keys. ValueError: who is between could replace what it answers."""
-    url = urlsplit(value)
-    if not url.hostname or url.scheme not in {"http", "https"} or url.username or url.query or url.fragment:
-        raise ValueError("it is not of the form https://host/path")
-    if url.scheme == "http" and not _is_this_machine(url.hostname):
-        raise ValueError("it is not https, so that anybody on the way could give keys of their own")
-    return value
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 _issuer: Final = AfterValidator(check_issuer_url)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import shutil
-import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +11,14 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 import requests
+from npm_program import npm_program
 from obstore.store import AzureStore
 
-from connect.tools.services.process.cache import FETCH_DEADLINE_S, cache_folder, ensure_folder
-from connect.tools.services.process.errors import ArtifactError
 from connect.tools.services.process.ports import LOOPBACK, accepts_connections
 from connect.tools.services.process.supervised import SupervisedService
 
 _VERSION: Final = "3.37.0"
 _API: Final = "2021-12-02"
-_PROGRAM: Final = "node_modules/azurite/dist/src/blob/main.js"
 _KEY: Final = b64encode(b"a key of this test's own account").decode()
 
 
@@ -86,22 +82,4 @@ class AzuriteService(SupervisedService[AzuriteEndpoint]):
 
 
 def _program() -> Path:
-    if shutil.which("npm") is None:
-        raise ArtifactError("Azurite needs npm, which is not on the PATH.", fix="Install Node.js.")
-    folder = ensure_folder(
-        cache_folder() / f"azurite-{_VERSION}", complete=lambda path: (path / _PROGRAM).exists(), fill=_install
-    )
-    return folder / _PROGRAM
-
-
-def _install(folder: Path) -> None:
-    command = [
-        "npm",
-        "install",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-        "--loglevel=error",
-        f"azurite@{_VERSION}",
-    ]
-    subprocess.run(command, cwd=folder, check=True, timeout=FETCH_DEADLINE_S, capture_output=True)
+    return npm_program("azurite", _VERSION, "azurite/dist/src/blob/main.js")

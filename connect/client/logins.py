@@ -1,0 +1,204 @@
+"""Logs a person in at an OpenID Connect issuer by the device grant (RFC 8628), and renews the person's token.
+
+The person's browser may run on another machine: the command shows an address and a code to type there, and asks the
+issuer until the person has answered.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from connect.api.errors import ConnectError
+from connect.lib.deadline import Deadline
+from connect.lib.http_client import HttpClient, NoAnswerError, environment_proxy
+from connect.runtime.settings.issuer_url import check_issuer_url
+
+RENEWED_BEFORE_S: Final = 60.0
+"""A token that ends within this time is renewed: the command that uses it may run for a while."""
+USUAL_SCOPE: Final = "openid profile offline_access"
+TOKEN_KEYS: Final = frozenset({"token", "refresh_token", "token_expires_at"})
+"""What a context's entry has from the last login."""
+ENTRY_KEYS: Final = TOKEN_KEYS | {"issuer", "client_id", "scope", "login_parameters"}
+"""What it has of a login at all."""
+_TIMEOUT_S: Final = 30.0
+_LONGEST_BYTES: Final = 1 << 20
+_DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
+_INTERVAL_S: Final = 5.0
+"""RFC 8628 has it where the issuer names no interval; it is also what `slow_down` adds."""
+_FORM_HEADERS: Final = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Holds where a context's person logs in, and the tokens of the last time; each is empty where there is none.
+
+    `expires_at_s` is the end of `token` as Unix time in seconds; None where the issuer did not say it.
+    `parameters`: what an issuer wants besides, as Auth0 its `audience`.
+    """
+
+    issuer: str
+    client_id: str
+    scope: str = USUAL_SCOPE
+    parameters: Mapping[str, str] | None = None
+    token: str = ""
+    refresh_token: str = ""
+    expires_at_s: float | None = None
+
+    @classmethod
+    def of_context(cls, entry: Mapping[str, str]) -> Login | None:
+        """Return the login that a context's entry holds; None where nobody logged in by it."""
+        if not entry.get("issuer") or not entry.get("client_id"):
+            return None
+        try:
+            parameters = json.loads(entry.get("login_parameters") or "{}")
+            expires_at_s = float(entry["token_expires_at"]) if entry.get("token_expires_at") else None
+        except ValueError as error:
+            raise ConnectError(f"The login of this context cannot be read: {error}.", fix="connect login") from None
+        return cls(
+            entry["issuer"], entry["client_id"], entry.get("scope") or USUAL_SCOPE, parameters,
+            entry.get("token", ""), entry.get("refresh_token", ""), expires_at_s,
+        )  # fmt: skip
+
+    def entry(self) -> dict[str, str]:
+        """Return what a context's entry holds of this login."""
+        found = {
+            "issuer": self.issuer, "client_id": self.client_id, "scope": self.scope, "token": self.token,
+            "refresh_token": self.refresh_token,
+            "login_parameters": json.dumps(dict(self.parameters)) if self.parameters else "",
+            "token_expires_at": "" if self.expires_at_s is None else f"{self.expires_at_s:.0f}",
+        }  # fmt: skip
+        return {key: value for key, value in found.items() if value}
+
+    def ends_soon(self, now_s: float) -> bool:
+        """Tell if the token has to be renewed. One whose end the issuer did not say is used until it is refused."""
+        return not self.token or (self.expires_at_s is not None and self.expires_at_s - now_s < RENEWED_BEFORE_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """Tells a person where to log in. `complete_url` has the code in it; it is empty where the issuer gave none."""
+
+    url: str
+    complete_url: str
+    code: str
+    expires_in_s: float
+
+
+class Issuer:
+    """Asks one issuer for tokens."""
+
+    def __init__(self, login: Login) -> None:
+        """Find the issuer's endpoints. ConnectError: it does not answer, or has none for devices."""
+        self._login = login
+        self._address = _checked(login.issuer, "The issuer")
+        self._http = HttpClient(
+            timeout_s=_TIMEOUT_S, proxy=environment_proxy(self._address), limit_bytes=_LONGEST_BYTES
+        )
+        about = self._asked("GET", f"{self._address.rstrip('/')}/.well-known/openid-configuration")
+        if about.get("issuer") != login.issuer:
+            raise ConnectError(
+                f"The discovery document of {login.issuer} names another issuer.",
+                fix="Give --issuer as the issuer writes it, with or without a slash at its end.",
+            )
+        self._token_url = _checked(about.get("token_endpoint"), "The token_endpoint of the issuer")
+        self._device_url = about.get("device_authorization_endpoint")
+
+    def log_in(self, invite: Callable[[Invitation], None]) -> Login:
+        """Invite a person, and return the login once the person has agreed. ConnectError: refused, or too late."""
+        if not self._device_url:
+            raise ConnectError(
+                f"{self._login.issuer} has no device_authorization_endpoint: it lets nobody log in by a device code.",
+                fix="Allow the device grant there, or name a variable with a token: connect context add --token-env",
+            )
+        device_url = _checked(self._device_url, "The device_authorization_endpoint")
+        told = self._asked("POST", device_url, self._form(scope=self._login.scope))
+        try:
+            code, invitation, pause_s = str(told["device_code"]), _invitation(told), _seconds(told, "interval")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConnectError(f"{self._login.issuer} answered no invitation of RFC 8628: {error}.") from None
+        invite(invitation)
+        return self._wait_for_answer(code, invitation.expires_in_s, pause_s or _INTERVAL_S)
+
+    def renew(self) -> Login:
+        """Return the login with a new token, by its refresh token. ConnectError: the issuer takes it no more."""
+        form = self._form(grant_type="refresh_token", refresh_token=self._login.refresh_token)
+        return self._taken(self._asked("POST", self._token_url, form))
+
+    def _wait_for_answer(self, code: str, within_s: float, pause_s: float) -> Login:
+        deadline = Deadline.after(within_s)
+        form = self._form(grant_type=_DEVICE_GRANT, device_code=code)
+        while deadline.wait(pause_s):
+            try:
+                return self._taken(self._asked("POST", self._token_url, form))
+            except _RefusedError as error:
+                if error.code == "slow_down":
+                    pause_s += _INTERVAL_S
+                elif error.code != "authorization_pending":
+                    raise
+        raise ConnectError(f"Nobody logged in within {within_s:.0f} s.", fix="connect login")
+
+    def _taken(self, told: Mapping[str, Any]) -> Login:
+        token = told.get("access_token")
+        if not isinstance(token, str) or not token:
+            raise ConnectError(f"{self._login.issuer} answered without an access_token.")
+        lasts_s = _seconds(told, "expires_in")
+        return replace(
+            self._login,
+            token=token,
+            refresh_token=str(told.get("refresh_token") or self._login.refresh_token),
+            expires_at_s=time.time() + lasts_s if lasts_s else None,
+        )
+
+    def _form(self, **fields: str) -> str:
+        return urlencode({"client_id": self._login.client_id, **(self._login.parameters or {}), **fields})
+
+    def _asked(self, method: str, url: str, form: str | None = None) -> Mapping[str, Any]:
+        try:
+            answer = self._http.ask(method, url, headers=_FORM_HEADERS, body=form)
+        except NoAnswerError as error:
+            raise ConnectError(f"{self._login.issuer} does not answer: {error}.") from None
+        try:
+            told = json.loads(answer.data)
+        except (ValueError, RecursionError):
+            told = None
+        if isinstance(told, dict) and isinstance(told.get("error"), str):
+            raise _RefusedError(self._login.issuer, told["error"], str(told.get("error_description") or ""))
+        if answer.status != HTTPStatus.OK or not isinstance(told, dict):
+            what = "" if isinstance(told, dict) else ", and no JSON object"
+            raise ConnectError(f"{self._login.issuer} answered HTTP {answer.status}{what}.")
+        return told
+
+
+class _RefusedError(ConnectError):
+    """The issuer said no; `code` is the word of RFC 6749 or RFC 8628."""
+
+    def __init__(self, issuer: str, code: str, description: str) -> None:
+        says = f": {description.rstrip('.')}" if description else ""
+        super().__init__(f"{issuer} refused the login ({code}){says}.", fix="connect login")
+        self.code = code
+
+
+def _checked(url: object, what: str) -> str:
+    try:
+        return check_issuer_url(str(url or ""))
+    except ValueError as error:
+        raise ConnectError(f"{what}, {url!r}, cannot be used: {error}.") from None
+
+
+def _invitation(told: Mapping[str, Any]) -> Invitation:
+    url = _checked(told["verification_uri"], "The verification_uri")
+    complete = str(told.get("verification_uri_complete") or "")
+    lasts_s = _seconds(told, "expires_in")
+    return Invitation(url, complete if complete.startswith(url) else "", str(told["user_code"]), lasts_s or 300)
+
+
+def _seconds(told: Mapping[str, Any], name: str) -> float:
+    """Return a count of seconds; 0 where there is none. A number beyond a day is a day."""
+    found = told.get(name)
+    return min(max(float(found), 0.0), 86_400.0) if isinstance(found, int | float | str) and found != "" else 0.0
