@@ -6,28 +6,18 @@ Source: the definitions that its version 3.7 gives by Kafka Connect's validation
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
-from connect.api.config import (
-    Boolean,
-    ConnectorConfig,
-    Int,
-    ListOf,
-    Password,
-    String,
-    at_least,
-    key,
-    one_of,
-)
+from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
 from connect.api.time_types import TimePrecision
 from connectors.jdbc.debezium import rules
 from connectors.jdbc.debezium.shared.handling import BINARY_MODES, Handling
-from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, EventKeys, FlowKeys, ServerKeys
+from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, DebeziumConfig
 from connectors.jdbc.debezium.unused_keys import ANSWERS
 
 SNAPSHOT_MODES = ("initial", "initial_only", "no_data", "never", "when_needed", "schema_only", "exported", "always")
@@ -35,7 +25,7 @@ SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"
 PLUGINS = ("pgoutput", "decoderbufs", "wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
 
 
-class ConnectionKeys(ServerKeys):
+class ConnectionKeys(ConnectorConfig):
     """Declares where the database is."""
 
     port: Annotated[Int, at_least(1)] = key(
@@ -58,7 +48,7 @@ class ConnectionKeys(ServerKeys):
     )
 
 
-class TableKeys(EventKeys):
+class TableKeys(ConnectorConfig):
     """Declares what is read, and where its records go."""
 
     schema_include: ListOf = key(
@@ -69,7 +59,7 @@ class TableKeys(EventKeys):
     schema_blacklist: ListOf = key("schema.blacklist", (), group=TABLES, doc="schema.exclude.list in Debezium 1.2.")
 
 
-class LogKeys(FlowKeys):
+class LogKeys(ConnectorConfig):
     """Declares how the log is read."""
 
     plugin: Annotated[String, one_of(*PLUGINS)] = key(
@@ -145,8 +135,10 @@ class TypeKeys(ConnectorConfig):
     )  # fmt: skip
 
 
-class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
+class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys, DebeziumConfig):
     """Declares everything a user may say about Debezium's PostgreSQL connector."""
+
+    answers = ANSWERS
 
     @property
     def handling(self) -> Handling:
@@ -161,8 +153,3 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
     def notes(self) -> Iterable[ConfigProblem]:
         """Yield the keys that are taken and change nothing."""
         return rules.notes(self)
-
-    @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
-        yield from super().unknown_keys(name for name in properties if not ANSWERS.know(name))

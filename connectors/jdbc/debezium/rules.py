@@ -23,10 +23,6 @@ def problems(config: DebeziumPostgresConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem("database.hostname", "database.hostname must be the name or address of a server.")
     if re.fullmatch(r"[a-z0-9_]{1,63}", config.slot_name) is None:
         yield ConfigProblem("slot.name", "slot.name must be 1 to 63 characters of a-z, 0-9 and '_'.")
-    if config.snapshot_mode == "always":
-        yield ConfigProblem(
-            "snapshot.mode", "snapshot.mode=always is not known here: use initial, and reset the offsets to read anew."
-        )
     if config.publication_autocreate == "no_tables":
         yield ConfigProblem(
             "publication.autocreate.mode",

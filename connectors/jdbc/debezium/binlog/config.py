@@ -6,8 +6,8 @@ documentation of 1.9 and 2.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, SecretStr
 
@@ -18,21 +18,34 @@ from connect.api.time_types import TimePrecision
 from connectors.jdbc.debezium.binlog import rules
 from connectors.jdbc.debezium.binlog.unused_keys import ANSWERS
 from connectors.jdbc.debezium.shared.handling import BINARY_MODES, Handling
-from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, EventKeys, FlowKeys, ServerKeys
+from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, DebeziumConfig
 
 SNAPSHOT_MODES = (
     "initial", "initial_only", "no_data", "never", "when_needed", "recovery", "schema_only", "schema_only_recovery",
     "always",
 )  # fmt: skip
+_MYSQL_SSL_MODES = {mode: mode for mode in ("disabled", "preferred", "required", "verify_ca", "verify_identity")}
+_MARIADB_SSL_MODES = {
+    "disable": "disable", "trust": "trust", "verify-ca": "verify-ca", "verify-full": "verify-full",
+    "disabled": "disable", "required": "trust",
+}  # fmt: skip
 PRECISIONS = tuple(mode for mode in TimePrecision if mode is not TimePrecision.ADAPTIVE)
 
 
-class ConnectionKeys(ServerKeys):
+def _ssl_mode_key(default: str) -> Any:
+    return key(
+        "database.ssl.mode", default, group=CONNECTION,
+        doc="Whether the connection is encrypted, and what of the server's certificate is checked.",
+    )  # fmt: skip
+
+
+class ConnectionKeys(ConnectorConfig):
     """Declares where the server is."""
 
     port: Annotated[Int, at_least(1)] = key(
         "database.port", 3306, importance="high", group=CONNECTION, doc="The server's port."
     )
+    ssl_mode: String = _ssl_mode_key("preferred")
     truststore: String = key(
         "database.ssl.truststore",
         "",
@@ -50,7 +63,7 @@ class ConnectionKeys(ServerKeys):
     )  # fmt: skip
 
 
-class TableKeys(EventKeys):
+class TableKeys(ConnectorConfig):
     """Declares what is read, and where its records go."""
 
     database_include: ListOf = key(
@@ -68,7 +81,7 @@ class TableKeys(EventKeys):
     )
 
 
-class LogKeys(FlowKeys):
+class LogKeys(ConnectorConfig):
     """Declares how the log is read."""
 
     snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
@@ -110,16 +123,19 @@ class TypeKeys(ConnectorConfig):
     )  # fmt: skip
 
 
-class DebeziumBinlogConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
+class DebeziumBinlogConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys, DebeziumConfig):
     """Declares what both connectors have in common."""
 
+    answers = ANSWERS
     connector: ClassVar[str]
     """This is the connector's name in the source block and in headers."""
+    ssl_modes: ClassVar[Mapping[str, str]]
+    """These are the values of database.ssl.mode, each as a JDBC URL names it."""
 
     @property
     def ssl(self) -> str:
         """Return database.ssl.mode as a JDBC URL names it."""
-        raise NotImplementedError
+        return self.ssl_modes[self.ssl_mode.lower()]
 
     @property
     def handling(self) -> Handling:
@@ -136,51 +152,18 @@ class DebeziumBinlogConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys):
         """Yield every broken rule between keys, and keys that are not taken."""
         return rules.problems(self)
 
-    def notes(self) -> Iterable[ConfigProblem]:
-        """Yield the keys that are taken and change nothing."""
-        return ANSWERS.notes(self.originals)
-
-    @classmethod
-    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
-        yield from super().unknown_keys(name for name in properties if not ANSWERS.know(name))
-
-
-_MYSQL_MODES = {
-    "disabled": "disabled", "preferred": "preferred", "required": "required", "verify_ca": "verify_ca",
-    "verify_identity": "verify_identity",
-}  # fmt: skip
-_MARIADB_MODES = {
-    "disable": "disable", "trust": "trust", "verify-ca": "verify-ca", "verify-full": "verify-full",
-    "disabled": "disable", "required": "trust",
-}  # fmt: skip
-
 
 class DebeziumMySqlConfig(DebeziumBinlogConfig):
     """Declares everything a user may say about Debezium's MySQL connector."""
 
     connector = "mysql"
-    ssl_mode: Annotated[String, one_of(*_MYSQL_MODES, ignore_case=True)] = key(
-        "database.ssl.mode", "preferred", group=CONNECTION,
-        doc="Whether the connection is encrypted, and what of the server's certificate is checked.",
-    )  # fmt: skip
-
-    @property
-    def ssl(self) -> str:
-        """Return database.ssl.mode as a JDBC URL names it."""
-        return _MYSQL_MODES[self.ssl_mode.lower()]
+    ssl_modes = _MYSQL_SSL_MODES
+    ssl_mode: Annotated[String, one_of(*_MYSQL_SSL_MODES, ignore_case=True)] = _ssl_mode_key("preferred")
 
 
 class DebeziumMariaDbConfig(DebeziumBinlogConfig):
     """Declares everything a user may say about Debezium's MariaDB connector."""
 
     connector = "mariadb"
-    ssl_mode: Annotated[String, one_of(*_MARIADB_MODES, ignore_case=True)] = key(
-        "database.ssl.mode", "disable", group=CONNECTION,
-        doc="Whether the connection is encrypted, and what of the server's certificate is checked.",
-    )  # fmt: skip
-
-    @property
-    def ssl(self) -> str:
-        """Return database.ssl.mode as a JDBC URL names it."""
-        return _MARIADB_MODES[self.ssl_mode.lower()]
+    ssl_modes = _MARIADB_SSL_MODES
+    ssl_mode: Annotated[String, one_of(*_MARIADB_SSL_MODES, ignore_case=True)] = _ssl_mode_key("disable")

@@ -22,10 +22,6 @@ def problems(config: DebeziumBinlogConfig) -> Iterator[ConfigProblem]:
     yield from name_problems(config)
     if _HOST.fullmatch(config.hostname) is None:
         yield ConfigProblem("database.hostname", "database.hostname must be the name or address of a server.")
-    if config.snapshot_mode == "always":
-        yield ConfigProblem(
-            "snapshot.mode", "snapshot.mode=always is not known here: use initial, and reset the offsets to read anew."
-        )
     for name, file in (("database.ssl.truststore", config.truststore), ("database.ssl.keystore", config.keystore)):
         if file.lower().endswith(_JAVA_STORES):
             yield ConfigProblem(

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from connect.api.allowed_paths import ALLOWED_PATHS
 from connectors.jdbc.debezium.binlog.config import DebeziumBinlogConfig
-from connectors.jdbc.debezium.shared.translation import by_own_keys, excluded_tables, included_tables
+from connectors.jdbc.debezium.shared.translation import by_own_keys, excluded_tables, included_tables, shared_settings
 from connectors.jdbc.settings.config import JdbcTaskConfig
 
 _SNAPSHOT_MODES: Final[Mapping[str, str]] = MappingProxyType(
@@ -21,23 +20,18 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
     """Return the reader's settings. ConfigError tells its problems by Debezium's keys."""
     host = f"[{config.hostname}]" if ":" in config.hostname else config.hostname
     given = {
+        **shared_settings(config, tables),
         # Some statements need a database, which tables of all others are read beside: one that every user sees.
         "connection.url": f"jdbc:{config.connector}://{host}:{config.port}/information_schema", "catalog.pattern": "%",
-        "connection.user": config.user, "connection.password": config.password.get_secret_value(),
         **{f"connection.{name}": value for name, value in _encryption(config).items() if value},
-        "mode": "log", "topic.prefix": config.prefix,
         "table.include.list": ",".join(included_tables(config, config.database_include or config.database_whitelist)),
         "table.exclude.list": ",".join(
             [*excluded_tables(config, config.database_exclude or config.database_blacklist), _BUILT_IN]
         ),
         "snapshot.mode": _SNAPSHOT_MODES.get(config.snapshot_mode, config.snapshot_mode),
-        "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
-        "topic.heartbeat.prefix": config.heartbeat_topics_prefix or config.heartbeat_topic_prefix,
-        "tombstones.on.delete": str(config.tombstones_on_delete).lower(),
-        "skipped.operations": ",".join(config.skipped_operations), "max.batch.size": str(config.max_batch_size),
         # The form in which values lose nothing before they become Debezium's.
         "zero.date.handling": "null", "bigint.unsigned.handling.mode": "precise",
-        "time.precision.mode": "microseconds", "tables": tables, ALLOWED_PATHS: ",".join(config.allowed.paths),
+        "time.precision.mode": "microseconds",
     }  # fmt: skip
     with by_own_keys():
         return JdbcTaskConfig.parse(given)

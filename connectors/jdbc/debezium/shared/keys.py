@@ -6,13 +6,16 @@ Source: the definitions that Kafka Connect's validation gives of version 3; olde
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar
 
 from pydantic import SecretStr
 
 from connect.api.allowed import OneOf
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, key, one_of
+from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
+from connectors.jdbc.debezium.shared.key_answers import KeyAnswers
 from connectors.jdbc.settings.log_keys import OPERATIONS
 
 CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
@@ -112,6 +115,22 @@ class FlowKeys(ConnectorConfig):
     max_batch_size: Annotated[Int, at_least(1)] = key(
         "max.batch.size", 2048, importance="low", group=LOG, doc="The most changes of one batch."
     )
+
+
+class DebeziumConfig(FlowKeys, EventKeys, ServerKeys):
+    """Declares what all of Debezium's connectors have in common."""
+
+    answers: ClassVar[KeyAnswers]
+    """These are what is told of keys that nothing here acts upon."""
+
+    def notes(self) -> Iterable[ConfigProblem]:
+        """Yield the keys that are taken and change nothing."""
+        return self.answers.notes(self.originals)
+
+    @classmethod
+    def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
+        yield from super().unknown_keys(name for name in properties if not cls.answers.know(name))
 
 
 class TaskKeys(ConnectorConfig):

@@ -13,7 +13,7 @@ _NOT_IN_AVRO = re.compile(r"[^a-zA-Z0-9_.]")
 
 
 def name_problems(config: EventKeys) -> Iterator[ConfigProblem]:
-    """Yield what is wrong with topic.prefix, and delays that are not known here."""
+    """Yield what is wrong with topic.prefix, and values that are not known here."""
     if not config.prefix:
         yield ConfigProblem("topic.prefix", "topic.prefix names topics, schemas and offsets: give it.")
     elif re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", config.prefix) is None:
@@ -27,6 +27,10 @@ def name_problems(config: EventKeys) -> Iterator[ConfigProblem]:
     for name in ("snapshot.delay.ms", "streaming.delay.ms"):
         if config.originals.get(name, "0").strip() != "0":
             yield ConfigProblem(name, f"{name} is not known here: create the connector later.")
+    if config.originals.get("snapshot.mode") == "always":
+        yield ConfigProblem(
+            "snapshot.mode", "snapshot.mode=always is not known here: use initial, and reset the offsets to read anew."
+        )
 
 
 def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProblem]:

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
+from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.lib.javatext.regex import compile_pattern
-from connectors.jdbc.debezium.shared.keys import EventKeys
+from connectors.jdbc.debezium.shared.keys import DebeziumConfig, EventKeys
 
 _KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -18,6 +19,18 @@ _KEYS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )  # fmt: skip
 _EVERY_TABLE: Final = "(?s:.*)"
+
+
+def shared_settings(config: DebeziumConfig, tables: str) -> dict[str, str]:
+    """Return those of the reader's settings that all of Debezium's connectors say alike."""
+    return {
+        "connection.user": config.user, "connection.password": config.password.get_secret_value(),
+        "mode": "log", "topic.prefix": config.prefix, "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
+        "topic.heartbeat.prefix": config.heartbeat_topics_prefix or config.heartbeat_topic_prefix,
+        "tombstones.on.delete": str(config.tombstones_on_delete).lower(),
+        "skipped.operations": ",".join(config.skipped_operations), "max.batch.size": str(config.max_batch_size),
+        "tables": tables, ALLOWED_PATHS: ",".join(config.allowed.paths),
+    }  # fmt: skip
 
 
 def included_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:
