@@ -20,6 +20,7 @@ def context() -> None:
 @click.option("--password-env", default="", help="The environment variable that holds the password.")
 @click.option("--token-env", default="", help="The variable that holds a bearer token, in place of user and password.")
 @click.option("--ca-file", default="", help="PEM file of the authority that signed the workers' certificates.")
+@click.option("--cert-file", default="", help="PEM file of a client certificate with its key, in place of a user.")
 def add(name: str, url: str, **given: str) -> None:
     """Give a cluster a name; the first one is used from now on."""
     from connect.client.contexts import Contexts, contexts_file, read_contexts, write_contexts

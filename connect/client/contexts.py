@@ -42,8 +42,9 @@ class Contexts:
         found = self.clusters[name]
         password, token = (environ.get(found.get(key, ""), "") for key in ("password_env", "token_env"))
         return Access(
-            found["url"], found.get("user", ""), password, found.get("ca_file", ""), token or found.get("token", "")
-        )
+            found["url"], found.get("user", ""), password, found.get("ca_file", ""),
+            token or found.get("token", ""), found.get("cert_file", ""),
+        )  # fmt: skip
 
 
 def contexts_file() -> Path:

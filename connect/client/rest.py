@@ -37,6 +37,7 @@ class Access:
     """Tells where a cluster is and as whom to speak to it.
 
     `ca_file`: PEM, beside the authorities the system trusts. `token`: of an issuer, in place of user and password.
+    `cert_file`: PEM of a client certificate and its key.
     """
 
     url: str
@@ -44,6 +45,7 @@ class Access:
     password: str = field(default="", repr=False)
     ca_file: str = ""
     token: str = field(default="", repr=False)
+    cert_file: str = ""
 
 
 class ConnectClient:
@@ -71,6 +73,8 @@ class ConnectClient:
                 self._tls = ssl.create_default_context(cafile=access.ca_file or None)
             except OSError as error:
                 raise ConnectError(f"The certificates in {access.ca_file} cannot be read: {error}.") from error
+            if access.cert_file:
+                _show(self._tls, access.cert_file)
 
     def server(self) -> Json:
         """Return version and Kafka cluster id."""
@@ -225,6 +229,17 @@ class ConnectClient:
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise RefusedError(answer.status, _words(answer.data, answer.reason))
         return answer.data
+
+
+def _show(tls: ssl.SSLContext, cert_file: str) -> None:
+    """Have TLS show a client certificate. ConnectError: the file does not hold one with its key."""
+    try:
+        tls.load_cert_chain(cert_file, password="")  # without one OpenSSL would ask on the terminal
+    except (OSError, ssl.SSLError) as error:
+        raise ConnectError(
+            f"The client certificate in {cert_file} cannot be used: {error}.",
+            fix="Write the certificate and its key, without a password, into one PEM file.",
+        ) from error
 
 
 def _path(name: str, *more: str) -> str:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 from connect.rest.access.role import Role
-from connect.runtime.settings.role_grants import ALL, EVERYONE, GROUP, Grant
+from connect.runtime.settings.role_grants import ALL, Grant
 from connect.runtime.settings.worker_config import WorkerConfig
 
 
@@ -73,8 +73,7 @@ class Grants:
         """Return a user with their rights: all of them where the worker's file speaks of no roles."""
         if not self._grants:
             return Identity(name, ALL_RIGHTS, until_s)
-        own = {EVERYONE, name, *(GROUP + group for group in groups)}
-        rights = tuple(Right(role, grant.pattern) for role, grant in self._grants if grant.who in own)
+        rights = tuple(Right(role, grant.pattern) for role, grant in self._grants if grant.is_of(name, groups))
         return Identity(name, rights, until_s)
 
     def users(self) -> list[str]:

@@ -1,4 +1,5 @@
-"""Who sends a request: a user with a password, or one with a token of the issuer that the worker's file names.
+"""Who sends a request: a user with a password, with a token of the issuer that the worker's file names, or with a
+client certificate.
 
 The calls that workers sign themselves are exempt, as in Kafka Connect: they are let in or refused by their own rules.
 """
@@ -15,15 +16,17 @@ from aiohttp.typedefs import Middleware
 
 from connect.api.errors import ConfigError
 from connect.rest.access.audit_log import AuditLog
+from connect.rest.access.certificate_users import CertificateUsers
 from connect.rest.access.failed_logins import FailedLogins
 from connect.rest.access.identity import NOBODY, UNASKED, Grants, Identity
 from connect.rest.access.login_errors import LoginError, TooManyLoginsError
 from connect.rest.access.password_users import REFUSED, PasswordUsers
-from connect.rest.server.author import USER, origin_of
+from connect.rest.server.author import USER, certified_user, is_passed_on, origin_of
 from connect.rest.server.errors import error_answer
 from connect.rest.server.rights import ABOUT, DENIED, IDENTITY
 from connect.rest.server.routing import Answer
-from connect.runtime.settings.role_grants import EVERYONE, GROUP, OIDC
+from connect.rest.server.tls import asks_for_certificates
+from connect.runtime.settings.role_grants import CERTIFICATE, EVERYONE, GROUP, OIDC
 from connect.runtime.settings.worker_access_keys import ISSUER
 from connect.runtime.settings.worker_config import WorkerConfig
 
@@ -49,16 +52,21 @@ class Login:
         file, issuer = worker.rest_basic_auth_file, worker.rest_oidc_issuer
         self._passwords = PasswordUsers(Path(file), grants) if file else None
         self._tokens = _token_users(worker, issuer, grants) if issuer else None
+        has_certificates = any(who.startswith(CERTIFICATE) for who in grants.users())
+        self._certificates = CertificateUsers(grants) if has_certificates else None
         self._failed = FailedLogins()
-        self._note_unknown(grants)
+        self._note_unknown(worker, grants)
 
     @property
     def is_asked_for(self) -> bool:
         """Return True when requests need credentials."""
-        return self._passwords is not None or self._tokens is not None
+        return any(users is not None for users in (self._passwords, self._tokens, self._certificates))
 
-    async def identity(self, header: str | None, address: str) -> Identity:
-        """Return who an Authorization header from an address stands for. LoginError."""
+    async def identity(self, request: web.Request) -> Identity:
+        """Return who sends a request: whom its Authorization header names, else its certificate. LoginError."""
+        header, address = request.headers.get(hdrs.AUTHORIZATION), origin_of(request)
+        if header is None and self._certificates is not None:
+            return self._certified(request, self._certificates)
         scheme, _, credentials = (header or "").partition(" ")
         if scheme.lower() == "bearer" and self._tokens is not None:
             return await self._tokens.identity(credentials.strip())
@@ -71,6 +79,17 @@ class Login:
             self._failed.count(address)
             raise
 
+    def _certified(self, request: web.Request, users: CertificateUsers) -> Identity:
+        # A worker that sends a request on shows its own certificate, and says whose it saw.
+        if is_passed_on(request):
+            name = certified_user(request)
+            found = None if name is None else users.named(name)
+        else:
+            found = users.identity(request)
+        if found is None:
+            raise LoginError(REFUSED)
+        return found
+
     def challenges(self, header: str | None, why: LoginError) -> list[str]:
         """Return what WWW-Authenticate says: how to log in, and of a token what is wrong with it."""
         said = _BEARER
@@ -78,13 +97,19 @@ class Login:
             said += f', error="invalid_token", error_description="{_quotable(why.message)}"'
         return [*([_BASIC] if self._passwords else []), *([said] if self._tokens else [])]
 
-    def _note_unknown(self, grants: Grants) -> None:
+    def _note_unknown(self, worker: WorkerConfig, grants: Grants) -> None:
         names = self._passwords.names() if self._passwords is not None else ()
         for who in grants.users():
             by_token = who.startswith((GROUP, OIDC))
+            if who.startswith(CERTIFICATE) and not asks_for_certificates(worker.originals):
+                log.warning(
+                    "%s has a role in the worker's file, but no https listener asks for certificates: set "
+                    "listeners.https.ssl.client.auth=requested.",
+                    who,
+                )
             if by_token and self._tokens is None:
                 log.warning("%s has a role in the worker's file, but without %s nobody logs in so.", who, ISSUER)
-            if not by_token and who != EVERYONE and who not in names:
+            if not by_token and not who.startswith(CERTIFICATE) and who != EVERYONE and who not in names:
                 log.warning("%s has a role in the worker's file, but is no user of rest.basic.auth.file.", who)
 
 
@@ -112,7 +137,7 @@ def authentication(worker: WorkerConfig) -> Middleware:
             return await handler(request)
         header = request.headers.get(hdrs.AUTHORIZATION)
         try:
-            identity = await login.identity(header, origin_of(request))
+            identity = await login.identity(request)
         except LoginError as error:
             if not _is_open(request):
                 return _refusal(login, header, error)

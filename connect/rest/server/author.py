@@ -8,15 +8,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 from typing import Final
+from urllib.parse import quote, unquote
 
 from aiohttp import hdrs, web
 
 from connect.rest.server.context import context_of
+from connect.runtime.settings.role_grants import CERTIFICATE
 
 USER: Final = web.RequestKey("user", str)
 """The user whose name and password were right; missing where none are asked for."""
 ORIGIN: Final = hdrs.X_FORWARDED_FOR
 SIGNATURE: Final = "X-Connect-Forwarded-Signature"
+CERTIFIED: Final = "X-Connect-Forwarded-Certificate-User"
+"""Names, in a request that was sent on, the user whose certificate the first worker saw."""
 _LENGTH: Final = 200
 
 
@@ -31,9 +35,17 @@ def who(request: web.Request) -> str:
 
 def passed_on(request: web.Request) -> dict[str, str]:
     """Return the headers by which a worker tells the leader where a request came from."""
-    origin = origin_of(request)
-    signature = _signature(request, origin)
-    return {ORIGIN: origin} | ({SIGNATURE: signature} if signature else {})
+    origin, user = origin_of(request), request.get(USER, "")
+    certified = quote(user) if user.startswith(CERTIFICATE) else ""
+    signature = _signature(request, origin, certified)
+    named = {CERTIFIED: certified} if certified else {}
+    return {ORIGIN: origin} | ({SIGNATURE: signature} | named if signature else {})
+
+
+def certified_user(request: web.Request) -> str | None:
+    """Return the user whose certificate another worker of the cluster saw; None where none says so, and signed it."""
+    named = request.headers.get(CERTIFIED)
+    return unquote(named) if named and is_passed_on(request) else None
 
 
 def is_passed_on(request: web.Request) -> bool:
@@ -44,13 +56,16 @@ def is_passed_on(request: web.Request) -> bool:
 
 def is_signed(request: web.Request, origin: str) -> bool:
     """Return True when a worker of the cluster has signed a request with the address it says it came from."""
-    right = _signature(request, origin)
+    right = _signature(request, origin, request.headers.get(CERTIFIED, ""))
     return bool(right) and hmac.compare_digest(request.headers.get(SIGNATURE, "").encode(), right.encode())
 
 
-def signature(key: str, method: str, path: str, origin: str) -> str:
-    """Return what only a worker can write, as the key is in the config topic; empty while there is no key."""
-    text = f"{method} {path} {origin}"
+def signature(key: str, method: str, path: str, origin: str, certified: str = "") -> str:
+    """Return what only a worker can write, as the key is in the config topic; empty while there is no key.
+
+    `certified`: the user whose certificate the worker saw, percent-encoded, so that no other text is signed alike.
+    """
+    text = f"{method} {path} {origin} {certified}" if certified else f"{method} {path} {origin}"
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest() if key else ""
 
 
@@ -59,6 +74,6 @@ def origin_of(request: web.Request) -> str:
     return request.headers[ORIGIN] if is_passed_on(request) else request.remote or "unknown"
 
 
-def _signature(request: web.Request, origin: str) -> str:
+def _signature(request: web.Request, origin: str, certified: str) -> str:
     key = context_of(request).operations.worker.session_key
-    return signature(key, request.method, request.rel_url.raw_path, origin)
+    return signature(key, request.method, request.rel_url.raw_path, origin, certified)

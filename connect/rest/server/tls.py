@@ -45,6 +45,11 @@ def server_context(worker: Mapping[str, str], prefix: str = LISTENERS) -> ssl.SS
     return context
 
 
+def asks_for_certificates(worker: Mapping[str, str]) -> bool:
+    """Return True when https listeners ask their clients for a certificate."""
+    return _Keys(worker, LISTENERS).get("ssl.client.auth", "none").strip().lower() in {"requested", "required"}
+
+
 def client_context(worker: Mapping[str, str]) -> ssl.SSLContext:
     """Return the TLS by which a worker calls another one: it trusts what its listeners' keys trust, and shows their
     certificate.

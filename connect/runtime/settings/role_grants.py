@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
 ALL: Final = "*"
 EVERYONE: Final = "*"
 GROUP: Final = "group:"
 OIDC: Final = "oidc:"
+CERTIFICATE: Final = "certificate:"
 _ON: Final = " on "
 
 
@@ -24,11 +27,18 @@ class Grant(NamedTuple):
         if not found:
             who, pattern = text, ALL
         who, pattern = who.strip(), pattern.strip()
-        if not who or not pattern or who in {GROUP, OIDC}:
+        if not who or not pattern or who in {GROUP, OIDC, CERTIFICATE}:
             raise ValueError(
                 f"{text!r} is not of the form WHO or WHO on PATTERN, where WHO is a user of rest.basic.auth.file, "
-                f"{OIDC}USER, {GROUP}NAME or {EVERYONE}, and PATTERN fits names of connectors, as orders-*"
+                f"{OIDC}USER, {GROUP}NAME, {CERTIFICATE}NAME or {EVERYONE}, and PATTERN fits names of connectors, as "
+                "orders-*"
             )
         if who.endswith(" on") or who.startswith("on "):
             raise ValueError(f"{text!r} names nobody before `on`")
         return cls(who, pattern)
+
+    def is_of(self, name: str, groups: Collection[str]) -> bool:
+        """Return True for whom it is given to. `*`, `?` and `[…]` fit names of certificates."""
+        if name.startswith(CERTIFICATE) and self.who.startswith(CERTIFICATE):
+            return fnmatchcase(name, self.who)
+        return self.who in {EVERYONE, name} or self.who in {GROUP + group for group in groups}

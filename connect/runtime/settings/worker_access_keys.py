@@ -13,13 +13,16 @@ from pydantic import AfterValidator
 from connect.api.config import Config, ListOf, String, key, non_empty
 from connect.api.errors import ConfigProblem
 from connect.runtime.settings.issuer_url import check_issuer_url
-from connect.runtime.settings.role_grants import Grant
+from connect.runtime.settings.role_grants import CERTIFICATE, Grant
 
 ISSUER: Final = "rest.oidc.issuer"
 AUDIENCE: Final = "rest.oidc.audience"
 AUDIT_FILE: Final = "rest.audit.log.file"
 ROLES: Final = "rest.roles."
-_FORM: Final = "Users, oidc:USER, group:NAME or * for everyone who logs in, each for all connectors or `on PATTERN`"
+_FORM: Final = (
+    "Users, oidc:USER, group:NAME, certificate:NAME or * for everyone who logs in, each for all connectors or "
+    "`on PATTERN`"
+)
 
 
 def _check_grants(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -88,10 +91,13 @@ class AccessKeys(Config):
             for role in ("viewer", "operator", "editor", "admin")
             if getattr(self, f"rest_roles_{role}")
         ]
-        if given and not has_users and not self.rest_oidc_issuer:
+        grants = [*self.rest_roles_viewer, *self.rest_roles_operator, *self.rest_roles_editor, *self.rest_roles_admin]
+        by_certificate = any(text.strip().startswith(CERTIFICATE) for text in grants)
+        if given and not has_users and not by_certificate and not self.rest_oidc_issuer:
             yield ConfigProblem(
                 given[0],
-                f"{', '.join(given)} give roles, but nobody can log in: set {ISSUER} or rest.basic.auth.file.",
+                f"{', '.join(given)} give roles, but nobody can log in: set {ISSUER} or rest.basic.auth.file, or name "
+                f"users of client certificates as {CERTIFICATE}NAME.",
             )
         if not self.rest_oidc_issuer:
             if self.rest_oidc_audience:

@@ -1,0 +1,43 @@
+"""Finds users by their client certificates, whose authority the listener's truststore names."""
+
+from __future__ import annotations
+
+import ssl
+
+from aiohttp import web
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from connect.rest.access.identity import Grants, Identity
+from connect.rest.access.login_errors import LoginError
+from connect.runtime.settings.role_grants import CERTIFICATE
+
+
+class CertificateUsers:
+    """Knows users by the common name of a certificate that TLS has verified."""
+
+    def __init__(self, grants: Grants) -> None:
+        self._grants = grants
+
+    def identity(self, request: web.Request) -> Identity | None:
+        """Return whom the request's certificate was made for; None where it came without one. LoginError."""
+        tls = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
+        shown = tls.getpeercert(binary_form=True) if isinstance(tls, ssl.SSLObject) else None
+        return None if shown is None else self.named(CERTIFICATE + _common_name(shown))
+
+    def named(self, name: str) -> Identity:
+        """Return the user whom another worker of the cluster has found."""
+        return self._grants.identity(name)
+
+
+def _common_name(shown: bytes) -> str:
+    try:
+        names = x509.load_der_x509_certificate(shown).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except ValueError:
+        raise LoginError("The client's certificate cannot be read.") from None
+    if len(names) != 1 or not isinstance(names[0].value, str) or not names[0].value.strip():
+        raise LoginError("The client's certificate has no common name (CN), or several.")
+    # Who is shown as another in histories and logs would do things in that one's name.
+    if not names[0].value.isprintable():
+        raise LoginError("The common name (CN) of the client's certificate has characters without a shape.")
+    return names[0].value
