@@ -22,6 +22,7 @@ DIALECTS: Final = {
     "oracle": f"{_HERE}.partly_known.dialect:Oracle",
     "mssql": f"{_HERE}.partly_known.dialect:MsSql",
     "sqlserver": f"{_HERE}.partly_known.dialect:MsSql",
+    "jtds": f"{_HERE}.partly_known.dialect:MsSql",
     "duckdb": f"{_HERE}.partly_known.dialect:DuckDb",
     "db2": f"{_HERE}.partly_known.dialect:Db2",
     "ibm": f"{_HERE}.partly_known.dialect:Db2",

@@ -39,8 +39,9 @@ class ConnectionKeys(ConnectorConfig):
         dependents=("table.whitelist", "table.blacklist"),
         display_name="JDBC URL", width="long",
         reach=URL_REACH, bounds=URL_BOUNDS,
-        doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:) or any "
-        "SQLAlchemy URL. Keep the password in connection.password.",
+        doc="Where the database is: a JDBC URL (jdbc:sqlite:, jdbc:postgresql:, jdbc:mysql:, jdbc:mariadb:, "
+        "jdbc:oracle:thin:, jdbc:sqlserver:, jdbc:jtds:sqlserver:, jdbc:db2:) or any SQLAlchemy URL. Keep the password "
+        "in connection.password.",
     )  # fmt: skip
     sqlalchemy_drivers: ListOf = key(
         KEY, (), from_worker=True, group=DATABASE,

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl
 
 from connectors.jdbc.dialects.known import dialect_of, dialects
 from connectors.jdbc.settings.url_hosts import Address
@@ -79,8 +78,8 @@ def translate(url: str, properties: Mapping[str, str] | None = None) -> Database
         known = ", ".join(f"jdbc:{other.name}:" for other in dialects() if other.url.driver)
         raise ValueError(f"Unknown JDBC URL. Known are {known} and any SQLAlchemy URL, as {form.instead}.")
     rest = url.removeprefix("jdbc:")[len(dialect.name) + 1 :]
-    address, _, text = rest.partition("?")
-    given = dict(parse_qsl(text.replace(";", "&"), keep_blank_values=True)) | dict(properties or {})
+    address, said = form.split(rest)
+    given = said | dict(properties or {})
     user, password = given.pop("user", None), given.pop("password", None)
     return form.read(address, Login(user, password), _parameters(form, given))
 

@@ -51,7 +51,7 @@ def test_databases_of_java_configurations_need_no_leave(url: str) -> None:
         "mysql+mysqldb://db/shop?plugin_dir=/tmp&default_auth=evil",
         "mysql://db/shop?plugin_dir=/tmp",
         "MySQL+PyMySQL://db/shop",
-        "oracle+oracledb://db/shop",
+        "oracle+cx_oracle://db/shop",
     ],
 )
 def test_other_drivers_are_the_workers_to_allow(url: str) -> None:
@@ -143,7 +143,10 @@ def test_a_link_that_leads_elsewhere_later_is_not_followed(tmp_path) -> None:
 
 def test_every_parameter_that_a_jdbc_url_is_translated_to_is_known() -> None:
     forms = [dialect.url for dialect in dialects() if dialect.url.driver]
-    assert {form.driver for form in forms} == {"postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql", "sqlite"}
+    assert {form.driver for form in forms} == {
+        "postgresql+psycopg", "mysql+pymysql", "mariadb+pymysql", "sqlite", "oracle+oracledb", "mssql+pymssql",
+        "db2+ibm_db",
+    }  # fmt: skip
     for form in forms:
         assert {target for target, _ in form.renamed.values()} - form.drivers[form.driver].names == set()
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from connect.api.errors import ConfigError
 from connectors.jdbc.settings.url import DatabaseUrl, Login, values_of
@@ -76,6 +76,11 @@ class UrlForm:
     def __init__(self, name: str) -> None:
         """Take the name that the URLs begin with."""
         self.name = name
+
+    def split(self, rest: str) -> tuple[str, dict[str, str]]:
+        """Return what is before a JDBC URL's parameters, and they; `rest`: all behind its name."""
+        address, _, text = rest.partition("?")
+        return address, dict(parse_qsl(text.replace(";", "&"), keep_blank_values=True))
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
         """Return the parts of a JDBC URL; `address`: what is between its name and its parameters."""

@@ -12,6 +12,7 @@ class Oracle(Generic):
     title = "Oracle"
     java_name = "Oracle"
 
+    url = UrlPart("partly_known.oracle:OracleUrl")
     connecting = part("partly_known.oracle:OracleConnecting")
     cursors = part("partly_known.oracle:OracleCursors")
 
@@ -22,7 +23,13 @@ class MsSql(Generic):
     title = "SQL Server"
     java_name = "SqlServer"
 
+    @property
+    def caution(self) -> str:
+        """Return what is not promised, of TLS as well."""
+        return f"{super().caution} pymssql encrypts as encrypt says, but does not look at the server's certificate."
+
     url = UrlPart("partly_known.mssql:MsSqlUrl")
+    connecting = part("partly_known.mssql:MsSqlConnecting")
     sessions = part("partly_known.mssql:MsSqlSessions")
     types = part("partly_known.mssql:MsSqlTypes")
     cursors = part("partly_known.mssql:MsSqlCursors")
@@ -42,6 +49,9 @@ class Db2(Generic):
 
     title = "Db2"
     java_name = "Db2"
+
+    url = UrlPart("partly_known.db2:Db2Url")
+    connecting = part("partly_known.db2:Db2Connecting")
 
 
 class SapHana(Generic):

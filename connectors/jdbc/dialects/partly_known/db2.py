@@ -1,0 +1,76 @@
+"""Tells what is particular to Db2, by IBM's own driver.
+
+Source: IBM Data Server Driver for JDBC and SQLJ ("URL format"), ibm_db_sa.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import ClassVar, Final
+
+import sqlalchemy as sa
+
+from connect.api.errors import ConfigError
+from connectors.jdbc.dialects.generic.connecting import Connecting
+from connectors.jdbc.dialects.generic.url import DriverParameters, Query, Rename, same
+from connectors.jdbc.dialects.partly_known.jdbc_urls import HOST, SemicolonUrl
+from connectors.jdbc.settings.url import DatabaseUrl, Login
+
+_DRIVER: Final = "db2+ibm_db"
+_SERVER: Final = re.compile(rf"//(?P<host>{HOST})(?::(?P<port>\d+))?/(?P<database>[\w$#@-]+)")
+_IBM_DB: Final = DriverParameters(frozenset({"CurrentSchema", "Security"}), frozenset({"SSLServerCertificate"}))
+
+
+def _security(value: str) -> str:
+    return "SSL" if value.lower() == "true" else ""
+
+
+class Db2Url(SemicolonUrl):
+    """Reads URLs of Db2."""
+
+    renamed: ClassVar[Mapping[str, Rename]] = {
+        "sslConnection": ("Security", _security), "currentSchema": ("CurrentSchema", same),
+        "sslCertLocation": ("SSLServerCertificate", same),
+    }  # fmt: skip
+    dropped = frozenset({
+        "retrieveMessagesFromServerOnGetMessage", "progressiveStreaming", "fullyMaterializeLobData", "deferPrepares",
+        "driverType", "loginTimeout", "blockingReadConnectionTimeout", "queryTimeoutInterruptProcessingMode",
+    })  # fmt: skip
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {_DRIVER: _IBM_DB}
+    instead = "db2+ibm_db://user@host:50000/name"
+
+    def __init__(self, name: str) -> None:
+        """Take the name that the URLs begin with; `ibm` is SQLAlchemy's alone."""
+        super().__init__(name)
+        self.driver = _DRIVER if name == "db2" else ""
+
+    def split(self, rest: str) -> tuple[str, dict[str, str]]:
+        """Return the address, and the parameters, which follow a colon behind the database."""
+        server, slash, behind = rest.removeprefix("//").partition("/")
+        database, colon, text = behind.partition(":")
+        return super().split(f"//{server}{slash}{database}{';' if colon else ''}{text}")
+
+    def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
+        """Return the parts of a JDBC URL."""
+        match = _SERVER.fullmatch(address)
+        if match is None:
+            raise ValueError("The server must be host:port/database, as jdbc:db2://db.example:50000/SHOP")
+        host, port = match["host"].strip("[]"), int(match["port"] or 50000)
+        return DatabaseUrl(self.driver, host, port, match["database"], *login, query)
+
+
+class Db2Connecting(Connecting):
+    """Connects to Db2."""
+
+    ping = "SELECT 1 FROM SYSIBM.SYSDUMMY1"
+
+    def completed(self, url: sa.URL, *, connect_timeout_s: int | None, creates_file: bool) -> sa.URL:
+        """Return the URL as it is. ConfigError: user or password would be read as further settings of the driver."""
+        del connect_timeout_s, creates_file
+        if any(";" in str(part or "") for part in (url.username, url.password)):
+            raise ConfigError(
+                "The user or the password of Db2 has a semicolon, which its driver takes for the end of it.",
+                key="connection.password", fix="Give the user another password.",
+            )  # fmt: skip
+        return url
