@@ -83,7 +83,7 @@ TASK_METRICS: Final = (
           "were first seen; 0 when all is committed.", "as for lag_rows."),
     _task("source_lag_s", "source_lag_seconds", "seconds",
           "How far the source is behind: 0 when all that it had at the last look is in Kafka, else no row that is not "
-          "in Kafka is older than this. Sources that tell of it: JDBC.",
+          "in Kafka is older than this. Sources that tell of it: JDBC, agents of Cassandra.",
           "where it grows, the source is read too slowly, a table is left aside or the database is away: connect "
           "connectors why NAME."),
     _task("caught_up_age_s", "caught_up_age_seconds", "seconds",
@@ -102,6 +102,24 @@ TASK_METRICS: Final = (
     _task("host_memory_bytes", "host_memory_bytes", "bytes",
           "Memory of the task host that the task is in, as task.host.memory.limit counts it.",
           "near the limit the host is restarted: lower batch sizes; connector.isolation=process shows whose it is."),
+    *(_task(name, name, unit, f"{meaning} Of agents of Cassandra.", todo) for name, unit, meaning, todo in (
+        ("cdc_raw_bytes", "bytes", "Size of the node's cdc_raw.", "see cdc_raw_alarm."),
+        ("cdc_raw_limit_bytes", "bytes", "The node's cdc_total_space: there it refuses writes, or deletes segments.", ""),
+        ("cdc_raw_alarm", "", "1 when half of cdc_total_space is in use, 2 from four fifths on, else 0.",
+         "see why Kafka does not take the changes, or raise cdc_total_space, before the node refuses writes."),
+        ("waiting_segments", "segments", "Segments with changes that are not wholly in Kafka.",
+         "where it grows, the agent is slower than the node, or waits: see stuck_segments, then the log."),
+        ("stuck_segments", "segments", "1 while a segment cannot be read on, as its index file is broken or gone.",
+         "nodetool flush lets the node go on to another segment; the log names the file."),
+        ("damaged_segments", "segments", "Segments that are kept beside cdc_raw, as not all in them could be read.",
+         "the log says what is wrong; other replicas have the same changes; delete them once you have looked."),
+        ("lost_segments", "segments", "Segments that somebody deleted before they were read, since the agent began.",
+         "let nothing but the agent delete in cdc_raw, and keep cdc_block_writes: true; repair what is missed."),
+        ("unread_places", "mutations", "Mutations, and rests of segments, not to be read, since the agent began.",
+         "as for damaged_segments."),
+        ("unknown_mutations", "mutations",
+         "Mutations left out, in whole or in part, as their table was dropped or is not known.", ""),
+    )),
 )  # fmt: skip
 LATENCY: Final = Metric(
     "latency", "kafka_connect_task_latency_seconds", "gauge", "seconds",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from connectors.cassandra.cql.queries import Queries
 from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
+from connectors.cassandra.log.delay import Delay
 from connectors.cassandra.log.events.event_batches import batches
 from connectors.cassandra.log.events.event_columns import Node
 from connectors.cassandra.log.events.watched_tables import Watched
@@ -84,6 +86,7 @@ class CassandraCdcTask:
         self._node = Node("", "", "")
         self._context: SourceContext | None = None
         self._place: Place | None = None
+        self._delay = Delay(0.0)
         self._taken: Frames | None = None
         """Mutations that are no events yet: the node may be away when its schema has to be read again."""
         self._segment: int | None = None
@@ -98,6 +101,7 @@ class CassandraCdcTask:
         RetriableError: another agent reads the folder. ConfigError: another one has taken this agent's name.
         """
         self._context = ctx
+        self._delay = Delay(time.time())
         # The first thing that may be wrong with a new agent, and the error that says what to do.
         self._folder.segments()
         self._lock = FolderLock(self._folder.path)
@@ -116,6 +120,7 @@ class CassandraCdcTask:
         self._disk = DiskWatch(self._folder, read_limit(self._database), ctx.gauge)
         self._disk.start()
         self._segments.begin(Place.of(ctx.stored_offset(self._partition)))
+        self._tell_delay()
 
     def poll(self, deadline: Deadline) -> Sequence[Batch]:
         """Return the changes among the next mutations, a batch per table: a unit, as there is one position behind
@@ -134,6 +139,8 @@ class CassandraCdcTask:
         for position in positions:
             if position.partition == self._partition and (place := Place.of(position.offset)) is not None:
                 self._segments.stored(place)
+                self._delay.stored(place)
+        self._tell_delay()
 
     def close(self) -> None:
         """Close the file and the connections, and let others have the folder."""
@@ -178,6 +185,12 @@ class CassandraCdcTask:
             # A place without events behind the one before is told only where it lets a segment go.
             if made or place.finished:
                 self._notes.append(SourcePosition(self._partition, place.offset))
+                self._delay.given(place)
+        if self._segments.is_drained and found is None:
+            self._delay.drained(time.time())
+        else:
+            self._delay.unread()
+        self._tell_delay()
         if made or self._notes:
             return self._unit(made)
         return () if has_moved or self._segments.is_passing else None
@@ -197,7 +210,13 @@ class CassandraCdcTask:
         self._context.gauge("unknown_mutations", watched.unknown_mutations)
         self._context.gauge("unread_places", self._segments.unread_places)
         self._context.gauge("lost_segments", self._segments.lost_segments)
+        self._context.gauge("waiting_segments", self._segments.waiting_segments)
+        self._context.gauge("stuck_segments", float(self._segments.waits is not None))
         self._context.explain(self._segments.waits)
+
+    def _tell_delay(self) -> None:
+        assert self._context is not None
+        self._context.caught_up(self._delay.caught_up_s, behind=self._delay.is_behind)
 
     def _nothing(self) -> Batch:
         """Return an empty batch that carries a position.

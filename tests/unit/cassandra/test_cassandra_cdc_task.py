@@ -232,3 +232,34 @@ def test_a_poll_returns_by_its_deadline_and_closing_twice_is_harmless(tmp_path: 
     assert not task.poll(Deadline.after(0.01))
     task.close()
     task.close()
+
+
+def test_the_delay_is_none_once_all_that_the_node_wrote_is_stored_and_grows_while_it_is_not(folder: Path) -> None:
+    task, context = opened(folder, OffsetStore())
+    opened_s = context.caught_up_s
+    assert context.is_behind, "nothing was read yet"
+    batches = polled(task)
+    while unit := task.poll(Deadline.after(0.01)):
+        batches.extend(unit)
+    assert (context.caught_up_s, context.is_behind) == (opened_s, True), "what is given is not in Kafka"
+    assert context.gauges["waiting_segments"] == 2
+    places = [batch.position for batch in batches if batch.position is not None and place_of(batch)]
+    task.stored(places[:1])
+    assert context.is_behind, "the last of it is not stored"
+    task.stored(places[-1:])
+    assert not context.is_behind
+    assert context.caught_up_s is not None
+    assert opened_s is not None
+    assert context.caught_up_s > opened_s
+    while task.poll(Deadline.after(0.01)):
+        assert not context.is_behind, "a place told again has no changes"
+    assert context.gauges["waiting_segments"] == 0
+    drained_s = context.caught_up_s
+    (folder / f"CommitLog-7-{IDS['lz4'] + 1}.log").write_bytes(segment_bytes("lz4"))
+    (folder / f"CommitLog-7-{IDS['lz4'] + 1}_cdc.idx").write_text("broken")
+    while not context.is_behind:
+        task.poll(Deadline.after(0.01))
+    task.poll(Deadline.after(0.01))
+    assert context.is_behind, "a segment whose index tells nothing holds what was not read"
+    assert context.caught_up_s < drained_s + 60
+    task.close()

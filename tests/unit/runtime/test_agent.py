@@ -79,7 +79,7 @@ def test_an_agent_tells_its_figures_under_a_workers_names() -> None:
     try:
         text = scraped(port)
         assert 'kafka_connect_task_polled_rows_total{connector="node-1",task="0"} 3.0' in text
-        assert 'kafka_connect_task_gauge{connector="node-1",name="cdc_raw_alarm",task="0"} 2.0' in text
+        assert 'kafka_connect_task_cdc_raw_alarm{connector="node-1",task="0"} 2.0' in text
         assert 'kafka_connect_connector_status{connector="node-1",status="running"} 1.0' in text
         assert "process_resident_memory_bytes" in text
         figures["polled_rows_total"] = 4.0

@@ -53,6 +53,8 @@ class Segments:
         self.waits: str | None = None
         """Why nothing is read, for people, where that may last."""
         self.lost_segments = self.unread_places = 0
+        self.is_drained = False
+        """True if the last call of `frames` found nothing that the node has written and that was not given."""
 
     def begin(self, place: Place | None) -> None:
         """Go on behind this place.
@@ -73,11 +75,13 @@ class Segments:
 
         UnsupportedSegmentError: it is of a kind that is not read here.
         """
+        self.is_drained = False
         if self._finished or self._files is None:
             self._next_segment()
         elif self._clock_s() >= self._next_look_s:
             self._look()
         if self._finished or self._files is None or self._open is None:
+            self.is_drained = not self._awaited
             return None
         if not self._files.log.exists():
             self._lose(self._files)
@@ -98,6 +102,7 @@ class Segments:
             self._finished = True
             return None
         self._finished = progress.completed and self._open.is_at_end
+        self.is_drained = found is None and self._open.is_at_end and not self._awaited
         return found
 
     def has_changes(self) -> None:
@@ -144,6 +149,11 @@ class Segments:
         opened, self._open = self._open, None
         if opened is not None:
             opened.close()
+
+    @property
+    def waiting_segments(self) -> int:
+        """Return how many segments with changes were not wholly stored at the last look."""
+        return len({files.id for files in self._unstored} | self._awaited.keys())
 
     @property
     def is_passing(self) -> bool:
