@@ -11,9 +11,19 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric as Family
 
 from connect.telemetry.java_metrics import JAVA_TASK_METRICS, JAVA_WORKER_METRICS
-from connect.telemetry.metrics import ALERT_METRICS, KAFKA_METRICS, LATENCY, STATES, TASK_METRICS, WORKER_METRICS
+from connect.telemetry.metrics import (
+    ALERT_METRICS,
+    BACKFILL_METRICS,
+    BACKFILL_STATUS,
+    KAFKA_METRICS,
+    LATENCY,
+    STATES,
+    TASK_METRICS,
+    WORKER_METRICS,
+)
 
 TASK_LABELS: Final = ("connector", "task")
+BACKFILL_LABELS: Final = ("backfill",)
 _BUCKET: Final = f"{LATENCY.figure}_le_"
 _SUM: Final = f"{LATENCY.figure}_sum_s"
 _DECLARED: Final = frozenset([m.figure for m in TASK_METRICS] + [m.figure for m in JAVA_TASK_METRICS])
@@ -39,12 +49,20 @@ class ConnectorStates:
 
 
 @dataclass(frozen=True, slots=True)
+class BackfillFigures:
+    """Holds a backfill's state in lower case, and what is known by the figures of BACKFILL_METRICS."""
+
+    state: str
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerFigures:
     """Holds all that a scrape shows.
 
     `tasks` is keyed by connector and task; `about` are the labels of kafka_connect_app_info. `alerts`: by the keys of
     ALERT_METRICS; empty where none are told. `worker`: by the figures of WORKER_METRICS, KAFKA_METRICS and
-    JAVA_WORKER_METRICS.
+    JAVA_WORKER_METRICS. `backfills`: by name, on the leader alone.
     """
 
     about: Mapping[str, str]
@@ -53,6 +71,7 @@ class WorkerFigures:
     alerts: Figures = field(default_factory=dict)
     worker: Figures = field(default_factory=dict)
     leader: str = ""
+    backfills: Mapping[str, BackfillFigures] = field(default_factory=dict)
 
 
 def families(figures: WorkerFigures) -> Iterator[Family]:
@@ -68,6 +87,7 @@ def families(figures: WorkerFigures) -> Iterator[Family]:
     yield from _task_families(figures)
     yield from _worker_families(figures)
     yield from _connector_families(figures.connectors)
+    yield from _backfill_families(figures.backfills)
     for count, value in figures.alerts.items():
         yield _family(ALERT_METRICS[count].name, ALERT_METRICS[count].doc, (), [((), value)])
 
@@ -123,6 +143,16 @@ def _worker_families(figures: WorkerFigures) -> Iterator[Family]:
     if figures.leader:
         name = "kafka_connect_worker_rebalance_leader_name"
         yield _family(name, "The worker that leads the group.", ("leader_name",), [((figures.leader,), 1.0)])
+
+
+def _backfill_families(backfills: Mapping[str, BackfillFigures]) -> Iterator[Family]:
+    if backfills:
+        states = [((name, found.state), 1.0) for name, found in backfills.items()]
+        yield _family(BACKFILL_STATUS.name, BACKFILL_STATUS.doc, (*BACKFILL_LABELS, "status"), states)
+    for metric in BACKFILL_METRICS:
+        known = [((name,), f.figures[metric.figure]) for name, f in backfills.items() if metric.figure in f.figures]
+        if known:
+            yield _family(metric.name, metric.doc, BACKFILL_LABELS, known)
 
 
 def _connector_families(connectors: Mapping[str, ConnectorStates]) -> Iterator[Family]:

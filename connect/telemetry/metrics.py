@@ -104,7 +104,7 @@ TASK_METRICS: Final = (
           "near the limit the host is restarted: lower batch sizes; connector.isolation=process shows whose it is."),
     *(_task(name, name, unit, f"{meaning} Of agents of Cassandra.", todo) for name, unit, meaning, todo in (
         ("cdc_raw_bytes", "bytes", "Size of the node's cdc_raw.", "see cdc_raw_alarm."),
-        ("cdc_raw_limit_bytes", "bytes", "The node's cdc_total_space: there it refuses writes, or deletes segments.", ""),
+        ("cdc_raw_limit_bytes", "bytes", "The node's cdc_total_space: there writes are refused or segments lost.", ""),
         ("cdc_raw_alarm", "", "1 when half of cdc_total_space is in use, 2 from four fifths on, else 0.",
          "see why Kafka does not take the changes, or raise cdc_total_space, before the node refuses writes."),
         ("waiting_segments", "segments", "Segments with changes that are not wholly in Kafka.",
@@ -157,6 +157,29 @@ KAFKA_METRICS: Final = tuple(
          "Partitions of the workers' own topics that take no write: fewer replicas are in sync than they ask for.",
          "bring brokers back, or lower min.insync.replicas of these topics."),
     )
+)  # fmt: skip
+BACKFILL_METRICS: Final = tuple(
+    Metric(figure, f"kafka_connect_backfill_{name}", "gauge", unit, f"{meaning} Told by the leader, each minute.", todo)
+    for figure, name, unit, meaning, todo in (
+        ("rows_done", "done_rows", "rows", "Rows of the backfill that are read and stored.",
+         "where it stands still while the state is running, connect backfill status NAME says what it waits for."),
+        ("rows", "planned_rows", "rows", "Rows that the backfill has, as estimated at its start.", ""),
+        ("chunks_done", "done_chunks", "chunks", "Chunks of the backfill that are done.", ""),
+        ("chunks", "planned_chunks", "chunks", "Chunks that the backfill has; it grows where one is cut.", ""),
+        ("size_bytes", "written_bytes", "bytes", "Bytes that the backfill has written.", ""),
+        ("lanes", "lanes", "", "Lanes that have written something.",
+         "where it is less than asked for, see the executors that Spark has, and the job's limits."),
+        ("rows_per_second", "rows_per_second", "rows/s", "Rows of the last half minute, in a second.",
+         "where it is too low, see the load of the database and of Kafka, or raise the lanes or the limits."),
+        ("eta_s", "eta_seconds", "seconds", "When it would be done at that pace; missing where that is not known.", ""),
+        ("silent_s", "silent_seconds", "seconds", "Time since a lane or the driver told of anything.",
+         "minutes while the state is running: the driver may be dead, or Spark has no executors for it."),
+    )
+)  # fmt: skip
+BACKFILL_STATUS: Final = Metric(
+    "", "kafka_connect_backfill_status", "gauge", "",
+    "The backfill is in this state. Told once a minute, by the leader; one that is over is told for ten minutes.",
+    "failed: connect backfill status NAME has the error; connect backfill resume NAME goes on.",
 )  # fmt: skip
 ALERT_METRICS: Final[Mapping[str, Metric]] = {
     count: Metric(count, f"kafka_connect_alerts_{count}_total", "counter", "alerts", meaning, todo)

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from connect.telemetry.metric_families import TASK_LABELS, WorkerFigures
-from connect.telemetry.metrics import KAFKA_METRICS, TASK_METRICS, WORKER_METRICS, Metric
+from connect.telemetry.metric_families import BACKFILL_LABELS, TASK_LABELS, WorkerFigures
+from connect.telemetry.metrics import BACKFILL_METRICS, KAFKA_METRICS, TASK_METRICS, WORKER_METRICS, Metric
 from connect.telemetry.tracing import check_installed
 
 if TYPE_CHECKING:
@@ -46,7 +46,11 @@ def meter_provider(service: str, instance: str, figures: Figures) -> MeterProvid
     about = {"service.name": os.environ.get("OTEL_SERVICE_NAME") or service, "service.instance.id": instance}
     provider = MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], Resource.create(about))
     meter = provider.get_meter("connect")
-    for metrics, observe in ((TASK_METRICS, _of_tasks), ((*WORKER_METRICS, *KAFKA_METRICS), _of_worker)):
+    for metrics, observe in (
+        (TASK_METRICS, _of_tasks),
+        ((*WORKER_METRICS, *KAFKA_METRICS), _of_worker),
+        (BACKFILL_METRICS, _of_backfills),
+    ):
         for metric in metrics:
             make = meter.create_observable_counter if metric.kind == "counter" else meter.create_observable_gauge
             make(metric.name, [_observer(metric, figures, observe)], metric.unit, metric.doc)
@@ -72,3 +76,11 @@ def _of_worker(metric: Metric, figures: WorkerFigures) -> Iterable[Observation]:
 
     if metric.figure in figures.worker:
         yield Observation(figures.worker[metric.figure])
+
+
+def _of_backfills(metric: Metric, figures: WorkerFigures) -> Iterable[Observation]:
+    from opentelemetry.metrics import Observation
+
+    for name, found in figures.backfills.items():
+        if metric.figure in found.figures:
+            yield Observation(found.figures[metric.figure], {BACKFILL_LABELS[0]: name})

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from operator import methodcaller
 from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from connect.api.errors import ConnectError
 from connect.client.overview import overview
 from connect.cluster.model.operations import Operations
-from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
@@ -25,8 +23,6 @@ from connect.rest.server.context import CONTEXT, context_of
 from connect.rest.server.rights import visible
 
 _KAFKA_S: Final = 5.0
-_FOLLOWED: Final = 10
-"""So many running backfills are asked how fast they are."""
 _LETTERS: Final = "errors.deadletterqueue.topic.name"
 Job = Mapping[str, Any]
 
@@ -58,15 +54,8 @@ async def flow_from_kafka(app: web.Application) -> AsyncIterator[None]:
 
     def jobs() -> Sequence[Job]:
         found = [job for job in service.jobs() if "spec" in job]
-        running = [job for job in found if job["state"] == "RUNNING"][:_FOLLOWED]
-        return [progress(job) if job in running else job for job in found]
-
-    def progress(job: Job) -> Job:
-        try:
-            found: Job = service.answer(methodcaller("backfill", job["name"]))
-        except (ConnectError, RequestError):
-            return job  # it has just ended, or Kafka does not tell: the job is shown without its pace
-        return found
+        running = {job["name"]: job for job in service.progress([job for job in found if job["state"] == "RUNNING"])}
+        return [running.get(job["name"], job) for job in found]
 
     app[FROM_KAFKA] = FromKafka(Seldom(topics), Seldom(jobs))
     yield

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from aiohttp import web
 
+from connect.api.errors import ConnectError
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.operations import Operations
-from connect.cluster.model.request_errors import NotFoundError
+from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings
 from connect.lib.deadline import Deadline
 from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
+from connect.rest.figures.backfill_figures import shown_jobs
+from connect.rest.figures.leader_watch import LeaderWatch
 from connect.rest.jobs.backfill_watch import BackfillWatch
 from connect.rest.resources.own_shapes import (
     Backfill,
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _ADOPT_S: Final = 120.0
 _KAFKA_S: Final = 5.0
+_FOLLOWED: Final = 10
+"""So many backfills are asked how far they are, to tell of it beside others."""
 
 
 async def get_backfills(request: web.Request) -> web.Response:
@@ -154,6 +160,16 @@ class _Service:
         """Return every job of the cluster; see `BackfillService.backfills`."""
         return self._service().backfills() if self._are_there() else []
 
+    def progress(self, jobs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return these jobs with the progress of the first few; one that Kafka does not tell of now is left without."""
+        return [self._progress(job) if number < _FOLLOWED else job for number, job in enumerate(jobs)]
+
+    def _progress(self, job: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return self.answer(lambda service: service.backfill(job["name"]))
+        except (ConnectError, RequestError):
+            return job  # it has just ended, or Kafka does not tell
+
     def _are_there(self) -> bool:
         """Return True if somebody has ever begun a job on these brokers."""
         admin = TopicAdmin(admin_settings(self._worker.originals, {}, "connect-backfill-watch").properties)
@@ -182,6 +198,8 @@ class _Service:
 
 
 BACKFILLS: Final = web.AppKey("backfills", _Service)
+BACKFILL_WATCH: Final = web.AppKey("backfill_watch", LeaderWatch[Sequence[Mapping[str, Any]]])
+"""Holds the jobs that metrics tell of, as the leader saw them last. It is empty on other workers."""
 
 
 async def backfill_service(app: web.Application) -> AsyncIterator[None]:
@@ -190,11 +208,22 @@ async def backfill_service(app: web.Application) -> AsyncIterator[None]:
     service = app[BACKFILLS] = _Service(context.worker, context.worker_id)
     asked = context.operations
     watch = BackfillWatch(asked.worker, asked.history, service.adopt, lambda: service.has_died)
-    watching = asyncio.create_task(watch.run())
+    looks = app[BACKFILL_WATCH] = LeaderWatch[Sequence[Mapping[str, Any]]](
+        asked.worker,
+        lambda: service.progress(sorted(shown_jobs(service.jobs(), time.time_ns() // 1_000_000), key=_is_still)),
+        nothing=(),
+        trouble="How far backfills are cannot be seen now.",
+    )
+    watching = [asyncio.create_task(watch.run()), asyncio.create_task(looks.run())]
     yield
-    watching.cancel()
-    await asyncio.wait([watching])
+    for one in watching:
+        one.cancel()
+    await asyncio.wait(watching)
     await asyncio.to_thread(service.close)
+
+
+def _is_still(job: Mapping[str, Any]) -> bool:
+    return bool(job["state"] != "RUNNING")
 
 
 def _connectors_of(spec: Mapping[str, Any]) -> list[str] | None:

@@ -15,8 +15,10 @@ from connect.cluster.model.request_errors import NotFoundError
 from connect.cluster.model.statuses import ConnectorStatus
 from connect.rest.access.identity import UNASKED, Identity
 from connect.rest.access.role import Role
+from connect.rest.figures.backfill_figures import backfill_figures
 from connect.rest.figures.kafka_watch import KAFKA_WATCH
 from connect.rest.jobs.alert_watch import ALERTING
+from connect.rest.resources.backfills import BACKFILL_WATCH, has_role
 from connect.rest.server.context import CONTEXT, RestContext, context_of
 from connect.rest.server.rights import IDENTITY
 from connect.rest.server.routing import Route
@@ -32,15 +34,17 @@ _LAST_SEND_MS: Final = 3000.0
 async def scrape(request: web.Request) -> web.Response:
     """The metrics of this worker now, in Prometheus' text format."""
     alerts = request.app[ALERTING].outbox.counts() if ALERTING in request.app else {}
-    kafka = request.app[KAFKA_WATCH].figures
+    kafka = request.app[KAFKA_WATCH].known
+    jobs = [job for job in request.app[BACKFILL_WATCH].known if has_role(request, Role.VIEWER, job["spec"])]
     context, identity = context_of(request), request[IDENTITY]
 
     def text() -> bytes:
         found = _figures(context, identity)
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        own = families(replace(found, alerts=alerts, worker={**found.worker, **kafka}))
-        return exposition(own) + generate_latest(registry)
+        worker = {**found.worker, **kafka}
+        own = replace(found, alerts=alerts, worker=worker, backfills=backfill_figures(jobs))
+        return exposition(families(own)) + generate_latest(registry)
 
     # With hundreds of tasks it takes some hundredths of a second.
     response = web.Response(body=await asyncio.to_thread(text))
@@ -53,11 +57,11 @@ async def sent_metrics(app: web.Application) -> AsyncIterator[None]:
     if not is_sent():
         yield
         return
-    context, watch = app[CONTEXT], app[KAFKA_WATCH]
+    context, kafka, jobs = app[CONTEXT], app[KAFKA_WATCH], app[BACKFILL_WATCH]
 
     def figures() -> WorkerFigures:
         found = _task_figures(context, UNASKED)
-        return replace(found, worker={**found.worker, **watch.figures})
+        return replace(found, worker={**found.worker, **kafka.known}, backfills=backfill_figures(jobs.known))
 
     provider = meter_provider(f"connect-{context.worker.group_id}", context.worker_id, figures)
     yield

@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from connect.telemetry.java_metrics import JAVA_INFOS, JAVA_TASK_METRICS, JAVA_WORKER_METRICS, WITHOUT_VALUE
-from connect.telemetry.metric_families import ConnectorStates, WorkerFigures, families
-from connect.telemetry.metrics import ALERT_METRICS, KAFKA_METRICS, LATENCY, TASK_METRICS, WORKER_METRICS
+from connect.telemetry.metric_families import BackfillFigures, ConnectorStates, WorkerFigures, families
+from connect.telemetry.metrics import (
+    ALERT_METRICS,
+    BACKFILL_METRICS,
+    KAFKA_METRICS,
+    LATENCY,
+    TASK_METRICS,
+    WORKER_METRICS,
+)
 from connect.tools.reference.markdown import code, escaped, table
 
 _OURS: Final = """\
@@ -50,6 +57,7 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
         connectors={"connector": ConnectorStates("running", {"0": "running"})},
         worker=dict.fromkeys((metric.figure for metric in (*WORKER_METRICS, *KAFKA_METRICS)), 0.0),
         leader="leader",
+        backfills={"job": BackfillFigures("running", dict.fromkeys((m.figure for m in BACKFILL_METRICS), 0.0))},
     )
     for family in families(shown):
         labels = sorted({label for sample in family.samples for label in sample.labels})

@@ -26,6 +26,12 @@ def worker(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> It
     process.stop()
 
 
+def figure(worker: WorkerProcess, sample: str) -> float:
+    """A sample on the worker's /metrics; 0 where it is not there."""
+    lines = requests.get(f"{worker.url}/metrics", timeout=60).text.splitlines()
+    return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{sample} ")), 0.0)
+
+
 @needs_chromium
 def test_a_backfill_is_watched_paused_resumed_and_cancelled(
     table: Table, worker: WorkerProcess, browser: Any, axe: str, tmp_path: Path
@@ -35,7 +41,7 @@ def test_a_backfill_is_watched_paused_resumed_and_cancelled(
     assert requests.post(f"{worker.url}/connectors", json=stopped, timeout=90).status_code == 201
     spec = {
         "apiVersion": "backfill/v1", "name": table.name, "source": {"connector": table.name},
-        "engine": {"type": "local"}, "chunking": {"rows": 100, "lanes": 1}, "limits": {"max_rows_per_second": 20},
+        "engine": {"type": "local"}, "chunking": {"rows": 100, "lanes": 1}, "limits": {"max_rows_per_second": 15},
     }  # fmt: skip
     made = requests.post(f"{worker.url}/backfills", json=spec, timeout=90)
     assert made.status_code == 201, made.text
@@ -45,7 +51,7 @@ def test_a_backfill_is_watched_paused_resumed_and_cancelled(
     page = reader.open(path)
     assert (page.status, page.unclosed) == (200, [])
     assert "of 20" in page.text
-    assert "max rows per second 20" in page.text
+    assert "max rows per second 15" in page.text
 
     shown = browser.new_page()
     for width, scheme in ((360, "dark"), (1280, "light")):
@@ -57,6 +63,12 @@ def test_a_backfill_is_watched_paused_resumed_and_cancelled(
             assert violations(shown, axe) == []
             assert fits(shown)
     shown.close()
+
+    label, done = f'{{backfill="{table.name}"}}', "kafka_connect_backfill_done_rows"
+    wait_for(lambda: figure(worker, f"{done}{label}") > 0, 120, "the job's rows on /metrics")
+    assert figure(worker, f"kafka_connect_backfill_planned_rows{label}") == ROWS
+    assert figure(worker, f"kafka_connect_backfill_eta_seconds{label}") > 10
+    assert figure(worker, f'kafka_connect_backfill_status{{backfill="{table.name}",status="running"}}') == 1
 
     page = reader.press(page, "pause")
     assert (page.status, "The job pauses" in page.text) == (200, True)

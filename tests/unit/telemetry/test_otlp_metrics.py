@@ -8,8 +8,8 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from otlp_collector import receiving
 
-from connect.telemetry.metric_families import WorkerFigures
-from connect.telemetry.metrics import KAFKA_METRICS, TASK_METRICS, WORKER_METRICS
+from connect.telemetry.metric_families import BackfillFigures, WorkerFigures
+from connect.telemetry.metrics import BACKFILL_METRICS, KAFKA_METRICS, TASK_METRICS, WORKER_METRICS
 from connect.telemetry.otlp_metrics import is_sent, meter_provider
 
 
@@ -30,6 +30,7 @@ def test_every_declared_metric_is_sent_with_unit_meaning_and_labels(
         {},
         tasks={("orders", "3"): {metric.figure: 2.5 for metric in TASK_METRICS}},
         worker={metric.figure: 4.0 for metric in (*WORKER_METRICS, *KAFKA_METRICS)},
+        backfills={"flights": BackfillFigures("running", {metric.figure: 4.0 for metric in BACKFILL_METRICS})},
     )
     provider = meter_provider("connect-group", "w1:8083", lambda: figures)
     assert provider.force_flush(60_000)
@@ -39,7 +40,7 @@ def test_every_declared_metric_is_sent_with_unit_meaning_and_labels(
     about = {one.key: one.value.string_value for one in resource.resource.attributes}
     assert (about["service.name"], about["service.instance.id"]) == ("connect-group", "w1:8083")
     sent = {one.name: one for scope in resource.scope_metrics for one in scope.metrics}
-    declared = {metric.name: metric for metric in (*TASK_METRICS, *WORKER_METRICS, *KAFKA_METRICS)}
+    declared = {metric.name: metric for metric in (*TASK_METRICS, *WORKER_METRICS, *KAFKA_METRICS, *BACKFILL_METRICS)}
     assert sent.keys() == declared.keys()
     for name, metric in declared.items():
         assert (sent[name].description, sent[name].unit) == (metric.doc, metric.unit)
@@ -48,6 +49,8 @@ def test_every_declared_metric_is_sent_with_unit_meaning_and_labels(
         assert sent[name].sum.is_monotonic == (metric.kind == "counter")
     labels = sent["kafka_connect_task_rows_total"].sum.data_points[0].attributes
     assert {one.key: one.value.string_value for one in labels} == {"connector": "orders", "task": "3"}
+    labels = sent["kafka_connect_backfill_done_rows"].gauge.data_points[0].attributes
+    assert {one.key: one.value.string_value for one in labels} == {"backfill": "flights"}
 
 
 @pytest.mark.parametrize(
