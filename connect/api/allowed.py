@@ -64,3 +64,14 @@ class Range:
         if self.most is not None and value > self.most:
             raise ValueError(f"Value must be no more than {self.most}")
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """One setting's value as given and what is wrong with it; a secret's value is `[hidden]`."""
+
+    name: str
+    value: str | None
+    errors: tuple[str, ...] = ()
+    recommended_values: tuple[str, ...] = ()
+    visible: bool = True

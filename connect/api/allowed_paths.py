@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from connect.api.allowed_hosts import ALLOWED_HOSTS, ANY_HOST
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.lib.secrets import HIDDEN
 from connect.lib.setting_text import parse_list
 
 ALLOWED_PATHS: Final = "allowed.paths"
 """This key of the worker lists files, and folders with all in them."""
-EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/"})
+EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType({ALLOWED_PATHS: "/", ALLOWED_HOSTS: ANY_HOST})
 """The leave of what a person runs by a command: it reaches what that person may."""
 _PASSES_THROUGH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -53,6 +54,11 @@ class AllowedPaths:
         `shown` tells if the text may show the path.
         """
         return None if self._real(path) is not None else self._told(key, path, shown=shown)
+
+    def problems(self, named: Iterable[tuple[str, str]], secret: Container[str]) -> Iterator[ConfigProblem]:
+        """Yield what is wrong with paths behind their keys. No text shows the value of a key of `secret`."""
+        found = (self.problem(key, path, shown=key not in secret) for key, path in named)
+        yield from (problem for problem in found if problem is not None)
 
     def _told(self, key: str, path: str, *, shown: bool) -> ConfigProblem:
         wanted = path if shown else f"THE PATH OF {key}"

@@ -29,7 +29,8 @@ from pydantic import (
 from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
-from connect.api.allowed import ConfigType, OneOf, Range
+from connect.api.allowed import ConfigType, KeyValue, OneOf, Range
+from connect.api.allowed_hosts import ALLOWED_HOSTS, PROFILE, AllowedHosts
 from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.api.reach import Reach, problems_of_urls, speaks_http_alone
@@ -149,17 +150,6 @@ class KeyDefinition:
         return HIDDEN
 
 
-@dataclass(frozen=True, slots=True)
-class KeyValue:
-    """One setting's value as given and what is wrong with it; a secret's value is `[hidden]`."""
-
-    name: str
-    value: str | None
-    errors: tuple[str, ...] = ()
-    recommended_values: tuple[str, ...] = ()
-    visible: bool = True
-
-
 class Config(BaseModel):
     """Base of every declaration. Unknown keys are accepted and ignored, as Kafka Connect does; see `unknown_keys`."""
 
@@ -174,6 +164,7 @@ class Config(BaseModel):
     _originals: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _leave: Mapping[str, str] = PrivateAttr(default_factory=dict)
     _allowed: AllowedPaths = PrivateAttr(default_factory=AllowedPaths)
+    _hosts: AllowedHosts = PrivateAttr(default_factory=lambda: AllowedHosts(None))
 
     @classmethod
     def parse(cls, properties: Mapping[str, str | None]) -> Self:
@@ -188,7 +179,9 @@ class Config(BaseModel):
         except ValidationError as error:
             raise ConfigError(_problems(cls, given, error)) from None
         config._take_leave(given)  # noqa: SLF001 - our own instance, just built
-        problems = (*config.problems(), *config._refused_files(), *config._refused_urls())  # noqa: SLF001
+        secret = {d.name for d in cls.definitions() if d.type is ConfigType.PASSWORD}
+        refused = (*config._allowed.problems(config.named_files(), secret), *config._refused_urls())  # noqa: SLF001
+        problems = (*config.problems(), *refused, *config._hosts.problems(config.named_hosts()))  # noqa: SLF001
         if problems:
             raise ConfigError(problems)
         return config
@@ -199,13 +192,7 @@ class Config(BaseModel):
         self._leave = MappingProxyType({name: given[name] for name in names if name in given})
         lists = {ALLOWED_PATHS, *(d.name for d in self.definitions() if d.from_worker and Reach.FILE in d.reaches)}
         self._allowed = AllowedPaths(path for name in sorted(lists) for path in _listed(given.get(name, "")))
-
-    def _refused_files(self) -> Iterator[ConfigProblem]:
-        secret = {d.name for d in self.definitions() if d.type is ConfigType.PASSWORD}
-        for name, path in self.named_files():
-            problem = self._allowed.problem(name, path, shown=name not in secret)
-            if problem is not None:
-                yield problem
+        self._hosts = AllowedHosts.by(given)
 
     def _refused_urls(self) -> Iterator[ConfigProblem]:
         """Yield what leaves HTTP, of the keys that name a URL and say of no other protocol."""
@@ -246,13 +233,17 @@ class Config(BaseModel):
 
     def named_files(self) -> Iterable[tuple[str, str]]:
         """Return each file or folder of this machine that the settings name, behind its key: checked against `allowed`.
-
-        The default: what keys of Reach.FILE hold. Where only some of their values are paths, say which.
-        """
+        The default: what keys of Reach.FILE hold. Where only some of their values are paths, say which."""
         for definition, value in self._given():
             if Reach.FILE in definition.reaches:
-                text = value.get_secret_value() if isinstance(value, SecretStr) else value
-                yield from ((definition.name, path) for path in (text if isinstance(text, tuple) else (text,)) if path)
+                yield from ((definition.name, path) for path in _parts(value))
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Return each URL or `host:port` that the settings name, behind its key: checked where the worker lists
+        hosts. The default: what keys of Reach.URL and Reach.HOST hold; take values of other forms apart."""
+        for definition, value in self._given():
+            if {Reach.URL, Reach.HOST} & {*definition.reaches} and definition.name in self._originals:
+                yield from ((definition.name, part) for part in _parts(value))
 
     @property
     def allowed(self) -> AllowedPaths:
@@ -312,15 +303,12 @@ class ConnectorConfig(Config):
         return _listed(self.originals.get("topics", ""))
 
 
-def _marks(info: FieldInfo) -> tuple[object, ...]:
-    """Return what the type is annotated with, inside `X | None` too."""
-    return (*info.metadata, *(m for part in get_args(info.annotation) for m in getattr(part, "__metadata__", ())))
-
-
 def leave_keys(cls: type[Config]) -> frozenset[str]:
     """Return the keys whose values a declaration takes from the worker's own file alone."""
     own = {d.name for d in cls.definitions() if not d.from_worker}
-    return frozenset({ALLOWED_PATHS, *(d.name for d in cls.definitions() if d.from_worker)} - own)
+    return frozenset(
+        {ALLOWED_PATHS, ALLOWED_HOSTS, PROFILE, *(d.name for d in cls.definitions() if d.from_worker)} - own
+    )
 
 
 @cache
@@ -335,6 +323,12 @@ def _listed(text: str) -> tuple[str, ...]:
     return found
 
 
+def _parts(value: object) -> Iterator[str]:
+    """Yield the texts of a value, none where it is empty."""
+    text = value.get_secret_value() if isinstance(value, SecretStr) else value
+    yield from (str(part) for part in (text if isinstance(text, tuple) else (text,)) if part)
+
+
 def _fields(cls: type[Config]) -> Iterable[str]:
     return (name for name, info in cls.model_fields.items() if info.alias is not None)
 
@@ -342,6 +336,11 @@ def _fields(cls: type[Config]) -> Iterable[str]:
 @cache
 def _definitions(cls: type[Config]) -> tuple[KeyDefinition, ...]:
     return tuple(_definition(info) for info in cls.model_fields.values() if info.alias is not None)
+
+
+def _marks(info: FieldInfo) -> tuple[object, ...]:
+    """Return what the type is annotated with, inside `X | None` too."""
+    return (*info.metadata, *(m for part in get_args(info.annotation) for m in getattr(part, "__metadata__", ())))
 
 
 def _definition(info: FieldInfo) -> KeyDefinition:
@@ -376,7 +375,7 @@ def _definition(info: FieldInfo) -> KeyDefinition:
 
 
 def _texts(declared: object) -> tuple[str, ...]:
-    return tuple(str(one) for one in declared) if isinstance(declared, list) else ()
+    return tuple(map(str, declared)) if isinstance(declared, list) else ()
 
 
 def _reaches(kind: ConfigType, declared: object, *, has_credentials: bool) -> tuple[Reach, ...]:

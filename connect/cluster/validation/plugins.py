@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from connect.api.allowed import ConfigType
-from connect.api.config import Config, KeyValue
+from connect.api.allowed import ConfigType, KeyValue
+from connect.api.config import Config
 from connect.api.plugin import Plugin, PluginKind
 from connect.cluster.model.validation_infos import Definition, Info, Value
 from connect.cluster.validation.definitions import embedded_definitions, plugin_definitions

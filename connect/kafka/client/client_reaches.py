@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
+from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
@@ -52,7 +53,9 @@ _PLAIN: Final = re.compile(r"[\w./@:+-]*", re.ASCII)
 _JAAS: Final = "sasl.jaas.config"
 
 
-def override_problems(given: Mapping[str, str], prefix: str, allowed: AllowedPaths) -> Iterator[ConfigProblem]:
+def override_problems(
+    given: Mapping[str, str], prefix: str, allowed: AllowedPaths, hosts: AllowedHosts
+) -> Iterator[ConfigProblem]:
     """Yield what a connector may not override: files that the worker does not allow, parts of commands, other
     protocols.
 
@@ -60,6 +63,8 @@ def override_problems(given: Mapping[str, str], prefix: str, allowed: AllowedPat
     """
     for key, value in given.items():
         yield from _value_problems(key, value, prefix + key, allowed)
+        if {Reach.HOST, Reach.URL} & {*CLIENT_REACHES.get(key, ())}:
+            yield from hosts.problems([(prefix + key, value)])
     if _JAAS in given:
         # The login module of Kerberos has its options in one text.
         options = translate_security({_JAAS: given[_JAAS]}).properties

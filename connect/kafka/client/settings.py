@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
 
+from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import allowed_by
 from connect.api.errors import ConfigError, ConfigProblem
 from connect.kafka.client.client_reaches import override_problems
@@ -168,7 +169,7 @@ def all_override_problems(worker: Mapping[str, str], prefix: str, overrides: Map
     """
     name, allowed = f"{prefix}override.", worker.get(LOGIN_ADDRESSES, "")
     return [
-        *override_problems(overrides, name, allowed_by(worker)),
+        *override_problems(overrides, name, allowed_by(worker), AllowedHosts.by(worker)),
         *login_problems(_workers_own(worker, prefix), overrides, name, allowed),
     ]
 

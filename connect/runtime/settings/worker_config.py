@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
+from connect.api.allowed_hosts import ALLOWED_HOSTS, PROFILE, STRICT, check_allowed_host
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.config import (
     Boolean,
@@ -44,6 +45,15 @@ def _check_count(value: int) -> int:
 
 
 _count_or_default: Final = AfterValidator(_check_count)
+
+
+def _check_hosts(value: tuple[str, ...]) -> tuple[str, ...]:
+    for text in value:
+        check_allowed_host(text)
+    return value
+
+
+_hosts: Final = AfterValidator(_check_hosts)
 
 
 class WorkerConfig(RestKeys, AlertKeys):
@@ -204,6 +214,19 @@ class WorkerConfig(RestKeys, AlertKeys):
         "SQLite databases, keys and certificates, what ${file:} and ${directory:} read. None given: none, other than "
         "in Java. Files that this file names for the worker itself need no entry. / allows all that the worker's user "
         "may.",
+    )
+    security_profile: Annotated[String, one_of("standard", STRICT)] = key(
+        PROFILE,
+        "standard",
+        doc="strict: configurations name no host but those of allowed.hosts. standard: any host where that key is left "
+        "out, as in Java.",
+    )
+    allowed_hosts: Annotated[ListOf, _hosts] = key(
+        ALLOWED_HOSTS,
+        (),
+        doc="Hosts that configurations may name: databases, registries, stores, catalogues, proxies, other brokers. "
+        "Names (*.example.com), addresses and networks (10.0.0.0/8), each also with a port (db:5432). Names are not "
+        "looked up. * is any. Left out: any, and none with security.profile=strict.",
     )
     file_stream_paths: ListOf = key(
         "file.stream.paths", (), doc="As allowed.paths, for the file source and the file sink alone.", importance="low"

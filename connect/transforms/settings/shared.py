@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
-from connect.api.config import Config, KeyValue, key
+from connect.api.allowed import KeyValue
+from connect.api.config import Config, key
 from connect.api.errors import ConfigProblem
 from connect.transforms.structure.field_path import path_problems
 

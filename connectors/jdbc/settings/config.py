@@ -12,12 +12,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, SecretStr
 
-from connect.api.allowed import OneOf
+from connect.api.allowed import KeyValue, OneOf
 from connect.api.config import (
     Boolean,
     Int,
     KeyDefinition,
-    KeyValue,
     ListOf,
     Long,
     Password,

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from connect.api.config import ClassName, ConnectorConfig, Int, ListOf, Long, Password, String, at_least, key
 from connect.api.reach import Reach
 from connect.api.url import Url, UrlText
-from connectors.jdbc.settings.drivers import KEY, files_of, sockets_of
-from connectors.jdbc.settings.url import parse
+from connectors.jdbc.settings.drivers import KEY, files_of, is_file, sockets_of
+from connectors.jdbc.settings.url import hosts_of, parse
 
 _DIALECTS = (
     "Db2", "Derby", "Generic", "MySql", "Oracle", "PostgreSql", "SapHana", "SqlServer", "Sqlite", "Sybase", "Vertica",
@@ -82,6 +82,14 @@ class ConnectionKeys(ConnectorConfig):
         for parameter, path in found:
             given = f"connection.{parameter}"
             yield given if parameter in self.driver_properties else "connection.url", path
+
+    def named_hosts(self) -> Iterator[tuple[str, str]]:
+        """Yield the servers of the URL, and those that parameters name besides."""
+        try:
+            url = parse(self.connection_url, self.driver_properties)
+        except ValueError:
+            return  # told by connection_rules
+        yield from (("connection.url", host) for host in hosts_of(url, is_file=is_file(url)))
 
     @property
     def driver_properties(self) -> dict[str, str]:

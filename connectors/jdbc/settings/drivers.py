@@ -91,6 +91,11 @@ def sockets_of(url: DatabaseUrl) -> Iterator[tuple[str, str]]:
     yield from _dialect(url).url.sockets(url)
 
 
+def is_file(url: DatabaseUrl) -> bool:
+    """Return True for a database that is a file, or in memory: it has no server."""
+    return _dialect(url).url.is_file
+
+
 def file_of(url: DatabaseUrl) -> str:
     """Return the path of a database that is a file; empty: it is none, or in memory.
 

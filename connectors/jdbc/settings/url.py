@@ -6,7 +6,7 @@ No message repeats a URL: it may hold a password.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -82,6 +82,22 @@ def translate(url: str, properties: Mapping[str, str] | None = None) -> Database
     given = said | dict(properties or {})
     user, password = given.pop("user", None), given.pop("password", None)
     return form.read(address, Login(user, password), _parameters(form, given))
+
+
+def hosts_of(url: DatabaseUrl, *, is_file: bool) -> Iterator[str]:
+    """Yield each server that a URL leads to, as `host:port` or a name. `is_file`: its databases have no server."""
+    named = [part for value in values_of(url, "host") for part in value.split(",")]
+    named += [part for value in values_of(url, "hostaddr") for part in value.split(",")]
+    for text in values_of(url, OTHER_SERVERS):
+        named += [f"{_bracketed(at.host)}:{at.port}" for at in other_servers(text)]
+    if url.host or not (is_file or named):
+        named.append(f"{_bracketed(url.host or 'localhost')}{f':{url.port}' if url.port else ''}")
+    # A socket is a file.
+    yield from (host for host in named if host and not host.startswith("/"))
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def other_servers(text: str) -> list[Address]:

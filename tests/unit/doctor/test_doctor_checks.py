@@ -200,6 +200,10 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     ),
     "open listener": (lambda: _with_keys(listeners="http://0.0.0.0:8083"), "warning", "asks nobody", "rest.basic"),
     "no host": (lambda: _with_keys(listeners="http://:8083"), "warning", "asks nobody", "rest.basic"),
+    "all hosts": (
+        lambda: _with_keys(listeners="http://10.0.0.1:8083"), "note", "allowed.hosts names no hosts",
+        "security.profile=strict",
+    ),
     "all paths": (lambda: _with_keys(allowed_paths="/"), "note", "allowed.paths=/", "allowed.paths="),
 }  # fmt: skip
 
@@ -225,7 +229,7 @@ def test_a_fault_is_found_with_its_fix(fault):
 def test_the_worst_comes_first():
     found = examined(replace(_with_keys(allowed_paths="/", listeners="http://0.0.0.0:1"), kafka=ClusterState("gone")))
 
-    assert [finding.severity.value for finding in found] == ["error", "warning", "note"]
+    assert [finding.severity.value for finding in found] == ["error", "warning", "note", "note"]
 
 
 @pytest.mark.quick

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import AllowedPaths
 from connect.api.errors import ConfigError
 from connect.kafka.client.client_reaches import override_problems
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 
+ANY = AllowedHosts(None)
 WORKER = {"bootstrap.servers": "b:9092", "ssl.truststore.location": "/etc/own.pem", "allowed.paths": "/data"}
 KEYTAB = 'com.sun.security.auth.module.Krb5LoginModule required keyTab="{}" principal="{}";'
 
@@ -30,9 +32,18 @@ KEYTAB = 'com.sun.security.auth.module.Krb5LoginModule required keyTab="{}" prin
 )
 def test_each_is_refused_and_named(key: str, value: str, fine: str) -> None:
     allowed = AllowedPaths(["/data"])
-    problems = list(override_problems({key: value, "linger.ms": "1"}, "producer.override.", allowed))
+    problems = list(override_problems({key: value, "linger.ms": "1"}, "producer.override.", allowed, ANY))
     assert [problem.key for problem in problems] == [f"producer.override.{key}"]
-    assert list(override_problems({key: fine}, "", allowed)) == []
+    assert list(override_problems({key: fine}, "", allowed, ANY)) == []
+
+
+def test_only_listed_hosts_are_named() -> None:
+    worker = {**WORKER, "security.profile": "strict", "allowed.hosts": "b,login.example"}
+    fine = {"bootstrap.servers": "b:1,b:2", "sasl.oauthbearer.token.endpoint.url": "https://login.example/t"}
+    assert list(override_problems(fine, "", AllowedPaths(), AllowedHosts.by(worker))) == []
+    for key, value in (("bootstrap.servers", "b:1,c:2"), ("sasl.oauthbearer.token.endpoint.url", "https://c/t")):
+        with pytest.raises(ConfigError, match="lets no configuration name the host c"):
+            consumer_settings(worker, {key: value}, client_id="c")
 
 
 def test_a_client_is_not_made_with_what_is_refused() -> None:

@@ -142,3 +142,46 @@ def test_there_is_an_attack_on_every_kind_of_plug_in() -> None:
     found = list(cases())
     assert {plugin.kind for plugin, *_ in found} >= {PluginKind.SOURCE, PluginKind.SINK, PluginKind.CONVERTER}
     assert {reach for _, _, reach, _ in found} == set(ATTACKS)
+
+
+FOREIGN = {
+    ("connection.url", Reach.HOST): (
+        "jdbc:postgresql://h,foreign.example/d", "postgresql+psycopg://h/d?host=foreign.example",
+        "jdbc:mysql://h:1,foreign.example:2/d", "mariadb+pymysql://u:a@foreign.example/d",
+    ),
+    ("hdfs.url", Reach.URL): ("hdfs://foreign.example:1/x", "webhdfs://foreign.example:1"),
+    ("iceberg.catalog.uri", Reach.URL): ("https://u:p@foreign.example/c",),
+}  # fmt: skip
+"""How another machine is named where the value of a key has a form of its own."""
+
+
+def machines() -> Iterator[tuple[Plugin, str, Reach, str]]:
+    for plugin in Catalog.installed().plugins(*CONNECTORS, *HEADS):
+        for d in plugin.config.definitions():
+            reach = next((one for one in (Reach.HOST, Reach.URL) if one in d.reaches and not d.from_worker), None)
+            if reach is not None:
+                usual = "foreign.example:1" if reach is Reach.HOST else "https://foreign.example:1/x"
+                yield from ((plugin, d.name, reach, text) for text in FOREIGN.get((d.name, reach), (usual,)))
+
+
+def test_a_strict_worker_lets_no_key_name_a_machine_that_it_does_not_list() -> None:
+    keys = {
+        "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
+        "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON, "security.profile": "strict",
+    }  # fmt: skip
+    listed = "h,*.googleapis.com"
+    strict, told_of = WorkerConfig.parse({**keys, "allowed.hosts": listed}), "lets no configuration name the host"
+    validator, passed, asked = Validator(Catalog.installed(), strict), [], set()
+    for plugin, name, reach, text in machines():
+        config, key = config_of(plugin, name, reach, text)
+        asked.add(key)
+        try:
+            infos = validator.validate(dict(config))
+        except RequestError as refused:
+            told = [refused.message]
+        else:
+            told = [error for info in infos.configs if info.value.name == key for error in info.value.errors]
+        if not any(f"{told_of} foreign.example" in error for error in told):
+            passed.append(f"{plugin.name}: {key}={text}, but {told}")
+    assert not passed, "\n".join(["These were not refused:", *passed])
+    assert asked >= {"connection.url", "contact.points", "value.converter.schema.registry.url", "bigquery.endpoint"}

@@ -1,0 +1,110 @@
+"""Decides which machines a configuration may name: any, or only those that the worker's own file lists."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Final
+from urllib.parse import urlsplit
+
+from connect.api.errors import ConfigProblem
+from connect.lib.setting_text import parse_list
+
+ALLOWED_HOSTS: Final = "allowed.hosts"
+"""This key of the worker lists names (`*.example.com`), addresses, networks (`10.0.0.0/8`), each also with a port."""
+PROFILE: Final = "security.profile"
+STRICT: Final = "strict"
+"""In this profile configurations may name no host but those of ALLOWED_HOSTS."""
+ANY_HOST: Final = "*"
+
+
+class AllowedHosts:
+    """Holds the machines that a configuration may name. Names count as they are written: nothing is looked up."""
+
+    def __init__(self, listed: tuple[str, ...] | None) -> None:
+        """`listed`: as ALLOWED_HOSTS has them; None: every machine."""
+        self._listed = None if listed is None or ANY_HOST in listed else listed
+
+    @classmethod
+    def by(cls, worker: Mapping[str, str]) -> AllowedHosts:
+        """Return the machines that a worker of these settings lets configurations name."""
+        text = worker.get(ALLOWED_HOSTS)
+        if text is None:
+            return cls(() if worker.get(PROFILE, "").strip() == STRICT else None)
+        listed = parse_list(text)
+        assert isinstance(listed, tuple)
+        return cls(listed)
+
+    @property
+    def are_all(self) -> bool:
+        """Return True where every machine may be named."""
+        return self._listed is None
+
+    def problems(self, named: Iterable[tuple[str, str]]) -> Iterator[ConfigProblem]:
+        """Yield what is wrong with values behind their keys: URLs, or `host:port`, with commas between several."""
+        if self._listed is not None:
+            for key, value in named:
+                yield from self._problems(key, value, self._listed)
+
+    def _problems(self, key: str, value: str, listed: tuple[str, ...]) -> Iterator[ConfigProblem]:
+        for part in filter(None, (part.strip() for part in value.split(","))):
+            address = _address(part)
+            if address is None:
+                yield ConfigProblem(
+                    key, f"Invalid value for configuration {key}: it names no host that this worker can judge. Write "
+                    "host:port, or a URL with a host."
+                )  # fmt: skip
+            elif not any(_fits(allowed, *address) for allowed in listed):
+                yield self._told(key, *address)
+
+    def _told(self, key: str, host: str, port: int | None) -> ConfigProblem:
+        shown = host if port is None else f"{f'[{host}]' if ':' in host else host}:{port}"
+        line = f"{ALLOWED_HOSTS}={'…,' if self._listed else ''}{shown}"
+        return ConfigProblem(
+            key, f"Invalid value for configuration {key}: this worker lets no configuration name the host {shown}. "
+            f"Where it should, add to the worker's own file: {line}."
+        )  # fmt: skip
+
+
+def check_allowed_host(text: str) -> None:
+    """Raise ValueError for an entry of ALLOWED_HOSTS that fits nothing."""
+    if text == ANY_HOST:
+        return
+    if "://" in text or ("/" in text and _network(text) is None) or _address(text.replace("*", "x")) is None:
+        raise ValueError(f"{text!r} is no name, address or network, as *.example.com, 10.0.0.7:5432 or 10.0.0.0/8")
+
+
+def _fits(allowed: str, host: str, port: int | None) -> bool:
+    network = _network(allowed)
+    if network is not None:
+        try:
+            return ipaddress.ip_address(host) in network
+        except ValueError:
+            return False  # a name, which is not looked up
+    wanted = _address(allowed)
+    if wanted is None:
+        return False
+    name, only = wanted
+    return fnmatchcase(host, name) and (only is None or only == port)
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False) if "/" in text else None
+    except ValueError:
+        return None
+
+
+def _address(text: str) -> tuple[str, int | None] | None:
+    """Return host and port of a URL or of `host:port`, the host in small letters; None where there is no host."""
+    # Others may end the host at a backslash, or leave out what does not print.
+    if not text.isprintable() or "\\" in text or " " in text:
+        return None
+    bare = text.count(":") > 1 and not text.startswith("[") and "://" not in text
+    try:
+        parts = urlsplit(text if "://" in text else f"//[{text}]" if bare else f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    return (host.rstrip("."), port) if host else None
