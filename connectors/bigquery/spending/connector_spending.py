@@ -8,7 +8,6 @@ billed for is written there each minute.
 from __future__ import annotations
 
 import logging
-import math
 import secrets
 import threading
 import time
@@ -18,10 +17,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.bigquery.cost.billing import LEAST_BYTES
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY
+from connectors.bigquery.spending.estimates import Estimates
 from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait
+from connectors.bigquery.spending.settling import settled_jobs
 from connectors.bigquery.spending.waits import BudgetSpentError, budget_spent, gib
 from connectors.bigquery.warehouse.job_facts import Ended, Metering
 from connectors.bigquery.warehouse.table_facts import NewTable
@@ -32,8 +32,6 @@ _SAVE_EVERY_S: Final = 60.0
 _NEVER_S: Final = 3600.0
 """A statement that needs more than a day's budget is tried again after so long, as its table may have shrunk."""
 _ALERT_PERCENT: Final = 80
-_MARGIN: Final = 1.1
-"""A table may grow between the estimate of a statement and its run."""
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
 
 
@@ -60,8 +58,7 @@ class ConnectorSpending:
         self._ended: list[Job] = []
         self._counted_loads = 0
         self._saved_at_s = now_s()
-        self._needs: dict[str, Mapping[str, int]] = {}
-        self._factors: dict[str, int] = {}
+        self._estimates = Estimates(warehouse)
         self._waits: dict[str, tuple[float, BudgetSpentError]] = {}
         self._alerted_on = ""
 
@@ -76,12 +73,14 @@ class ConnectorSpending:
         if self._budget_bytes is None:
             return
         self.require(target)
-        needs = {sql: self._estimated(target, sql) for sql in statements}
+        needs = {sql: self._estimates.anew(target, sql) for sql in statements}
         total = sum(needs.values())
         with self._lock:
             self._write(lambda ledger: ledger)
             found = self._ledger.wait(total, self._budget_bytes, self._day_share)
-            self._needs[target] = needs
+            self._estimates.keep(target, needs)
+            if found is not None and self._settle():
+                found = self._ledger.wait(total, self._budget_bytes, self._day_share)
             self._heed(target, found, total, self._budget_bytes)
 
     def metering(self, target: str, sql: str, kind: Kind) -> Metering:
@@ -93,8 +92,8 @@ class ConnectorSpending:
         budget_bytes = self._budget_bytes
         if budget_bytes is None:
             return None
-        need_bytes = self._needs.get(target, {}).get(sql) or self._estimated(target, sql)
-        need = Need(need_bytes, self._owner)
+        need_bytes = self._estimates.of(target, sql)
+        need = Need(need_bytes, self._owner, kind)
         refused: list[Wait] = []
 
         def reserved(ledger: Ledger) -> Ledger:
@@ -110,16 +109,17 @@ class ConnectorSpending:
                 if billed_bytes is not None:
                     self._ended.append(Job(job_id, kind, billed_bytes, was_reserved=True))
                     self._write(reserved)
+            if refused and self._settle():
+                self._write(reserved)
             self._heed(target, refused[0] if refused else None, need_bytes, budget_bytes)
         return need_bytes
 
-    def note(self, target: str, kind: Kind, job: Ended) -> None:
+    def note(self, target: str, sql: str, kind: Kind, job: Ended) -> None:
         """Count a job that has ended."""
         has_budget = self._budget_bytes is not None
         with self._lock:
-            if job.is_over_limit:
-                self._factors[target] = 2 * self._factors.get(target, 1)
-                self._needs.pop(target, None)
+            reserved = self._ledger.reserved.get(job.job_id)
+            self._estimates.note(target, sql, job, 0 if reserved is None else reserved.bytes)
             if has_budget or job.is_own:
                 found_by = "" if job.is_own else self._owner
                 self._ended.append(Job(job.job_id, kind, job.billed_bytes, has_budget, found_by))
@@ -177,16 +177,13 @@ class ConnectorSpending:
         used_bytes = self._ledger.at(self._today).used_bytes
         return 100 * used_bytes / self._budget_bytes if self._budget_bytes else 0.0
 
-    def _estimated(self, target: str, sql: str) -> int:
-        """Return what a statement needs, by a dry run; jobs that ended for too little make it more."""
-        try:
-            scanned = self._warehouse.scanned_bytes(sql)
-        except RetriableError:
-            raise
-        except ConnectError as error:
-            _log.debug("What a statement of table %s needs is not known: %s", target, error)
-            scanned = 0
-        return max(3 * LEAST_BYTES, math.ceil(scanned * _MARGIN)) * self._factors.get(target, 1)
+    def _settle(self) -> bool:
+        """Count the jobs of processes that may be dead; tell if bytes are free again that were reserved for them."""
+        found = list(settled_jobs(self._ledger, self._warehouse.jobs, self._owner))
+        if found:
+            self._ended += found
+            self._write(lambda ledger: ledger)
+        return bool(found)
 
     def _heed(self, target: str, wait: Wait | None, need_bytes: int, budget_bytes: int) -> None:
         """Note that a table waits, and raise why; note that it waits no longer."""
@@ -197,6 +194,8 @@ class ConnectorSpending:
         if wait is None:
             self._waits.pop(target, None)
             return
+        if wait.seconds is None:
+            self._estimates.forget(target)
         now_s = self._now_s()
         error = budget_spent(target, wait, need_bytes, budget_bytes, now_s)
         self._waits[target] = now_s + (_NEVER_S if wait.seconds is None else wait.seconds), error
@@ -265,4 +264,4 @@ class _StatementMetering:
         return self.spending.reserve(self.target, self.sql, self.kind, job_id)
 
     def ended(self, job: Ended) -> None:
-        self.spending.note(self.target, self.kind, job)
+        self.spending.note(self.target, self.sql, self.kind, job)

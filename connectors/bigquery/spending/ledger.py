@@ -8,8 +8,8 @@ the end of the job, so that a crash in between spends nothing twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import date, timedelta
 from enum import StrEnum
 from typing import Any, Final, Self
@@ -18,6 +18,10 @@ DAY_S: Final = 86_400
 _RESERVED: Final = timedelta(days=30)
 """A reservation whose job nobody has seen is given up after so long, as its table may be gone."""
 _MONTH_CHARS: Final = len("2026-11")
+MOST_CHARS: Final = 12_000
+"""The text of a ledger has at most so many: the description of a table holds 16,384, and figures grow."""
+_FULL_WAIT_S: Final = 30.0
+"""A statement waits so long where no more bytes can be reserved until other jobs have ended."""
 
 
 class Kind(StrEnum):
@@ -64,29 +68,42 @@ class Period:
 class Reservation:
     """Bytes that a job may be billed for. day, owner: when they were reserved last, and by which process.
 
-    is_shared: another process had reserved them before.
+    is_shared: another process had reserved them before. `kind`: as what the job is counted.
     """
 
     bytes: int
     day: str
     owner: str
     is_shared: bool = False
+    kind: Kind = Kind.MERGE
+
+    @classmethod
+    def parse(cls, found: Any) -> Self:
+        """Return the reservation of a ledger's text. Earlier versions wrote names beside the values."""
+        values = list(found.values()) if isinstance(found, dict) else found
+        made = cls(*values)
+        return replace(made, kind=Kind(made.kind))
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Tells what a job may be billed for, and which process asks."""
+    """Tells what a job may be billed for, which process asks, and as what the job is counted."""
 
     bytes: int
     owner: str
+    kind: Kind = Kind.MERGE
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Tells for how long a statement has to wait; `seconds` None: its need is larger than the budget."""
+    """Tells for how long a statement has to wait; `seconds` None: its need is larger than the budget.
+
+    is_full: the ledger holds no more reservations.
+    """
 
     seconds: float | None
     used_bytes: int
+    is_full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +122,28 @@ class Ledger:
             return cls(
                 Period(**found.get("day", {})),
                 Period(**found.get("month", {})),
-                {job_id: Reservation(**one) for job_id, one in found.get("reserved", {}).items()},
+                {job_id: Reservation.parse(one) for job_id, one in found.get("reserved", {}).items()},
             )
         except (AttributeError, TypeError) as error:
             raise ValueError(f"The text is JSON of another kind: {error}.") from error
 
     def text(self) -> str:
         """Return the ledger as text."""
-        return json.dumps(asdict(self))
+        reserved = {job_id: astuple(one) for job_id, one in self.reserved.items()}
+        found = {"day": asdict(self.day), "month": asdict(self.month), "reserved": reserved}
+        return json.dumps(found, separators=(",", ":"))
+
+    def oldest(self, most: int, owner: str) -> Sequence[tuple[str, Reservation]]:
+        """Return the oldest reservations of other processes than `owner`: those of earlier days, and where the ledger
+        is nearly full those of today, too.
+        """
+        is_full = len(self.text()) > MOST_CHARS / 2
+        found = [
+            (job_id, one)
+            for job_id, one in self.reserved.items()
+            if one.owner != owner and (is_full or one.day < self.day.name)
+        ]
+        return sorted(found, key=lambda item: item[1].day)[:most]
 
     def at(self, day: str) -> Ledger:
         """Return the ledger on a day such as 2026-11-24. It never goes back to an earlier one."""
@@ -161,8 +192,10 @@ class Ledger:
         if found is not None:
             return found
         is_shared = before is not None and (before.is_shared or before.owner != need.owner)
-        reservation = Reservation(wanted, self.day.name, need.owner, is_shared)
-        return replace(self, reserved={**self.reserved, job_id: reservation})
+        reservation = Reservation(wanted, self.day.name, need.owner, is_shared, need.kind)
+        made = replace(self, reserved={**self.reserved, job_id: reservation})
+        is_full = before is None and len(made.text()) > MOST_CHARS
+        return Wait(_FULL_WAIT_S, self.used_bytes, is_full=True) if is_full else made
 
     def with_job(self, job: Job) -> Ledger:
         """Return the ledger with a job that has ended, whose reservation is gone; itself where the job is counted."""

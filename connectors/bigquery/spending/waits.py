@@ -33,6 +33,12 @@ def budget_spent(target: str, wait: Wait, need_bytes: int, budget_bytes: int, no
             f"{gib(budget_bytes)} for a whole day. Rows stay where they are, in Kafka or in the log, and none is lost.",
             fix=_CHEAPER,
         )
+    if wait.is_full:
+        return BudgetSpentError(
+            f"Table {target} waits {wait.seconds:.0f} s, as so many jobs run that no more bytes can be reserved for "
+            f"one ({BUDGET_BYTES_KEY}). Rows stay where they are, in Kafka or in the log, and none is lost.",
+            fix="Lower tasks.max or threadPoolSize, by which fewer tables are merged at the same time.",
+        )
     until = datetime.fromtimestamp(now_s + wait.seconds, UTC)
     return BudgetSpentError(
         f"Table {target} is merged again at {until:%H:%M} UTC, as it needs about {gib(need_bytes)}, and "

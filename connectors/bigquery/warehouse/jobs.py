@@ -112,6 +112,22 @@ class Jobs:
                 return None
         return int(job.total_bytes_billed or 0) if job.state == "DONE" else None
 
+    def take(self, attempt_id: str) -> bool:
+        """Take the id of a job by one that reads nothing and costs nothing; False where a job has it."""
+        from google.api_core.exceptions import Conflict
+        from google.cloud import bigquery
+
+        calls = self._calls
+        with calls.translated(f"taking the id of job {attempt_id}"):
+            try:
+                calls.client.query(
+                    "SELECT 1 AS taken", job_id=attempt_id, job_config=bigquery.QueryJobConfig(labels=self.labels),
+                    location=calls.location, retry=None, job_retry=None, timeout=calls.limit_s,
+                )  # fmt: skip
+            except Conflict:
+                return False
+        return True
+
     def _attempt_id(self, job_id: str, attempt: int) -> str:
         return f"{job_id}-{self._scope}-{attempt}"
 
