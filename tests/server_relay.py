@@ -16,7 +16,8 @@ from contextlib import suppress
 LOOPBACK = "127.0.0.1"
 _CHUNK_BYTES = 65536
 _LISTENING = b"listening\n"
-_DROP = b"drop\n"
+_DROP, _HOLD, _DRIP, _FLOW = b"drop\n", b"hold\n", b"drip\n", b"flow\n"
+_DRIP_S = 0.5
 
 
 class ServerRelay:
@@ -35,9 +36,24 @@ class ServerRelay:
 
     def drop_newest(self) -> None:
         """End the connection that was made last; the others stay, and new ones are taken."""
+        self._say(_DROP)
+
+    def hold(self) -> None:
+        """Take connections and pass nothing on to clients, until `flow`."""
+        self._say(_HOLD)
+
+    def drip(self) -> None:
+        """Pass a byte to each client now and then, until `flow`."""
+        self._say(_DRIP)
+
+    def flow(self) -> None:
+        """Pass on everything again."""
+        self._say(_FLOW)
+
+    def _say(self, command: bytes) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(_DROP)
+        self._process.stdin.write(command)
         self._process.stdin.flush()
 
     def cut(self) -> None:
@@ -47,21 +63,57 @@ class ServerRelay:
             self._process = None
 
 
+class _Relay:
+    """Passes bytes on between clients and the server, in one event loop."""
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self._clients: list[asyncio.StreamWriter] = []
+        self._way = _FLOW
+        self._flows = asyncio.Event()
+        self._flows.set()
+
+    async def serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        self._clients.append(to_client)
+        server, to_server = await asyncio.open_connection(LOOPBACK, self._server_port)
+        await asyncio.gather(_pass_on(client, to_server), self._answer(server, to_client))
+
+    def obey(self, command: bytes) -> None:
+        """Do as the parent says; in the event loop."""
+        if command == _DROP:
+            self._clients[-1].close()
+            return
+        assert command in {_HOLD, _DRIP, _FLOW}, command
+        self._way = command
+        (self._flows.set if command == _FLOW else self._flows.clear)()
+
+    async def _answer(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while chunk := await source.read(_CHUNK_BYTES):
+                for byte in chunk:
+                    if self._flows.is_set():
+                        break
+                    await self._held_up()
+                    target.write(bytes([byte]))
+                    chunk = chunk[1:]
+                target.write(chunk)
+                await target.drain()
+        target.close()
+
+    async def _held_up(self) -> None:
+        """Return when the next byte may go: after a while if it drips, else when all flows."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._flows.wait(), _DRIP_S if self._way == _DRIP else None)
+
+
 async def _relay(port: int, server_port: int) -> None:
-    clients: list[asyncio.StreamWriter] = []
-    loop = asyncio.get_running_loop()
+    relay, loop = _Relay(server_port), asyncio.get_running_loop()
 
-    def drop_newest() -> None:
-        loop.call_soon_threadsafe(clients[-1].close)
+    def obey(command: bytes) -> None:
+        loop.call_soon_threadsafe(relay.obey, command)
 
-    threading.Thread(target=_listen_to_parent, args=(drop_newest,), daemon=True).start()
-
-    async def serve(client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
-        clients.append(to_client)
-        server, to_server = await asyncio.open_connection(LOOPBACK, server_port)
-        await asyncio.gather(_pass_on(client, to_server), _pass_on(server, to_client))
-
-    async with await asyncio.start_server(serve, LOOPBACK, port) as listener:
+    threading.Thread(target=_listen_to_parent, args=(obey,), daemon=True).start()
+    async with await asyncio.start_server(relay.serve, LOOPBACK, port) as listener:
         os.write(1, _LISTENING)
         await listener.serve_forever()
 
@@ -74,11 +126,10 @@ async def _pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -
     target.close()
 
 
-def _listen_to_parent(drop_newest: Callable[[], object]) -> None:
+def _listen_to_parent(obey: Callable[[bytes], object]) -> None:
     """Do as the parent says, and end when it does."""
     for line in sys.stdin.buffer:
-        assert line == _DROP, line
-        drop_newest()
+        obey(line)
     os._exit(0)
 
 

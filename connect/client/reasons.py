@@ -62,6 +62,8 @@ def _measured(figures: Mapping[str, float]) -> str:
 
 def _text(part: Mapping[str, Any]) -> str:
     if not part.get("reason"):
+        if part["state"] == "UNASSIGNED" and not part.get("trace"):
+            return "UNASSIGNED: no worker has said that it runs; where it opens for long, a log says whom it asks."
         cause = str(part.get("trace") or "").partition("\n")[0]
         return f"{part['state']}: {cause}" if cause else f"{part['state']}; rows move, or there are none."
     times = [f"since {part['since']}"] if part.get("since") else []

@@ -19,13 +19,14 @@ from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import FailedRequestError, NotFoundError
 from connect.cluster.model.start_counts import StartCounts
-from connect.runtime.task.condition import failure, held_up
+from connect.runtime.task.condition import LONG_CALL_S, failure, held_up, not_returned
 from connect.runtime.task.messages import CallResult
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 LOOK_LEAST_S: Final = 1.0
 """Connectors that change are asked for their tasks no more often than this."""
+_PLANNING: Final = "The question for its tasks (task_configs)"
 
 _logger = logging.getLogger(__name__)
 
@@ -42,6 +43,10 @@ class _ConnectorRun:
     """How many tasks it has published."""
     kept_because: str | None = None
     """Why its tasks stay as they are, although it was asked whether they are still the same."""
+    asked: Future[CallResult] | None = None
+    """The question for its tasks that was put last."""
+    told_wait: bool = False
+    """Its status says that this question is not answered."""
     waiting: list[Future[None]] = field(default_factory=list)
 
 
@@ -111,8 +116,30 @@ class ConnectorRuns:
 
     def _ask_for_tasks(self, name: str, run: _ConnectorRun) -> None:
         self.starts.tried()
-        answer = self._parts.calls.ask("task_configs", run.config, self._parts.limits.plan_tasks_s)
-        answer.add_done_callback(lambda done: self._answered(name, run, done.result()))
+        self._ask(name, run).add_done_callback(lambda done: self._answered(name, run, done.result()))
+
+    def _ask(self, name: str, run: _ConnectorRun) -> Future[CallResult]:
+        run.asked = self._parts.calls.ask("task_configs", run.config, self._parts.limits.plan_tasks_s)
+        self._tell_wait_later(name, run, run.asked, time.monotonic())
+        return run.asked
+
+    def _tell_wait_later(self, name: str, run: _ConnectorRun, asked: Future[CallResult], began_s: float) -> None:
+        def tell() -> None:
+            if self._runs.get(name) is run and run.asked is asked and not asked.done():
+                self._tell_wait(name, run, time.monotonic() - began_s)
+                self._tell_wait_later(name, run, asked, began_s)
+
+        self._parts.loop.later(LONG_CALL_S, f"seeing whether connector {name} has planned its tasks", tell)
+
+    def _tell_wait(self, name: str, run: _ConnectorRun, lasts_s: float) -> None:
+        """Say that the connector, or what it asks, leaves the question for its tasks without an answer."""
+        why = not_returned(_PLANNING, lasts_s, self._parts.catalog.asked_addresses(run.config))
+        kind = self._parts.catalog.kind(run.config)
+        _logger.warning("connector_planning_waits", extra={"connector": name, "reason": why})
+        run.told_wait = True
+        condition = held_up(why, "source" if kind == "unknown" else kind)
+        state = run.state or State.UNASSIGNED
+        self._parts.statuses.put_connector(name, self._parts.status(state, run.config, condition=condition))
 
     def _answered(self, name: str, run: _ConnectorRun, result: CallResult) -> None:
         if self._runs.get(name) is not run:
@@ -120,7 +147,7 @@ class ConnectorRuns:
         if (refused := _told(result.problems)) is not None:
             self._fail(name, run, refused)
         elif result.error is not None:
-            self._fail(name, run, result.trace or result.error)
+            self._fail(name, run, self._with_addresses(run, result.trace or result.error))
         elif (problem := self._publish(name, run, result)) is not None:
             self._fail(name, run, problem)
         else:
@@ -128,6 +155,12 @@ class ConnectorRuns:
             run.history = RestartHistory(run.history.restarts, time.monotonic())
             self._report(name, run, State.RUNNING)
             self._look_later(name, run, result.again_s)
+
+    def _with_addresses(self, run: _ConnectorRun, text: str) -> str:
+        """Add to the first line of an error what was asked, where the answer took long."""
+        asked = self._parts.catalog.asked_addresses(run.config) if run.told_wait else ""
+        line, end, rest = text.partition("\n")
+        return f"{line} It asked {asked}.{end}{rest}" if asked else text
 
     def _publish(self, name: str, run: _ConnectorRun, result: CallResult) -> str | None:
         """Write the tasks when they are news; what went wrong."""
@@ -154,25 +187,24 @@ class ConnectorRuns:
 
     def _look(self, name: str, run: _ConnectorRun, again_s: float) -> None:
         if self._runs.get(name) is run and run.state is State.RUNNING:
-            answer = self._parts.calls.ask("task_configs", run.config, self._parts.limits.plan_tasks_s)
-            answer.add_done_callback(lambda done: self._looked(name, run, done.result(), again_s))
+            self._ask(name, run).add_done_callback(lambda done: self._looked(name, run, done.result(), again_s))
 
     def _looked(self, name: str, run: _ConnectorRun, result: CallResult, again_s: float) -> None:
         if self._runs.get(name) is not run or run.state is not State.RUNNING:
             return
-        refused = _told(result.problems) or result.error
+        refused = _told(result.problems) or (result.error and self._with_addresses(run, result.error))
         problem = self._publish(name, run, result) if refused is None else refused
         if problem is not None:
             _logger.warning("connector_tasks_kept", extra={"connector": name, "reason": problem})
-        if problem != run.kept_because:
-            run.kept_because = problem
+        if problem != run.kept_because or run.told_wait:
+            run.kept_because, run.told_wait = problem, False
             who = "person" if result.problems else "source"
             why = None if problem is None else held_up(f"Its tasks stay as they are: {problem}", who)
             self._parts.statuses.put_connector(name, self._parts.status(run.state, run.config, condition=why))
         self._look_later(name, run, again_s)
 
     def _report(self, name: str, run: _ConnectorRun, state: State) -> None:
-        run.state = state
+        run.state, run.told_wait = state, False
         self._parts.statuses.put_connector(name, self._parts.status(state, run.config))
         for waiting in run.waiting:
             waiting.set_result(None)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from connect.api.plugin import Capability, Plugin, PluginKind
 from connect.cluster.loop.herder_parts import Kind
+from connect.plugins.asked_addresses import asked_addresses
 from connect.plugins.catalog import CONNECTORS, Catalog
 
 
@@ -41,6 +42,10 @@ class InstalledConnectors:
     def cleans_up(self, config: Mapping[str, str]) -> bool:
         """Return True if the plug-in declares that it keeps something outside."""
         return self._declares(config, Capability.CLEANUP)
+
+    def asked_addresses(self, config: Mapping[str, str]) -> str:
+        """Return the keys and addresses that the connector asks, without secrets; empty: it declares none."""
+        return asked_addresses(self._catalog, config)
 
     def _declares(self, config: Mapping[str, str], capability: Capability) -> bool:
         plugin = self._plugin(config)

@@ -45,6 +45,9 @@ class ConnectorCatalog(Protocol):
     def cleans_up(self, config: Mapping[str, str]) -> bool:
         """Return True if the connector wants to know when it is deleted."""
 
+    def asked_addresses(self, config: Mapping[str, str]) -> str:
+        """Return the keys and addresses that the connector asks, without secrets; empty: it declares none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

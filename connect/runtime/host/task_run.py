@@ -18,6 +18,7 @@ from connect.api.errors import ConfigError, RetriableError, SchemaError
 from connect.kafka.client.errors import AbortableError, FencedError
 from connect.kafka.produce.producer import BatchProducer
 from connect.lib.deadline import Deadline
+from connect.plugins.asked_addresses import asked_addresses
 from connect.runtime.host.crash_report import Stages
 from connect.runtime.host.state_reports import StateReports
 from connect.runtime.host.task_context import TaskContext
@@ -35,7 +36,7 @@ from connect.runtime.source.exactly_once import Boundary, ConnectorTransactions,
 from connect.runtime.source.record_path import SourceRecordPath
 from connect.runtime.source.source_loop import Delivery, SourceLoop
 from connect.runtime.source.transactional_delivery import ExactlyOnceDelivery
-from connect.runtime.task.condition import Conditions, Step
+from connect.runtime.task.condition import LONG_CALL_S, Conditions, Step, not_returned
 from connect.runtime.task.control import Control
 from connect.runtime.task.messages import (
     AsksToWrite,
@@ -57,8 +58,6 @@ log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 5.0
 OPEN_TIMEOUT_S = 60.0
-LONG_CALL_S = 15.0
-"""A call that lasts longer is told in the status, anew after each further time of this length."""
 _CALLEES = {
     "send": "kafka",
     "flush": "kafka",
@@ -95,6 +94,7 @@ class TaskRun:
         self._may_write: Future[MayWrite] = Future()
         self._states = StateReports(self.id, self.run, report)
         self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._states.say_condition))
+        self._told_opening = ""
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
 
     def start(self) -> None:
@@ -119,8 +119,15 @@ class TaskRun:
         stage, since_s = self.figures.stage
         lasts_s = time.monotonic() - since_s
         if stage and lasts_s >= LONG_CALL_S:
-            reason = f"{stage} has not returned for {lasts_s // LONG_CALL_S * LONG_CALL_S:.0f} s."
-            self._reports.conditions.waiting(Step.CALL, _CALLEES.get(stage, "source"), reason)
+            is_flush_of_sink = stage == "flush" and self._start.kind == "sink"
+            callee = "sink" if is_flush_of_sink else _CALLEES.get(stage, self._start.kind)
+            asked = "" if callee == "kafka" else asked_addresses(self._clients.catalog, self._start.connector_config)
+            reason = not_returned(stage, lasts_s, asked)
+            self._reports.conditions.waiting(Step.CALL, callee, reason)
+            if stage == "open" and reason != self._told_opening:
+                # No status tells it: UNASSIGNED of this worker would say that it has let go of the task.
+                log.warning("Task %s does not run yet: %s", self.id, reason)
+                self._told_opening = reason
         else:
             self._reports.conditions.over(Step.CALL)
 

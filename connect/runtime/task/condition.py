@@ -30,6 +30,8 @@ class Step(StrEnum):
 
 
 STEPS: Final = tuple(Step)
+LONG_CALL_S: Final = 15.0
+"""A call that lasts longer is told in the status, anew after each further time of this length."""
 _SHOWN_CHARS: Final = 500
 
 
@@ -126,6 +128,12 @@ def failure(reason: str | None, restart_in_s: float | None) -> Condition | None:
     if restart_in_s is None:
         return Condition(reason[:_SHOWN_CHARS], now_ms, "person")
     return Condition(reason[:_SHOWN_CHARS], now_ms, "restart", None, now_ms + round(restart_in_s * 1000))
+
+
+def not_returned(call: str, lasts_s: float, asked: str) -> str:
+    """Return the sentence about a call that does not return. `asked`: what it asks, as keys and addresses."""
+    whom = f" It asks {asked}." if asked else ""
+    return f"{call} has not returned for {lasts_s // LONG_CALL_S * LONG_CALL_S:.0f} s.{whom}"
 
 
 def held_up(reason: str, waiting_for: str) -> Condition:

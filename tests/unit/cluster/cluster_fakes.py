@@ -268,6 +268,9 @@ class World:
     def keeps_no_offsets(self, config):
         return config.get("connector.class") == "Source"
 
+    def asked_addresses(self, config):
+        return ""
+
     def cleans_up(self, config):
         return "slot" in config
 

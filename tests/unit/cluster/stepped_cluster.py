@@ -312,6 +312,9 @@ class SteppedCluster:
     def keeps_no_offsets(self, config):
         return False
 
+    def asked_addresses(self, config):
+        return ""
+
     def places(self, task: TaskId) -> list[tuple[str, State]]:
         """Where a task runs, and how."""
         return [
