@@ -1,4 +1,4 @@
-"""Which addresses a connector's configuration has it ask, for texts that say what something waits for. No I/O."""
+"""Names the addresses that a connector asks, for texts that say what something waits for. No I/O."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from connect.lib.javatext.pattern_bounds import beginning, ranges_too_wide, too_long
 from connect.lib.javatext.timed_pattern import SIZE_MAX, TimedPattern, written_out
 
 if TYPE_CHECKING:
@@ -37,24 +38,50 @@ _PROPERTY = re.compile(r"\\[pP](?:\{(\w+)\}|(\w))")
 _COUNT = re.compile(r"\{\d+(?:,\d*)?")
 _REFERENCE = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>")
 
+_KEPT_CHARS: Final = 1000
+"""A longer pattern is compiled each time: a thousand of them would fill the worker's memory."""
+
 
 class JavaPatternError(ValueError):
     """The text is no Java pattern, or one that has no Python form."""
 
 
-@lru_cache(maxsize=1000)
 def compile_pattern(regex: str) -> TimedPattern:
-    """Return the pattern compiled. JavaPatternError says what is wrong, with its place, as Java does."""
+    """Return the pattern compiled. JavaPatternError says what is wrong, with its place, as Java does.
+
+    Compiling ends soon, whoever has sent the pattern: JavaPatternError, too, for one that is long or costs too much.
+    """
+    if len(regex) <= _KEPT_CHARS:
+        return _kept(regex)
+    try:
+        return _compiled(regex)
+    finally:
+        re.purge()  # Python keeps 512 patterns of any size
+
+
+@lru_cache(maxsize=1000)
+def _kept(regex: str) -> TimedPattern:
+    return _compiled(regex)
+
+
+def _compiled(regex: str) -> TimedPattern:
+    _refuse(too_long(regex), regex)
     translation = _Translation(regex)
     try:
         text = translation.run()
+        _refuse(too_long(text) or ranges_too_wide(text.replace(_HORIZONTAL, "")), regex)
         flags = translation.flags if translation.unicode else translation.flags | re.ASCII
         checked = re.compile(text, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise JavaPatternError(_java_message(regex, error)) from None
     if written_out(text) > SIZE_MAX:
-        raise JavaPatternError(f"Its repetitions written out have more than {SIZE_MAX} characters\n{regex}")
+        _refuse(f"Its repetitions written out have more than {SIZE_MAX} characters", regex)
     return TimedPattern(checked)
+
+
+def _refuse(problem: str | None, regex: str) -> None:
+    if problem is not None:
+        raise JavaPatternError(f"{problem}\n{beginning(regex)}")
 
 
 def expand(match: Match[str], replacement: str) -> str:
