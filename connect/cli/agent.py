@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from socket import gethostname
 
 import click
 
@@ -34,7 +35,8 @@ def agent(  # noqa: PLR0917 - click calls it by name
 ) -> None:
     """Run AGENT (cassandra) until it is told to stop, with the settings of FILE: JSON as POST /connectors takes it.
 
-    Each database node has its agent, with a name of its own.
+    Each database node has its agent, with a name of its own: AGENT-HOSTNAME where FILE has none, so that one FILE
+    serves all nodes.
     """
     from connect import __version__
     from connect.cli.shared.overrides import parse_overrides
@@ -50,7 +52,7 @@ def agent(  # noqa: PLR0917 - click calls it by name
     with one_line_errors():
         worker = read_worker_settings(worker_file)
         plugin = agent_plugin(catalog, name)
-        run = Agent(plugin, worker, catalog, read_agent_file(file, parse_overrides(overrides)))
+        run = Agent(plugin, worker, catalog, read_agent_file(file, name, parse_overrides(overrides)))
         served = AgentMetrics(run.now, {"version": __version__, "agent": plugin.name, "group_id": worker.group_id})
         if metrics is not None:
             served.serve(MetricsAddress.parse(metrics))
@@ -64,10 +66,11 @@ def agent(  # noqa: PLR0917 - click calls it by name
     sys.exit(0 if ended_well else 1)
 
 
-def read_agent_file(path: Path, overrides: Mapping[str, str] | None = None) -> Mapping[str, str]:
+def read_agent_file(path: Path, agent: str, overrides: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """Return the settings of an agent's file, its name among them, with overrides on top.
 
-    ConfigError: the file cannot be read, or lacks the name or the settings.
+    A file without a name is the same on all nodes: each agent is named `agent`-hostname then. ConfigError: the file
+    cannot be read, or lacks the settings.
     """
     from connect.api.errors import ConfigError
     from connect.lib.setting_text import text_of
@@ -78,7 +81,7 @@ def read_agent_file(path: Path, overrides: Mapping[str, str] | None = None) -> M
     except (OSError, ValueError) as error:
         raise ConfigError(f"The agent's file {path} cannot be read: {error}.", fix=form) from error
     match given:
-        case {"name": str() as name, "config": dict() as config}:
+        case {"config": dict() as config} if isinstance(name := given.get("name", f"{agent}-{gethostname()}"), str):
             texts = {key: text for key, value in config.items() if (text := text_of(value)) is not None}
             return {**texts, "name": name, **(overrides or {})}
-    raise ConfigError(f"The agent's file {path} lacks a name or a config.", fix=form)
+    raise ConfigError(f"The agent's file {path} lacks a config, or its name is no text.", fix=form)

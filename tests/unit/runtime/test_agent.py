@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -60,11 +61,18 @@ def test_settings_that_are_wrong_are_said_before_it_starts() -> None:
 def test_an_agents_file_is_what_a_connectors_is(tmp_path: Path) -> None:
     file = tmp_path / "agent.json"
     file.write_text(json.dumps({"name": "n", "config": {"folder": "/x", "port": 9042, "none": None}}))
-    assert read_agent_file(file, {"folder": "/y"}) == {"name": "n", "folder": "/y", "port": "9042"}
-    for wrong in ("{", "[]", '{"name": "n"}', '{"config": {}}'):
+    assert read_agent_file(file, "db", {"folder": "/y"}) == {"name": "n", "folder": "/y", "port": "9042"}
+    for wrong in ("{", "[]", '{"name": "n"}', '{"name": 7, "config": {}}'):
         file.write_text(wrong)
         with pytest.raises(ConfigError, match=r"agent\.json .*config"):
-            read_agent_file(file)
+            read_agent_file(file, "db")
+
+
+def test_an_agent_of_a_file_without_a_name_is_named_after_its_host(tmp_path: Path) -> None:
+    file = tmp_path / "agent.json"
+    file.write_text('{"config": {"folder": "/x"}}')
+    assert read_agent_file(file, "db") == {"name": f"db-{socket.gethostname()}", "folder": "/x"}
+    assert read_agent_file(file, "db", {"name": "n"})["name"] == "n"
 
 
 def scraped(port: int) -> str:
