@@ -165,6 +165,23 @@ def test_an_agent_with_a_wrong_password_names_its_key(guarded: CassandraEndpoint
     assert "canary" not in str(raised.value)
 
 
+def test_an_agent_finds_its_encrypted_node_by_the_nodes_own_file(
+    guarded: CassandraEndpoint, settings: dict[str, str]
+) -> None:
+    node_file = guarded.cdc_raw_folder.parent / "cassandra.yaml"
+    config = CassandraAgentConfig.parse({
+        "cassandra.yaml": str(node_file), "ssl.ca.file": settings["ssl.ca.file"],
+        "username": "cassandra", "password": "cassandra", **EVERYWHERE,
+    })  # fmt: skip
+    assert (config.cdc_raw_folder, config.port) == (str(guarded.cdc_raw_folder), guarded.port)
+    context = FakeSourceContext()
+    task = CassandraCdcTask(config)
+    task.open(context)
+    task.poll(Deadline.after(1))
+    task.close()
+    assert context.gauges["lost_segments"] == 0
+
+
 def test_a_user_who_may_not_write_is_told_the_grant(settings: dict[str, str]) -> None:
     writer = TableWriter(CassandraSinkConfig.parse({**settings, "topics": "open", "topic.tables": "open:open"}))
     batch = Batch("open", Column.from_rows([{"k": 2}], None))

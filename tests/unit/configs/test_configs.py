@@ -64,9 +64,27 @@ def test_every_key_of_a_connector_file_is_known(file):
 
 
 @pytest.mark.parametrize("file", AGENTS, ids=lambda f: f.name)
-def test_an_agents_file_is_valid_and_its_keys_are_known(file):
+def test_an_agents_file_is_valid_and_its_keys_are_known(file, tmp_path):
     catalog = Catalog.installed()
     plugin = agent_plugin(catalog, file.stem)
-    config = read_agent_file(file)
-    plugin.config.parse({**config, **EVERYWHERE})
+    config = read_agent_file(file, file.stem)
+    given = {**config, "cassandra.yaml": str(tmp_path / "cassandra.yaml")}
+    (tmp_path / "cassandra.yaml").write_text("cdc_enabled: true\ncdc_raw_directory: /var/lib/cassandra/cdc_raw\n")
+    plugin.config.parse({**given, **EVERYWHERE})
     assert [name for name, _ in plugin.config.unknown_keys(set(config) - {"name"})] == []
+
+
+def test_the_unit_of_systemd_starts_the_agent_with_limits(monkeypatch):
+    from click.testing import CliRunner
+
+    from connect.cli.agent import agent
+
+    text = (FOLDER / "agents/connect-agent-cassandra.service").read_text().replace("\\\n", "")
+    unit = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    assert {"CPUQuota", "MemoryMax", "Restart", "User", "ProtectSystem"} <= unit.keys()
+    connect, command, *arguments = unit["ExecStart"].split()
+    assert (connect, command) == ("/opt/connect/bin/connect", "agent")
+    started: list[object] = []
+    monkeypatch.setattr(agent, "callback", lambda **given: started.append((given["name"], given["metrics"])))
+    assert CliRunner().invoke(agent, arguments).output == ""
+    assert started == [("cassandra", "0.0.0.0:9404")]
