@@ -19,7 +19,7 @@ PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/nati
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos sanitize reference docs clean
+.PHONY: help setup demo check lint units test test-twice flaky test-bigquery wheels mutants planted bench chaos sanitize reference screenshots docs clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -90,6 +90,11 @@ reference: setup ## Write connect/REFERENCE.md and the table of docs/reach.md fr
 	$(BIN)/connect reference > connect/REFERENCE.md.new
 	mv connect/REFERENCE.md.new connect/REFERENCE.md
 	$(BIN)/python -m connect.tools.reference.reaches docs/reach.md
+
+screenshots: setup ## Take every picture of the documents anew, into docs/
+	CONNECT_SCREENSHOTS=$(CURDIR)/docs $(BIN)/python -m pytest -q -p no:schemathesis -m '' tests/integration/ui/test_ui_pictures.py \
+		tests/integration/backfill/test_backfill_pages.py \
+		tests/integration/poc/test_poc_source.py::test_a_source_that_fits_passes_every_check_and_leaves_nothing_behind
 
 docs: setup ## The documents as a site with a search, in build/docs/site
 	$(BIN)/python docs/site/build_site.py

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ import pytest
 from connect.tools.services.process.cache import cache_folder
 
 AXE = "4.14.1"
+PICTURE_BYTES = 120_000
+"""A picture of the documents is smaller than this."""
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium).")
 
@@ -49,3 +53,12 @@ def violations(page: Any, script: str) -> list[tuple[str, str]]:
 def fits(page: Any) -> bool:
     """No part of the page is beside the screen."""
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def picture(page: Any, name: str, folder: Path, *parts: str) -> None:
+    """Take a picture of a page, which has to show these texts: into CONNECT_SCREENSHOTS where that is set."""
+    hidden = [part for part in parts if not page.get_by_text(part).locator("visible=true").count()]
+    assert hidden == [], f"the picture {name} does not show what it is there for"
+    file = Path(os.environ.get("CONNECT_SCREENSHOTS") or folder) / f"{name}.png"
+    page.screenshot(path=file)
+    assert 5_000 < file.stat().st_size < PICTURE_BYTES

@@ -14,7 +14,7 @@ from site_links import Link, anchor_of, anchors_of, links_of
 REFERENCE: Final = "connect/REFERENCE.md"
 _GUIDES: Final = (
     "quick-start", "jdbc", "change-data-capture", "bigquery", "s3-and-lakes", "cassandra", "backfill",
-    "proof-of-concept", "operate", "secure", "tune", "write-a-connector",
+    "proof-of-concept", "run-a-worker", "operate", "secure", "tune", "write-a-connector",
 )  # fmt: skip
 
 

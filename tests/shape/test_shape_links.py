@@ -13,6 +13,7 @@ from site_links import Link, anchors_of, links_of
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^(<!-- (?P<why>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 GUIDES = sorted((ROOT / "docs/guides").glob("*.md"))
+PICTURE = re.compile(r'\bpicture\(\w+, "([a-z-]+)"')
 RUN_BY_GUIDES = {"sh", "text"}
 
 
@@ -54,3 +55,18 @@ def test_blocks_of_a_guide_are_run_or_say_why_not(guide):
     for block in blocks:
         why = block["why"] or ""
         assert block["language"] in RUN_BY_GUIDES or re.match("not run: .{10}", why), block[0]
+
+
+def test_each_picture_of_the_documents_is_made_by_a_test():
+    pictures = {file.stem for file in (ROOT / "docs").rglob("*.png")}
+    shown = {
+        Path(link.address).stem
+        for name in documents()
+        for link in links_of((ROOT / name).read_text(encoding="utf-8"))
+        if isinstance(link, Link) and link.address.endswith(".png")
+    }
+    made = {
+        name for file in (ROOT / "tests/integration").rglob("test_*.py") for name in PICTURE.findall(file.read_text())
+    }
+    assert pictures == shown == made
+    assert all(file.stat().st_size < 120_000 for file in (ROOT / "docs").rglob("*.png"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 from backfill_job import Table
-from chromium import fits, needs_chromium, violations
+from chromium import fits, needs_chromium, picture, violations
 from e2e_worker import WorkerProcess, wait_for
 from ui_reader import Reader
 
@@ -62,6 +62,8 @@ def test_a_backfill_is_watched_paused_resumed_and_cancelled(
             shown.screenshot(path=tmp_path / f"{name}-{width}-{scheme}.png", full_page=True)
             assert violations(shown, axe) == []
             assert fits(shown)
+    shown.goto(f"{worker.url}/ui/backfills")
+    picture(shown, "ui-backfills", tmp_path, table.name, "RUNNING", "Rows, as planned", "Chunks")
     shown.close()
 
     label, done = f'{{backfill="{table.name}"}}', "kafka_connect_backfill_done_rows"

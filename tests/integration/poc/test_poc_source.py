@@ -10,6 +10,7 @@ import sys
 
 import psutil
 import pytest
+from chromium import needs_chromium, picture
 
 AVRO = "io.confluent.connect.avro.AvroConverter"
 JDBC = "io.confluent.connect.jdbc.JdbcSourceConnector"
@@ -76,13 +77,17 @@ def assert_fits_and_hides_values(tmp_path, printed):
 
 
 @pytest.mark.chaos
-def test_a_source_that_fits_passes_every_check_and_leaves_nothing_behind(database, tmp_path):
+@needs_chromium
+def test_a_source_that_fits_passes_every_check_and_leaves_nothing_behind(database, browser, tmp_path):
     code, result, printed = poc(tmp_path, source(database), "--seed", "3")
     assert code == 0, printed
     found = outcomes(result)
     assert set(found.values()) == {"pass"}, printed
     assert {"Delivery under kills", "Schema change", "Load and cost"} <= set(found)
     assert_fits_and_hides_values(tmp_path, printed)
+    page = browser.new_page(viewport={"width": 1100, "height": 640})
+    page.goto((tmp_path / "report.html").as_uri())
+    picture(page, "poc-report", tmp_path, "This connector fits.", "Discovery", "Throughput")
 
 
 def test_what_cannot_work_ends_in_a_report_that_says_so(database, tmp_path):

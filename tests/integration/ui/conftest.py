@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -12,6 +14,8 @@ from e2e_worker import WorkerProcess
 
 from connect.tools.services import KafkaEndpoint
 
+PATIENCE_MS = 60_000
+Look = Callable[..., Any]
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 WRAPPED = {
@@ -71,3 +75,36 @@ def bed(kafka: KafkaEndpoint, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield found
     finally:
         worker.stop()
+
+
+@pytest.fixture
+def look(browser: Any, bed: Bed) -> Iterator[Look]:  # noqa: F811 - the fixture of chromium
+    """Opens pages; each has asked nobody but its worker, and reported no error."""
+    contexts: list[Any] = []
+    asked: list[str] = []
+    errors: list[str] = []
+
+    def opened(path: str = "/ui", width: int = 1280, scheme: str = "light", **more: Any) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce", **more
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("request", lambda request: asked.append(urlsplit(request.url).netloc))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(bed.url + path)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert set(asked) == {urlsplit(bed.url).netloc}
+    assert errors == []
+
+
+@pytest.fixture
+def live() -> Callable[[Any], None]:
+    """Waits until a page follows its worker."""
+    return lambda page: page.get_by_text("The figures are live.").wait_for()

@@ -1,56 +1,18 @@
-"""The pages of a worker in a real Chromium: journeys by mouse, keyboard and without JavaScript, live, and accessible.
-
-With CONNECT_SCREENSHOTS=docs the picture of the README is taken anew.
-"""
+"""The pages of a worker in a real Chromium: by mouse, keyboard and without JavaScript, live, and accessible."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 import requests
 from chromium import fits, needs_chromium, violations
 
 pytestmark = needs_chromium
-PATIENCE_MS = 60_000
 Look = Callable[..., Any]
-
-
-@pytest.fixture
-def look(browser: Any, bed: Any) -> Iterator[Look]:
-    """Opens pages; each has asked nobody but its worker, and reported no error."""
-    contexts: list[Any] = []
-    asked: list[str] = []
-    errors: list[str] = []
-
-    def opened(path: str = "/ui", width: int = 1280, scheme: str = "light", **more: Any) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce", **more
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("request", lambda request: asked.append(urlsplit(request.url).netloc))
-        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(bed.url + path)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert set(asked) == {urlsplit(bed.url).netloc}
-    assert errors == []
-
-
-def is_live(page: Any) -> None:
-    """Wait until the page follows its worker."""
-    page.get_by_text("The figures are live.").wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -75,17 +37,17 @@ def is_live(page: Any) -> None:
     ],
 )
 def test_pages_are_accessible_and_fit_the_screen(
-    look: Look, axe: str, tmp_path: Path, name: str, path: str, width: int, scheme: str
+    look: Look, live: Look, axe: str, tmp_path: Path, name: str, path: str, width: int, scheme: str
 ) -> None:
     page = look(path, width, scheme)
     if page.locator("#live").count():
-        is_live(page)
+        live(page)
     page.screenshot(path=tmp_path / f"{name}-{width}-{scheme}.png", full_page=True)
     assert violations(page, axe) == []
     assert fits(page)
 
 
-def test_the_failed_connector_is_found_understood_and_restarted_by_keyboard(look: Look, bed: Any) -> None:
+def test_the_failed_connector_is_found_understood_and_restarted_by_keyboard(look: Look, live: Look, bed: Any) -> None:
     page = look()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
@@ -99,17 +61,17 @@ def test_the_failed_connector_is_found_understood_and_restarted_by_keyboard(look
     page.get_by_text("Trace (").first.click()
     assert page.locator("details.trace pre").first.is_visible()
     page.get_by_role("button", name="Restart task 0").focus()
-    is_live(page)
+    live(page)
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Restart task 0", "focus stays"
     page.keyboard.press("Enter")
     page.get_by_text("The task restarts.").wait_for()
     bed.worker.wait_for_tasks("bills-to-lake", "FAILED")
 
 
-def test_figures_move_without_a_reload(look: Look, bed: Any) -> None:
+def test_figures_move_without_a_reload(look: Look, live: Look, bed: Any) -> None:
     page = look("/ui/connector?name=orders-source")
     page.evaluate("window.is_the_same = true")
-    is_live(page)
+    live(page)
     rows = page.locator("tbody tr").first.locator("td.number").nth(1)
     before = int(rows.text_content().replace(",", ""))
     bed.write(300)
@@ -201,9 +163,9 @@ def test_a_connector_is_created_and_changed(look: Look, axe: str, bed: Any, tmp_
     assert bed.worker.call("DELETE", "made-here").status_code == 204
 
 
-def test_the_flow_is_walked_by_keyboard_and_says_what_moves(look: Look, bed: Any) -> None:
+def test_the_flow_is_walked_by_keyboard_and_says_what_moves(look: Look, live: Look, bed: Any) -> None:
     page = look("/ui/flow?q=orders")
-    is_live(page)
+    live(page)
     picture = page.get_by_role("region", name="Picture of the flow")
     assert {"orders-source", "orders-to-lake"} <= set(picture.locator("a.box text:first-of-type").all_text_contents())
     row = page.get_by_role("row").filter(has_text="orders-source").filter(has_text="writes")
@@ -239,15 +201,3 @@ def test_live_rows_are_shown_before_and_after_each_transform(look: Look, bed: An
     sample = bed.worker.call("GET", "orders-to-lake", "/sample?rows=3").json()
     assert [row["steps"][0]["name"] for row in sample["rows"]] == ["read"] * 3
     assert bed.worker.call("GET", "bills-to-lake", "/offsets").json() == before
-
-
-def test_the_picture_of_the_readme(look: Look, bed: Any, tmp_path: Path) -> None:
-    page = look("/ui", 1280, "light")
-    is_live(page)
-    bed.write(20_000)
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('tbody tr')].some((row) => /[1-9]/.test(row.children[5].textContent))"
-    )
-    folder = Path(os.environ.get("CONNECT_SCREENSHOTS") or tmp_path)
-    page.screenshot(path=folder / "ui-overview.png", full_page=True)
-    assert (folder / "ui-overview.png").stat().st_size > 10_000
