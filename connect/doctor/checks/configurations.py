@@ -30,7 +30,8 @@ class Configurations:
                     "No record with a schema that is not known yet can be read or written.",
                     f"{registry.key}=http://registry:8081  # mend it, or start the registry",
                 )  # fmt: skip
-        for text in facts.not_asked:
+        late = [f"The brokers did not tell {what} in time." for what in facts.kafka.unanswered]
+        for text in [*facts.not_asked, *late]:
             yield Finding(Severity.NOTE, "doctor", text, "What was not asked was not judged.")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from connect.cluster.model.topic_layout import internal_topics
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
-from connect.doctor.model.words import acl_line
+from connect.doctor.model.words import acl_line, cluster_acl_line
 
 
 class Rights:
@@ -22,6 +22,12 @@ class Rights:
                 Severity.NOTE, f"topic {name}", "Its configs may not be read.",
                 "Whether it is compacted, and how large records may be, cannot be judged.",
                 acl_line(facts, ["DescribeConfigs"], "topic", name),
+            )  # fmt: skip
+        if facts.kafka.broker_denied:
+            yield Finding(
+                Severity.NOTE, "Kafka", "The configs of brokers may not be read.",
+                "How large a request they take, and how long they keep a group's place, cannot be judged.",
+                cluster_acl_line(facts, "DescribeConfigs"),
             )  # fmt: skip
         for name in sorted(facts.kafka.groups_denied):
             yield Finding(

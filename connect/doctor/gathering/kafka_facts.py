@@ -12,7 +12,7 @@ from connect.cluster.offsets.sink_groups import needs_host
 from connect.doctor.checks.message_sizes import CONSUMER, PRODUCER
 from connect.doctor.gathering.group_facts import SinkGroup, group_facts
 from connect.doctor.model.facts import ConnectorFacts
-from connect.doctor.model.words import number
+from connect.doctor.model.words import number, some_of
 from connect.kafka.admin.cluster_state import ClusterState, cluster_state
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 from connect.lib.deadline import Deadline
@@ -43,6 +43,8 @@ def kafka_facts(
         for c in connectors if c.name in groups and groups[c.name] not in state.groups_denied
     ]  # fmt: skip
     stand = group_facts(worker, sinks, deadline)
+    if silent := [sink.connector for sink in sinks if sink.connector not in stand]:
+        state = replace(state, unanswered=[*state.unanswered, f"where the groups of {some_of(silent)} stand"])
     return state, [
         replace(c, client=_sizes(worker, c.is_sink, configs[c.name]), group=stand.get(c.name)) for c in connectors
     ]

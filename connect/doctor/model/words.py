@@ -20,25 +20,31 @@ def some_of(names: Collection[str]) -> str:
 def topic_config_line(facts: Facts, topic: str, config: str) -> str:
     """Return the command that sets a config of a topic."""
     return (
-        f"kafka-configs.sh --bootstrap-server {_servers(facts)} --alter --entity-type topics "
+        f"kafka-configs.sh --bootstrap-server {servers(facts)} --alter --entity-type topics "
         f"--entity-name {quote(topic)} --add-config {config}"
     )
 
 
 def acl_line(facts: Facts, operations: Iterable[str], resource: str, name: str) -> str:
     """Return the command that grants operations on a resource (`topic` or `group`)."""
+    return f"{_grant(facts, operations)} --{resource} {quote(name)}"
+
+
+def cluster_acl_line(facts: Facts, operation: str) -> str:
+    """Return the command that grants an operation on the cluster itself."""
+    return f"{_grant(facts, [operation])} --cluster"
+
+
+def _grant(facts: Facts, operations: Iterable[str]) -> str:
     principal = f"User:{facts.kafka.principal or 'PRINCIPAL'}"
     wanted = " ".join(f"--operation {operation}" for operation in operations)
-    return (
-        f"kafka-acls.sh --bootstrap-server {_servers(facts)} --add --allow-principal {quote(principal)} "
-        f"{wanted} --{resource} {quote(name)}"
-    )
+    return f"kafka-acls.sh --bootstrap-server {servers(facts)} --add --allow-principal {quote(principal)} {wanted}"
 
 
 def partitions_line(facts: Facts, topic: str, partitions: int) -> str:
     """Return the command that gives a topic more partitions."""
     return (
-        f"kafka-topics.sh --bootstrap-server {_servers(facts)} --alter --topic {quote(topic)} --partitions {partitions}"
+        f"kafka-topics.sh --bootstrap-server {servers(facts)} --alter --topic {quote(topic)} --partitions {partitions}"
     )
 
 
@@ -68,5 +74,6 @@ def shown_bytes(count: int) -> str:
     return f"{count} GiB"
 
 
-def _servers(facts: Facts) -> str:
+def servers(facts: Facts) -> str:
+    """Return the addresses that commands of Kafka are given."""
     return ",".join(facts.worker.bootstrap_servers)

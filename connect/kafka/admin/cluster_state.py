@@ -20,6 +20,11 @@ _DENIED: Final = frozenset({
     KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 })  # fmt: skip
+_UNANSWERED: Final = frozenset({
+    KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - librdkafka's own codes
+    KafkaError.REQUEST_TIMED_OUT, KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+})  # fmt: skip
 _CALL_S: Final = 4.0
 K = TypeVar("K")
 
@@ -69,6 +74,10 @@ class ClusterState:
     principal: str = ""
     controller: int = -1
     """Names the broker that leads the cluster; -1: none is known."""
+    broker_denied: bool = False
+    """Tells that the configs of brokers may not be read."""
+    unanswered: Sequence[str] = ()
+    """Names what was asked and not answered in time, as `the groups`."""
 
 
 def cluster_state(
@@ -91,24 +100,26 @@ def cluster_state(
     told = [name for name in sorted(topics) if name in seen]
     configs, configs_denied = ask.configs(ResourceType.TOPIC, told)
     first = str(min(metadata.brokers, default=0))
-    broker, _ = ask.configs(ResourceType.BROKER, [first] if metadata.brokers else [])
+    broker, broker_denied = ask.configs(ResourceType.BROKER, [first] if metadata.brokers else [])
     newest = ask.newest({name: len(seen[name].partitions) for name in told})
     known = {
         name: TopicState(state.partitions, configs.get(name, {}), rights.get(name), newest.get(name))
         for name, state in seen.items()
     }
+    groups_denied = ask.denied_groups(sorted(groups))
     return ClusterState(
-        None, len(metadata.brokers), known, denied, configs_denied, ask.denied_groups(sorted(groups)),
-        broker.get(first, {}), principal, metadata.controller_id,
+        None, len(metadata.brokers), known, denied, configs_denied, groups_denied, broker.get(first, {}), principal,
+        metadata.controller_id, bool(broker_denied), ask.unanswered,
     )  # fmt: skip
 
 
 class _Questions:
-    """Asks about many things at once; what is refused or not answered is left out."""
+    """Asks about many things at once; what is refused or not answered is left out, and `unanswered` names it."""
 
     def __init__(self, admin: RetryingAdmin, deadline: Deadline) -> None:
         self._client = admin.client
         self._deadline = deadline
+        self.unanswered: list[str] = []
 
     def rights(self, topics: Sequence[str]) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
         """Return the operations that are allowed on each topic, and the topics that may not be described."""
@@ -117,7 +128,7 @@ class _Questions:
         asked = self._client.describe_topics(
             TopicCollection(list(topics)), include_authorized_operations=True, request_timeout=self._timeout_s
         )
-        answers, refused = self._answers(asked)
+        answers, refused = self._answers("the rights on topics", asked)
         found = {name: _operations(topic.authorized_operations) for name, topic in answers.items()}
         return {name: rights for name, rights in found.items() if rights is not None}, refused
 
@@ -127,7 +138,8 @@ class _Questions:
             return {}, frozenset()
         resources = {name: ConfigResource(kind, name) for name in names}
         asked = self._client.describe_configs(list(resources.values()), request_timeout=self._timeout_s)
-        answers, refused = self._answers({name: asked[resource] for name, resource in resources.items()})
+        what = "the configs of brokers" if kind is ResourceType.BROKER else "the configs of topics"
+        answers, refused = self._answers(what, {name: asked[resource] for name, resource in resources.items()})
         shown = {
             name: {key: entry.value for key, entry in entries.items() if entry.value and not entry.is_sensitive}
             for name, entries in answers.items()
@@ -142,7 +154,7 @@ class _Questions:
             return {}
         asked = self._client.list_offsets(wanted, request_timeout=self._timeout_s)
         found: dict[str, int] = {}
-        for place, told in self._answers(asked)[0].items():
+        for place, told in self._answers("the newest records of topics", asked)[0].items():
             if told.timestamp > 0:
                 found[place.topic] = max(told.timestamp, found.get(place.topic, 0))
         return found
@@ -154,7 +166,7 @@ class _Questions:
         asked = self._client.describe_consumer_groups(
             list(groups), include_authorized_operations=True, request_timeout=COORDINATOR_S
         )
-        answers, refused = self._answers(asked)
+        answers, refused = self._answers("the groups of sinks", asked)
         told = {name: _operations(group.authorized_operations) for name, group in answers.items()}
         return refused | {name for name, rights in told.items() if rights is not None and "READ" not in rights}
 
@@ -162,17 +174,21 @@ class _Questions:
     def _timeout_s(self) -> float:
         return min(_CALL_S, max(0.1, self._deadline.remaining_s))
 
-    def _answers(self, asked: Mapping[K, Future[Any]]) -> tuple[dict[K, Any], frozenset[K]]:
+    def _answers(self, what: str, asked: Mapping[K, Future[Any]]) -> tuple[dict[K, Any], frozenset[K]]:
         answers: dict[K, Any] = {}
         refused: set[K] = set()
         for name, future in asked.items():
             try:
                 answers[name] = future.result(max(0.1, self._deadline.remaining_s))
             except KafkaException as error:
-                if error.args[0].code() in _DENIED:
+                code = error.args[0].code()
+                if code in _DENIED:
                     refused.add(name)
+                elif code in _UNANSWERED and what not in self.unanswered:
+                    self.unanswered.append(what)
             except TimeoutError:
-                break  # it is left out, as are those behind it
+                self.unanswered.append(what)
+                break  # those behind it are left out, too
         return answers, frozenset(refused)
 
 
