@@ -16,6 +16,7 @@ from connect.doctor.checks.message_sizes import MessageSizes
 from connect.doctor.checks.replication import Replication
 from connect.doctor.checks.rights import Rights
 from connect.doctor.checks.security import Security
+from connect.doctor.checks.skew import Skew
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Check, Finding, Severity
 
@@ -27,6 +28,7 @@ CHECKS: Final[Sequence[Check]] = (
     Configurations(),
     MessageSizes(),
     Lag(),
+    Skew(),
     Certificates(),
     Machine(),
     Clocks(),

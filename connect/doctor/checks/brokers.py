@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from connect.doctor.model.facts import Facts
 from connect.doctor.model.findings import Finding, Severity
-from connect.doctor.model.words import some_of
+from connect.doctor.model.words import number, some_of
+
+_KEPT_MINUTES: Final = 24 * 60
+_DEFAULT_MINUTES: Final = 7 * 24 * 60  # what Kafka itself has
 
 
 class Brokers:
@@ -21,6 +25,7 @@ class Brokers:
                 f"bootstrap.servers={','.join(facts.worker.bootstrap_servers)}  # mend it, or start the brokers",
             )  # fmt: skip
             return
+        yield from _places(facts)
         without_leader = [n for n, topic in kafka.topics.items() if any(p.leader < 0 for p in topic.partitions)]
         if without_leader:
             yield Finding(
@@ -35,6 +40,17 @@ class Brokers:
                 "One more broker that fails stops writes, or loses what the others did not copy.",
                 _describe(facts, "--under-replicated-partitions"),
             )  # fmt: skip
+
+
+def _places(facts: Facts) -> Iterable[Finding]:
+    minutes = number(facts.kafka.broker.get("offsets.retention.minutes"))
+    if minutes is not None and minutes < _KEPT_MINUTES:
+        yield Finding(
+            Severity.WARNING, "Kafka", f"Brokers keep the offsets of a group without members for {minutes} minutes "
+            "(offsets.retention.minutes).",
+            "A sink that is stopped for longer forgets its place, and reads again or passes records over.",
+            f"offsets.retention.minutes={_DEFAULT_MINUTES}  # in server.properties of every broker",
+        )  # fmt: skip
 
 
 def _describe(facts: Facts, which: str) -> str:

@@ -1,4 +1,4 @@
-"""Judges how large a record may be at each step: producer, topic, consumer."""
+"""Judges how large a record may be at each step: producer, topic, broker, consumer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final
 
 from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
-from connect.doctor.model.words import number, topic_config_line
+from connect.doctor.model.words import number, topic_config_line, topics_in_use
 
 PRODUCER: Final = "message.max.bytes"
 CONSUMER: Final = "receive.message.max.bytes"
+REQUEST: Final = "socket.request.max.bytes"
 _OVERHEAD_BYTES: Final = 512
 """librdkafka wants so much beside the records of an answer."""
 
@@ -26,6 +27,8 @@ class MessageSizes:
                 most = number(topic.configs.get("max.message.bytes")) if topic is not None else None
                 if most is not None:
                     yield from _of_topic(facts, connector, name, most)
+        for name in topics_in_use(facts):
+            yield from _of_broker(facts, name)
 
 
 def _of_topic(facts: Facts, connector: ConnectorFacts, topic: str, most: int) -> Iterable[Finding]:
@@ -43,4 +46,17 @@ def _of_topic(facts: Facts, connector: ConnectorFacts, topic: str, most: int) ->
             f"Its consumer takes answers of up to {received} bytes; topic {topic} may hold records of {most}.",
             "The sink stands still before the first record that is larger.",
             f'"consumer.override.receive.message.max.bytes": "{most + _OVERHEAD_BYTES}"',
+        )  # fmt: skip
+
+
+def _of_broker(facts: Facts, topic: str) -> Iterable[Finding]:
+    found = facts.kafka.topics.get(topic)
+    most = number(found.configs.get("max.message.bytes")) if found is not None else None
+    taken = number(facts.kafka.broker.get(REQUEST))
+    if most is not None and taken is not None and taken < most:
+        yield Finding(
+            Severity.WARNING, f"topic {topic}",
+            f"It may hold records of {most} bytes; brokers take requests of up to {taken} ({REQUEST}).",
+            "A broker drops the connection of whoever sends a larger request, and the task sends it again and again.",
+            f"{REQUEST}={most + _OVERHEAD_BYTES}  # in server.properties of every broker",
         )  # fmt: skip

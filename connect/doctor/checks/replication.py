@@ -41,6 +41,12 @@ def _of_topic(facts: Facts, name: str, topic: TopicState) -> Iterable[Finding]:
             f"kafka-reassign-partitions.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --execute "
             f"--reassignment-json-file more-replicas.json  # lists partitions of {name} with several replicas each",
         )  # fmt: skip
+    if topic.configs.get("unclean.leader.election.enable") == "true":
+        yield Finding(
+            Severity.WARNING, subject, "unclean.leader.election.enable=true.",
+            "A replica that missed records may become the leader: they are lost, though they were acknowledged.",
+            topic_config_line(facts, name, "unclean.leader.election.enable=false"),
+        )  # fmt: skip
     if least is None:
         return
     in_sync = min(part.in_sync for part in topic.partitions)

@@ -33,6 +33,7 @@ KEYS = {
     "value.converter": "JsonConverter",
     "listeners": "http://127.0.0.1:8083",
 }
+SPREAD = [TopicPartition("orders", number) for number in range(3)]
 STATE = frozenset({"configs", "offsets", "statuses", "g-slots"})
 LATE = TopicPartition("orders", 0)
 
@@ -91,6 +92,11 @@ def _before_start() -> Facts:
     return replace(_with_topic("configs", None), is_running=False, kafka=ClusterState(brokers=1))
 
 
+def _held(*offsets: int) -> GroupFacts:
+    ends = dict(zip(SPREAD, offsets, strict=True))
+    return GroupFacts("g1", ends, dict.fromkeys(SPREAD, 0), ends)
+
+
 def _compact(partitions: int) -> TopicState:
     return _topic(partitions, cleanup_policy="compact")
 
@@ -145,6 +151,27 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "few partitions": (
         lambda: _with_sink(config={"tasks.max": "4"}), "warning", "tasks.max=4, and its topics have 1", "--partitions",
     ),
+    "skewed": (
+        lambda: _with_sink(config={"tasks.max": "2"}, group=_held(9000, 500, 500)), "warning",
+        "Partition 0 of topic orders holds 9000 of 10000 offsets", "kafka-get-offsets.sh",
+    ),
+    "short-lived places": (
+        lambda: _with_kafka(broker={"offsets.retention.minutes": "60"}), "warning", "for 60 minutes",
+        "offsets.retention.minutes=10080",
+    ),
+    "small requests": (
+        lambda: _with_kafka(broker={"socket.request.max.bytes": "1000"}), "warning", "requests of up to 1000",
+        "socket.request.max.bytes=",
+    ),
+    "unclean leaders": (
+        lambda: _with_topic("orders", _topic(unclean_leader_election_enable="true")), "warning", "unclean",
+        "unclean.leader.election.enable=false",
+    ),
+    "denied brokers": (
+        lambda: _with_kafka(broker_denied=True, principal="alice"), "note", "configs of brokers",
+        "User:alice --operation DescribeConfigs --cluster",
+    ),
+    "silent brokers": (lambda: _with_kafka(unanswered=["the groups"]), "note", "did not tell the groups in time", ""),
     "no such topic": (lambda: _with_sink(topics=("ordres",)), "warning", "ordres, which is not there", "--create"),
     "denied topic": (
         lambda: _with_kafka(denied={"orders"}, principal="alice", topics={
@@ -226,6 +253,18 @@ def test_a_fault_is_found_with_its_fix(fault):
 
 
 @pytest.mark.quick
+@pytest.mark.parametrize(
+    ("tasks", "offsets"),
+    [("1", (9000, 0, 0)), ("2", (900, 0, 0)), ("2", (6000, 1500, 1500)), ("2", (5000, 5000, 0)), ("2", (0, 0, 0))],
+    ids=["one task", "few records", "four times as much", "two of three", "empty"],
+)
+def test_an_uneven_spread_that_costs_nothing_is_no_finding(tasks, offsets):
+    facts = _with_sink(config={"tasks.max": tasks}, group=_held(*offsets))
+
+    assert [finding for finding in examined(facts) if "Partition" in finding.evidence] == []
+
+
+@pytest.mark.quick
 def test_the_worst_comes_first():
     found = examined(replace(_with_keys(allowed_paths="/", listeners="http://0.0.0.0:1"), kafka=ClusterState("gone")))
 
@@ -249,6 +288,11 @@ def test_no_name_that_others_chose_is_a_command_in_a_text_to_paste():
             replace(SINK, name=hostile, group=unread),
             replace(SINK, topics=(hostile,), group=None),
             replace(SINK, topics=("orders", hostile), config={"tasks.max": "9"}, group=None),
+            replace(
+                SINK,
+                config={"tasks.max": "2"},
+                group=GroupFacts("g", {}, {}, {TopicPartition(hostile, 0): 5000, TopicPartition(hostile, 1): 0}),
+            ),
         ),
         certificates=(CertificateFacts("connector late, ssl.ca", f"/{hostile}", NOW),),
         machine=MachineFacts([FolderFacts(f"/{hostile}", 0, 9)]),
@@ -256,7 +300,7 @@ def test_no_name_that_others_chose_is_a_command_in_a_text_to_paste():
 
     fixes = [finding.fix for finding in examined(facts) if hostile in finding.fix]
 
-    assert {fix.split()[0] for fix in fixes} == {"connect", "df", "kafka-topics.sh", "openssl"}
+    assert {fix.split()[0] for fix in fixes} == {"connect", "df", "kafka-get-offsets.sh", "kafka-topics.sh", "openssl"}
     assert all(shlex.split(fix, comments=True) and hostile not in _unquoted(fix) for fix in fixes), fixes
 
 
