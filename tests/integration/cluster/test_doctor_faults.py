@@ -1,0 +1,339 @@
+"""`connect doctor` on real services: each fault of a table is seeded and found, and a sound system has none."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+import yaml
+from click.testing import CliRunner
+from cluster_worker import JSON_CONVERTER
+from confluent_kafka import Producer
+
+from connect.api.records import TopicPartition
+from connect.cli.doctor import before_start, doctor
+from connect.doctor.gathering import gather
+from connect.kafka.admin.topics import TopicAdmin
+from connect.lib.deadline import Deadline
+from connect.tools.services import KafkaService
+
+pytestmark = pytest.mark.integration
+
+DAY_MS = 86_400_000
+BADLY_SET = {"socket.request.max.bytes": "2000000", "offsets.retention.minutes": "60"}
+SECRET = "hidden-word"
+
+
+@dataclass
+class System:
+    """A worker's file, connectors' files, and the services that they name; a fault changes one of these."""
+
+    folder: Path
+    bootstrap_servers: str
+    postgres: Any
+    mariadb: Any
+    s3: Any
+    s3_bucket: str
+    keys: dict[str, str] = field(default_factory=dict)
+    connectors: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.admin = TopicAdmin({"bootstrap.servers": self.bootstrap_servers})
+        self.keys = {
+            "bootstrap.servers": self.bootstrap_servers, "group.id": "d", "listeners": "http://127.0.0.1:0",
+            "key.converter": JSON_CONVERTER, "value.converter": JSON_CONVERTER, "allowed.paths": str(self.folder),
+            **{f"{name}.storage.topic": f"d-{name}" for name in ("config", "offset", "status")},
+            **{f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")},
+        }  # fmt: skip
+
+    def topic(self, name: str, partitions: int = 1, **configs: str) -> str:
+        given = {key.replace("_", "."): value for key, value in configs.items()}
+        self.admin.create(name, partitions=partitions, configs=given, deadline=Deadline.after(60))
+        return name
+
+    def fill(self, topic: str, count: int, *, partition: int = 0, at_ms: int | None = None) -> None:
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers})
+        for _ in range(count):
+            producer.produce(topic, b"x", partition=partition, timestamp=at_ms or int(time.time() * 1000))
+        assert producer.flush(60) == 0
+
+    def read(self, sink: str, topic: str, partitions: int = 1) -> None:
+        """Have the group of a sink begin at the first record."""
+        places = {TopicPartition(topic, number): 0 for number in range(partitions)}
+        self.admin.alter_group_offsets(f"connect-{sink}", places, Deadline.after(60))
+
+    def sink(self, name: str, topic: str, **keys: str) -> None:
+        file = str(self.folder / f"{name}.out")
+        given = {key.replace("__", "."): value for key, value in keys.items()}
+        self.connectors[name] = {"connector.class": "FileStreamSink", "topics": topic, "file": file, **given}
+
+    def table(self, name: str, server: str, **changed: str) -> None:
+        """A source of a database that is there."""
+        at = self.postgres if server == "postgresql" else self.mariadb
+        given = {"port": str(at.port), "database": at.database, "user": at.user, "password": at.password, **changed}
+        self.connectors[name] = {
+            "connector.class": "JdbcSourceConnector", "mode": "bulk", "topic.prefix": f"{name}-",
+            "connection.url": f"jdbc:{server}://{at.host}:{given['port']}/{given['database']}",
+            "connection.user": given["user"], "connection.password": given["password"], "query": "SELECT 1 AS one",
+        }  # fmt: skip
+
+    def objects(self, name: str, topic: str, **changed: str) -> None:
+        """A sink of an object store that is there."""
+        given = {"bucket": self.s3_bucket, "key": self.s3.access_key_id, **changed}
+        self.connectors[name] = {
+            "connector.class": "S3SinkConnector", "topics": topic, "s3.bucket.name": given["bucket"],
+            "s3.region": self.s3.region, "store.url": self.s3.url, "flush.size": "10", "rotate.idle.ms": "1000",
+            "aws.access.key.id": given["key"], "aws.secret.access.key": self.s3.secret_access_key,
+            "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
+        }  # fmt: skip
+
+    def certificate(self, key: str, days: int) -> None:
+        path = self.folder / f"{key}.pem"
+        made = trustme.CA().issue_cert("broker", not_after=datetime.now(UTC) + timedelta(days=days))
+        made.cert_chain_pems[0].write_to_path(str(path))
+        self.keys[key] = str(path)
+
+    def findings(self) -> list[dict[str, str]]:
+        worker = self.folder / "worker.yaml"
+        worker.write_text(yaml.safe_dump(self.keys), encoding="utf-8")
+        files = []
+        for name, config in self.connectors.items():
+            files.append(self.folder / f"{name}.json")
+            files[-1].write_text(json.dumps({"name": name, "config": config}), encoding="utf-8")
+        result = CliRunner().invoke(doctor, ["--json", "--worker", str(worker), *map(str, files)])
+        assert result.exit_code in {0, 1}, result.output
+        assert SECRET not in result.output
+        found: list[dict[str, str]] = json.loads(result.stdout)["findings"]
+        assert result.exit_code == any(finding["severity"] == "error" for finding in found)
+        return found
+
+
+@dataclass(frozen=True)
+class Fault:
+    """How a fault gets into a system, and the finding that it must have."""
+
+    seed: Callable[[System], object]
+    severity: str
+    subject: str
+    evidence: str
+
+    def is_in(self, findings: list[dict[str, str]]) -> bool:
+        return any(
+            (one["severity"], one["subject"]) == (self.severity, self.subject) and self.evidence in one["evidence"]
+            and one["why"] and (one["fix"] or self.severity == "note")
+            for one in findings
+        )  # fmt: skip
+
+
+def _file(name: str, text: str) -> Callable[[System], None]:
+    def seed(system: System) -> None:
+        path = system.folder / "no-certificate.pem"
+        path.write_text(text, encoding="utf-8")
+        system.keys[name] = str(path)
+
+    return seed
+
+
+def _skewed(system: System) -> None:
+    system.sink("skewed", system.topic("skewed", 2), tasks__max="2")
+    system.fill("skewed", 2000)
+    system.read("skewed", "skewed", 2)
+
+
+def _deleted(system: System) -> None:
+    system.sink("deleted", system.topic("deleted"))
+    system.fill("deleted", 5)
+    system.read("deleted", "deleted")
+    system.admin.delete_records({TopicPartition("deleted", 0): 3}, Deadline.after(60))
+
+
+def _aged(system: System) -> None:
+    system.sink("aged", system.topic("aged", retention_ms=str(10 * DAY_MS)))
+    system.fill("aged", 5, at_ms=int(time.time() * 1000) - 9 * DAY_MS)
+    system.read("aged", "aged")
+
+
+def _ahead(system: System) -> None:
+    system.sink("ahead", system.topic("ahead"))
+    system.fill("ahead", 1, at_ms=int(time.time() * 1000) + DAY_MS // 48)
+    system.read("ahead", "ahead")
+
+
+def _never(system: System) -> None:
+    system.sink("never", system.topic("never"))
+    system.fill("never", 1)
+
+
+def _acks(system: System) -> None:
+    system.table("acks", "postgresql")
+    system.connectors["acks"]["producer.override.acks"] = "1"
+
+
+def _without(name: str, key: str) -> Callable[[System], None]:
+    def seed(system: System) -> None:
+        system.table(name, "postgresql")
+        del system.connectors[name][key]
+
+    return seed
+
+
+def _url(name: str, url: str) -> Callable[[System], None]:
+    def seed(system: System) -> None:
+        system.table(name, "postgresql")
+        system.connectors[name]["connection.url"] = url
+
+    return seed
+
+
+def _registry(system: System) -> None:
+    system.keys["value.converter"] = "io.confluent.connect.avro.AvroConverter"
+    system.keys["value.converter.schema.registry.url"] = f"http://someone:{SECRET}@127.0.0.1:1"
+
+
+def _set(key: str, value: str) -> Callable[[System], None]:
+    return lambda system: system.keys.update({key: value})
+
+
+FAULTS: Mapping[str, Fault] = {
+    "config partitions": Fault(
+        lambda s: s.topic("d-config", 3, cleanup_policy="compact"), "error", "topic d-config", "3 partitions instead",
+    ),
+    "not compacted": Fault(lambda s: s.topic("d-offset"), "error", "topic d-offset", "cleanup.policy=delete"),
+    "too few brokers": Fault(
+        _set("status.storage.replication.factor", "3"), "error", "topic d-status", "the cluster has 1 brokers",
+    ),
+    "short-lived places": Fault(lambda _: None, "warning", "Kafka", "for 60 minutes"),
+    "below min ISR": Fault(
+        lambda s: s.sink("isr", s.topic("isr", min_insync_replicas="2")), "error", "topic isr", "1 of 1 replicas",
+    ),
+    "unclean leaders": Fault(
+        lambda s: s.sink("unclean", s.topic("unclean", unclean_leader_election_enable="true")), "warning",
+        "topic unclean", "unclean.leader.election.enable=true",
+    ),
+    "acks": Fault(_acks, "warning", "connector acks", "acks=1"),
+    "small requests": Fault(
+        lambda s: s.sink("requests", s.topic("requests", max_message_bytes="3000000")), "warning", "topic requests",
+        "requests of up to 2000000",
+    ),
+    "small consumer": Fault(
+        lambda s: s.sink("small", s.topic("small"), consumer__override__receive__message__max__bytes="1000000"),
+        "warning", "connector small", "answers of up to 1000000 bytes",
+    ),
+    "few partitions": Fault(
+        lambda s: s.sink("narrow", s.topic("narrow"), tasks__max="3"), "warning", "connector narrow",
+        "tasks.max=3, and its topics have 1 partitions",
+    ),
+    "many files": Fault(
+        lambda s: s.sink("many", s.topic("many"), tasks__max="100000"), "warning", "machine", "tasks may need",
+    ),
+    "no such topic": Fault(lambda s: s.sink("lost", "nowhere"), "warning", "connector lost", "nowhere, which is not"),
+    "skewed": Fault(_skewed, "warning", "connector skewed", "holds 2000 of 2000 offsets; it has 2 partitions"),
+    "deleted unread": Fault(_deleted, "error", "connector deleted", "3 offsets of topic deleted were deleted"),
+    "deleted soon": Fault(_aged, "warning", "connector aged", "older than 80 %"),
+    "never committed": Fault(_never, "note", "connector never", "has committed nothing on topic never"),
+    "clock": Fault(_ahead, "warning", "topic ahead", "ahead of this machine's clock"),
+    "expired": Fault(
+        lambda s: s.certificate("ssl.truststore.location", -1), "error", "worker file, ssl.truststore.location",
+        "ended at",
+    ),
+    "expires": Fault(
+        lambda s: s.certificate("admin.ssl.truststore.location", 10), "warning",
+        "worker file, admin.ssl.truststore.location", "in 9 days",
+    ),
+    "no certificate": Fault(
+        _file("producer.ssl.truststore.location", "-----BEGIN CERTIFICATE-----\nno\n"), "warning",
+        "worker file, producer.ssl.truststore.location", "no certificate that can be read",
+    ),
+    "no file": Fault(
+        _set("consumer.ssl.truststore.location", "/nowhere/ca.pem"), "warning",
+        "worker file, consumer.ssl.truststore.location", "no such file",
+    ),
+    "registry": Fault(_registry, "error", "worker file", "schema registry does not answer"),
+    "open listener": Fault(
+        _set("listeners", "http://0.0.0.0:8083"), "warning", "listener http://0.0.0.0:8083", "asks nobody to log in",
+    ),
+    "all hosts": Fault(lambda _: None, "note", "worker file, allowed.hosts", "names no hosts"),
+    "all paths": Fault(_set("allowed.paths", "/"), "note", "worker file, allowed.paths", "allowed.paths=/"),
+    "worker's key": Fault(
+        _set("ofset.flush.interval.ms", "1"), "warning", "worker file", "ofset.flush.interval.ms has no effect",
+    ),
+    "misspelt key": Fault(lambda s: s.sink("spelt", s.topic("spelt"), fiel="x"), "warning", "connector spelt", "fiel"),
+    "missing key": Fault(_without("keyless", "connection.url"), "error", "connector keyless", "connection.url"),
+    "unknown database": Fault(
+        lambda s: s.table("no-database", "postgresql", database="nowhere"), "error", "connector no-database", "nowhere",
+    ),
+    "wrong password": Fault(
+        lambda s: s.table("no-login", "mariadb", password=SECRET), "error", "connector no-login", "denied",
+    ),
+    "dead database": Fault(
+        lambda s: s.table("dead", "postgresql", port="1"), "error", "connector dead", "Connection refused",
+    ),
+    "unknown driver": Fault(
+        _url("driver", "jdbc:nosuch://127.0.0.1/x"), "error", "connector driver", "Unknown JDBC URL",
+    ),
+    "no bucket": Fault(
+        lambda s: s.objects("no-bucket", s.topic("objects"), bucket="no-such-bucket"), "error", "connector no-bucket",
+        "no-such-bucket",
+    ),
+    "wrong key": Fault(
+        lambda s: s.objects("no-key", s.topic("keyed"), key="AKIANOBODY"), "error", "connector no-key", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def patient() -> Iterator[None]:
+    """This machine may be busy: let what is asked take its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(before_start, "TRY_S", 90.0)
+        patch.setattr(gather, "GATHER_S", 60.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def services(postgres: Any, mariadb: Any, s3: Any, s3_bucket: str) -> dict[str, Any]:
+    return {"postgres": postgres, "mariadb": mariadb, "s3": s3, "s3_bucket": s3_bucket}
+
+
+@pytest.fixture(scope="module")
+def found(
+    patient: None, services: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[dict[str, str]]]:
+    """What is found of a system that has all faults at once."""
+    with KafkaService(properties=BADLY_SET) as kafka:
+        system = System(tmp_path_factory.mktemp("faults"), kafka.endpoint.bootstrap_servers, **services)
+        for fault in FAULTS.values():
+            fault.seed(system)
+        yield system.findings()
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_seeded_fault_is_found(found: list[dict[str, str]], name: str) -> None:
+    fault = FAULTS[name]
+
+    assert fault.is_in(found), [one for one in found if one["subject"] == fault.subject] or found
+
+
+def test_a_sound_system_has_no_finding(
+    patient: None, kafka: Any, services: dict[str, Any], tmp_path: Path, unique: str
+) -> None:
+    system = System(tmp_path, kafka.bootstrap_servers, **services)
+    system.keys |= {key: f"{unique}-{value}" for key, value in system.keys.items() if value.startswith("d")}
+    system.sink(f"{unique}-lines", system.topic(f"{unique}-spread", 2), tasks__max="2")
+    for partition in (0, 1):
+        system.fill(f"{unique}-spread", 800, partition=partition)
+    system.read(f"{unique}-lines", f"{unique}-spread", 2)
+    system.objects(f"{unique}-objects", system.topic(f"{unique}-objects"))
+    system.table(f"{unique}-rows", "postgresql")
+    system.table(f"{unique}-more", "mariadb")
+    system.certificate("ssl.truststore.location", 300)
+
+    # What room this machine has is its own affair.
+    assert [one for one in system.findings() if one["subject"] not in {"machine", "folder /tmp"}] == []
