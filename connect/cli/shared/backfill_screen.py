@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+from connect.cli.shared.sparkline import LEAST_COLUMNS, History
 from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from connect.backfill.job.job_store import JobStore
     from connect.backfill.job.progress import JobProgress
 
@@ -40,7 +43,7 @@ def show(store: JobStore, job: str, ended: threading.Event | None = None) -> Non
     console = Console()
     with closing(Watch(store, job, Deadline.after(_READ_S))) as watch:
         if console.is_terminal:
-            _bar(_ticks(watch.progress, ended))
+            _bar(_ticks(watch.progress, ended), console)
         else:
             _lines(_ticks(watch.progress, ended))
 
@@ -54,17 +57,23 @@ def _ticks(progress: Callable[[], JobProgress], ended: threading.Event | None) -
             return
 
 
-def _bar(ticks: Iterator[JobProgress]) -> None:
+def _bar(ticks: Iterator[JobProgress], console: Console) -> None:
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
     from rich.table import Column
 
     # All of it is seen on a narrow terminal, too.
     told = TextColumn("{task.description}", table_column=Column(ratio=1, overflow="fold", no_wrap=False))
-    with Bar(BarColumn(bar_width=20), told, expand=True) as bar:
-        shown = bar.add_task("", total=1)
+    rates, wide = History(), console.width >= LEAST_COLUMNS
+    trend = [TextColumn("{task.fields[trend]}", markup=False)] if wide else []
+    with Bar(BarColumn(bar_width=20), *trend, told, expand=True, console=console) as bar:
+        shown = bar.add_task("", total=1, trend="")
         for now in ticks:
-            bar.update(shown, completed=now.chunks_done, total=now.chunks or 1, description=now.line())
+            rates.add({"rows": now.rows_per_second})
+            bar.update(
+                shown, completed=now.chunks_done, total=now.chunks or 1, description=now.line(),
+                trend=rates.line("rows", console.encoding),
+            )  # fmt: skip
 
 
 def _lines(ticks: Iterator[JobProgress]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 import os
 import sys
@@ -56,7 +57,10 @@ def print_json(value: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows in columns; a cell's text is shown as it is, cut nowhere on a pipe."""
+    """Print rows in columns; a cell's text is shown as it is, cut nowhere on a pipe.
+
+    A character that the terminal has not is shown as `?`.
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -65,6 +69,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(cell("" if one is None else one, _style(str(one))) for one in row))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     console = Console(width=None if sys.stdout.isatty() else 400, highlight=False)
     console.print(table)
 

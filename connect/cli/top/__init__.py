@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -9,9 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from connect.cli.shared.cluster_options import as_json, cluster_command, print_json, print_table
+from connect.cli.shared.sparkline import LEAST_COLUMNS, History
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from connect.client.rest import ConnectClient
+    from connect.client.task_lines import TaskLine
 
 _commands = click.Group()
 
@@ -24,12 +29,13 @@ _commands = click.Group()
 def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> None:
     """Every task: state, rows a second, lag, CPU, memory, and why it does not move; until Ctrl-C.
 
-    A Java cluster tells states and reasons; `–` stands for the rest.
+    On a terminal of 100 columns TREND draws the last rates of a task, as parts of the largest. A Java cluster tells
+    states and reasons; `–` stands for the rest.
     """
     from connect.cli.top.scrapes import scraped
-    from connect.client.task_lines import COLUMNS, cells, task_lines
+    from connect.client.task_lines import task_lines
 
-    pause = threading.Event()
+    pause, rates = threading.Event(), History()
     before = scraped(client)
     while True:
         pause.wait(interval_s)
@@ -41,6 +47,25 @@ def top(client: ConnectClient, as_json: bool, once: bool, interval_s: float) -> 
             return
         if not once:
             click.clear()
-        print_table(COLUMNS, [cells(line) for line in lines])
+        rates.add({(line.connector, line.task): line.rows_per_second for line in lines})
+        _show(lines, None if once else rates)
         if once:
             return
+
+
+def _show(lines: Sequence[TaskLine], rates: History | None) -> None:
+    """Print a table of tasks, with their last rates where the terminal has room for them."""
+    from rich.console import Console
+
+    from connect.client.task_lines import COLUMNS, cells
+
+    encoding = sys.stdout.encoding or "ascii"
+    if rates is None or Console().width < LEAST_COLUMNS:
+        print_table(COLUMNS, [cells(line) for line in lines])
+        return
+    after = COLUMNS.index("ROWS/S") + 1
+    rows = [(line, cells(line)) for line in lines]
+    print_table(
+        (*COLUMNS[:after], "TREND", *COLUMNS[after:]),
+        [(*row[:after], rates.line((of.connector, of.task), encoding), *row[after:]) for of, row in rows],
+    )
