@@ -19,6 +19,7 @@ from connectors.bigquery.cost.plan import TableSize, Traffic, plan
 from connectors.bigquery.cost.prices import Prices
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
+from connectors.bigquery.write import table_modes
 
 pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
 LABEL = "kafka-connect-dedup-mode"
@@ -146,6 +147,22 @@ def test_no_mode_is_chosen_by_a_look_that_failed(service, monkeypatch):
     monkeypatch.setattr(Warehouse, "table", fail_later)
     choice = choice_for(one.config, one.warehouse, Prices(query_tib=10_000_000), "orders", 0.0)
     assert choice.mode == "compact", "it is chosen by the one look that there was"
+
+
+def test_a_mode_that_another_task_has_chosen_meanwhile_stays(service, monkeypatch):
+    Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
+    one = Life(service, **AUTO)
+
+    def choose_late(*asked: Any) -> Any:
+        choice = choice_for(*asked)
+        one.warehouse.label("orders", {LABEL: "compact"})
+        return choice
+
+    monkeypatch.setattr(table_modes, "choice_for", choose_late)
+    one.load(runs_of(5)[1])
+    assert mode_of(service) == "compact"
+    assert service.rows("_orders_log")
+    assert shown(service, "orders_latest") == model_of(runs_of(5)[:2], {})
 
 
 @pytest.mark.parametrize("others", [{}, {"dedup.order.by": "version"}], ids=["time", "version"])

@@ -266,9 +266,11 @@ def test_an_uneven_spread_that_costs_nothing_is_no_finding(tasks, offsets):
 
 @pytest.mark.quick
 def test_the_worst_comes_first():
-    found = examined(replace(_with_keys(allowed_paths="/", listeners="http://0.0.0.0:1"), kafka=ClusterState("gone")))
+    facts = _with_keys(allowed_paths="/", listeners="http://0.0.0.0:1")
 
-    assert [finding.severity.value for finding in found] == ["error", "warning", "note", "note"]
+    found = examined(replace(facts, kafka=ClusterState("gone"), file_notes=["It is worth knowing."]))
+
+    assert [finding.severity.value for finding in found] == ["error", "warning", "note", "note", "note"]
 
 
 @pytest.mark.quick

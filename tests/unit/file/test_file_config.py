@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -80,6 +81,23 @@ def test_both_may_name_what_the_worker_lists_alone(config: type[Config], key: st
     for file in (outside / "b.txt", allowed / ".." / "outside" / "b.txt", allowed / "link" / "b.txt"):
         assert f"add to the worker's own file: allowed.paths=…,{file} " in named(file, leave).pop()
     assert f"allowed.paths={allowed}/a " in named(allowed / "a", {}).pop()
+
+
+def test_neither_task_opens_a_file_by_a_link_that_is_made_behind_the_check(tmp_path: Path) -> None:
+    allowed, outside = tmp_path / "allowed", tmp_path / "outside"
+    allowed.mkdir()
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret\n")
+    given = {"file": f"{allowed}/link/secret.txt", "topic": "t", "topics": "t", "allowed.paths": str(allowed)}
+    source = FileStreamSourceConnector(FileStreamSourceConfig.parse(given)).task(given)
+    given["file"] = f"{allowed}/link/new.txt"
+    sink = FileStreamSinkConnector(FileStreamSinkConfig.parse(given)).task(given)
+    (allowed / "link").symlink_to(outside)
+    with pytest.raises(ConfigError, match="this worker lets no configuration name"):
+        source.poll(Deadline.after(0))
+    with pytest.raises(ConfigError, match="this worker lets no configuration name"):
+        sink.open(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
+    assert [file.name for file in outside.iterdir()] == ["secret.txt"], "the sink has made no file"
 
 
 def test_exactly_once_needs_a_file() -> None:

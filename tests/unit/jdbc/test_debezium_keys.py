@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConfigProblem
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
 from connectors.jdbc.debezium.shared.key_answers import REFUSED_PREFIXES
+from connectors.jdbc.debezium.shared.translation import by_own_keys
 from connectors.jdbc.debezium.translation import reader_config
 from connectors.jdbc.debezium.unused_keys import ANSWERS
 from connectors.jdbc.settings.table_choice import TableFilter, TableName
@@ -122,3 +123,11 @@ def test_the_reader_gets_what_the_keys_say():
     assert (reading.publication_autocreate, reading.heartbeat_interval_ms) == ("all_tables", 5000)
     assert reading.connection_password is not None
     assert reading.connection_password.get_secret_value() == "postgres"
+
+
+def test_what_the_reader_refuses_is_told_by_debeziums_keys():
+    with pytest.raises(ConfigError) as told, by_own_keys():
+        raise ConfigError([ConfigProblem("connection.url", "connection.url names no server that mode=log reads.")])
+    (problem,) = told.value.problems
+    assert problem.key == "database.hostname"
+    assert problem.message == "database.hostname names no server that this connector reads."

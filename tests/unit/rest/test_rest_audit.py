@@ -12,6 +12,7 @@ from rest_client import FILE_SOURCE, ServerMaker, refused
 from sample_plugins import worker_config
 
 from connect.api.errors import ConfigError
+from connect.rest.access.audit_log import AuditLog
 from connect.rest.access.failed_logins import MINUTE_S, MOST, FailedLogins
 from connect.rest.access.login_errors import TooManyLoginsError
 from connect.rest.server.authentication import authentication
@@ -77,6 +78,13 @@ def test_a_change_without_logins_is_written_down(serve: ServerMaker, tmp_path: P
     keys = {"rest.audit.log.file": str(tmp_path / "audit.log")}
     serve(worker=keys).create("a")
     assert [(one["who"], one["connectors"]) for one in lines(keys)] == [(None, ["a"])]
+
+
+def test_a_change_that_was_broken_off_is_written_down(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log"
+    AuditLog(file).note("PUT", "/connectors/a/pause", who="ada", origin="127.0.0.1", connectors=["a"], status=None)
+    (line,) = map(json.loads, file.read_text().splitlines())
+    assert (line["method"], line["outcome"], line["status"]) == ("PUT", "broken off", None)
 
 
 def test_a_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:

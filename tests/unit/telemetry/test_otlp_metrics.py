@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from otlp_collector import receiving
 
-from connect.telemetry.metric_families import BackfillFigures, WorkerFigures
+from connect.telemetry.metric_families import BackfillFigures, WorkerFigures, families
 from connect.telemetry.metrics import BACKFILL_METRICS, KAFKA_METRICS, TASK_METRICS, WORKER_METRICS
 from connect.telemetry.otlp_metrics import is_sent, meter_provider
 
@@ -51,6 +51,31 @@ def test_every_declared_metric_is_sent_with_unit_meaning_and_labels(
     assert {one.key: one.value.string_value for one in labels} == {"connector": "orders", "task": "3"}
     labels = sent["kafka_connect_backfill_done_rows"].gauge.data_points[0].attributes
     assert {one.key: one.value.string_value for one in labels} == {"backfill": "flights"}
+
+
+def test_opentelemetry_and_prometheus_are_told_the_same_values(collector: list[ExportMetricsServiceRequest]) -> None:
+    own = (*WORKER_METRICS, *KAFKA_METRICS)
+    figures = WorkerFigures(
+        {},
+        tasks={("orders", "3"): {metric.figure: 0.25 + number for number, metric in enumerate(TASK_METRICS)}},
+        worker={metric.figure: 0.75 + number for number, metric in enumerate(own)},
+    )
+    provider = meter_provider("connect-group", "w1:8083", lambda: figures)
+    assert provider.force_flush(60_000)
+    provider.shutdown()
+
+    (resource,) = collector[0].resource_metrics
+    sent = {}
+    for one in (metric for scope in resource.scope_metrics for metric in scope.metrics):
+        (point,) = one.sum.data_points or one.gauge.data_points
+        labels = {label.key: label.value.string_value for label in point.attributes}
+        sent[one.name, tuple(labels.items())] = point.as_double
+    scraped = {
+        (sample.name, tuple(sample.labels.items())): sample.value
+        for family in families(figures)
+        for sample in family.samples
+    }
+    assert {place: scraped[place] for place in sent} == sent
 
 
 @pytest.mark.parametrize(
