@@ -12,12 +12,11 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from connect.api.errors import ConnectError
+from connect.client.answers import BYTES_MAX, WrongAnswerError, read_answer, read_json
 from connect.lib.http_client import HttpClient, NoAnswerError, environment_proxy
 
 TIMEOUT_S: Final = 90.0
 """A worker itself gives up after 90 s and says in which stage."""
-_LONGEST_BYTES: Final = 1 << 30
-"""No cluster's answer is as long: it lists ten thousand connectors in 100 MB."""
 _REDIRECTS: Final = 5
 _NO_SUCH_PATH: Final = "HTTP 404 Not Found"
 """What a worker says of a path that it does not know."""
@@ -178,18 +177,18 @@ class ConnectClient:
         host, _, port = worker.rpartition(":")
         knows = not worker or (host.strip("[]") == asked.hostname and port.isdecimal())
         own = {name: value for name, value in self._headers.items() if knows or name != "Authorization"}
-        return self._answer("GET", f"{url}/metrics", headers={**own, "Accept": "text/plain"}).decode()
+        return self._answer("GET", f"{url}/metrics", headers={**own, "Accept": "text/plain"}).decode(errors="replace")
 
     def call(self, method: str, path: str, body: Json = None) -> Json:
         """Send one request and return its answer.
 
-        RefusedError with the cluster's own words; ConnectError when nobody answers.
+        RefusedError with the cluster's own words; ConnectError when nobody answers, or not as a worker does.
         """
         text = self._answer(method, self.url + path, None if body is None else json.dumps(body).encode())
         try:
-            return json.loads(text) if text else None
-        except (ValueError, RecursionError) as error:  # the last of JSON that is nested too deep
-            raise ConnectError(f"What answers at {self.url} is no Connect worker: it sent no JSON.") from error
+            return read_answer(method, path, text)
+        except WrongAnswerError as error:
+            raise ConnectError(f"What answers at {self.url} is no Connect worker: {error}.") from error
 
     def _versioned(self, method: str, path: str) -> Json:
         try:
@@ -212,7 +211,7 @@ class ConnectClient:
                 connect_timeout_s=self._timeout_s,
                 tls=self._tls,
                 proxy=proxy,
-                limit_bytes=_LONGEST_BYTES,
+                limit_bytes=BYTES_MAX,
             ) as client:
                 answer = client.ask(
                     method,
@@ -248,6 +247,6 @@ def _path(name: str, *more: str) -> str:
 
 def _words(body: bytes, reason: str) -> str:
     try:
-        return str(json.loads(body)["message"])
-    except (ValueError, KeyError, TypeError):
+        return str(read_json(body)["message"])
+    except (WrongAnswerError, KeyError, TypeError):
         return f"{reason}: {body[:200].decode(errors='replace')}" if body else reason

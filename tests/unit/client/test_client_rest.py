@@ -99,5 +99,5 @@ def test_a_host_that_an_answer_names_does_not_hear_who_asks():
 
 def test_an_answer_that_is_nested_too_deep_is_no_workers(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ConnectClient, "_answer", lambda *_: b"[" * 200_000)
-    with pytest.raises(ConnectError, match="no Connect worker: it sent no JSON"):
+    with pytest.raises(ConnectError, match="no Connect worker: it sent JSON that is nested deeper than 200 levels"):
         ConnectClient(Access("http://127.0.0.1:9")).server()

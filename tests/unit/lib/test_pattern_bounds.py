@@ -51,9 +51,9 @@ def test_long_patterns_are_not_kept() -> None:
     re.purge()
     tracemalloc.start()
     try:
-        for number in range(50):
-            compile_pattern(f"{number}" + "(a|b)?" * 5000)
+        for number in range(10):
+            compile_pattern(f"{number}" + "(a|b)?" * 2000)
         held_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert held_bytes < 2_000_000
+    assert held_bytes < 400_000
