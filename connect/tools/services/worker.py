@@ -6,6 +6,7 @@ It has its own process and its own internal topics, and is killed and started ag
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,12 +75,11 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         """Do nothing: there is nothing to fetch, as the service is this program."""
 
     def start(self, deadline_s: float = START_DEADLINE_S) -> WorkerEndpoint:
-        """Return when it answers. The file of one with a login is gone then, as connectors may name its folder."""
+        """Return when it answers. The file is gone then, as connectors may name its folder: it has been read."""
         try:
             return super().start(deadline_s)
         finally:
-            if self._login is not None:
-                _file_of(self._known_folder()).unlink(missing_ok=True)
+            _file_of(self._known_folder()).unlink(missing_ok=True)
 
     def _command(self, folder: Path, ports: Mapping[str, int], deadline_s: float) -> Sequence[str]:
         del deadline_s
@@ -107,7 +107,8 @@ def _file_of(folder: Path) -> Path:
 
 
 def _private(file: Path, text: str) -> Path:
-    """Write a file that its owner alone may read."""
-    file.touch(mode=0o600)
-    file.write_text(text, encoding="utf-8")
+    """Write a file that its owner alone may read, in place of what a connector may have laid there."""
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as written:
+        written.write(text)
     return file

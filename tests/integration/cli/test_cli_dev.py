@@ -115,8 +115,12 @@ def test_what_was_there_is_there_at_the_next_start(start, tmp_path):
     assert first.end(signal.SIGINT, signal.SIGTERM) == 0, first.output()
     assert "Traceback" not in first.output()
 
+    own = tmp_path / "own.txt"
+    own.write_text("mine")
+    (tmp_path / "env" / "worker" / "worker.yaml").symlink_to(own)
     again = start()
     assert again.addresses() == at
+    assert own.read_text() == "mine", "a link that a connector has laid is followed"
     assert request(f"{at['schema registry']}/subjects") == ["lines"]
     assert s3(tmp_path, at["S3"]).open_input_stream("lake/kept").read() == b"kept"
     with lines.open("a") as more:
@@ -128,8 +132,8 @@ def test_what_was_there_is_there_at_the_next_start(start, tmp_path):
 
 
 def require_worker_file_kept(folder, url):
-    """Fail where a connector's configuration can get at the settings of the worker, which commands are given."""
-    assert (folder / "worker" / "worker.yaml").stat().st_mode & 0o077 == 0
+    """Fail where a connector can get at the settings of the worker, in a folder that it may read and write."""
+    assert not (folder / "worker" / "worker.yaml").exists(), "a connector may read it, and write it for the next start"
     provided = f"${{file:{folder / 'worker' / 'worker.yaml'}:group.id}}"
     config = {"connector.class": "FileStreamSource", "file": "/tmp/x", "topic": provided}
     body = json.dumps({"name": "v", **config}).encode()
