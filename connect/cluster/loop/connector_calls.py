@@ -139,14 +139,16 @@ class ConnectorCalls:
         overdue, self._overdue = self._overdue, frozenset()
         for number, asked in tuple(self._asked.items()):
             if number in overdue:
-                text = f"The connector did not answer {asked.call.method} within {asked.call.timeout_s:g} s."
+                named = " ".join(("The connector", asked.call.config.get("connector.class", ""))).strip()
+                text = f"{named} did not answer {asked.call.method} within {asked.call.timeout_s:g} s."
                 self._answer(CallResult(number, error=text, trace=_with_stacks(text, host)))
-            elif asked.tries >= TRIES:
+            elif asked.tries >= TRIES and not overdue:
                 text = f"The process that ran the connector's {asked.call.method} (pid {host.pid}) {reason}."
                 self._answer(CallResult(number, error=text, trace=_with_stacks(text, host)))
             else:
                 overdue_s = self._clock_s() + asked.call.timeout_s + KILL_GRACE_S
-                self._asked[number] = replace(asked, tries=asked.tries + 1, overdue_s=overdue_s)
+                # Where it is known which call cost the host, that is no try of the others.
+                self._asked[number] = replace(asked, tries=asked.tries + (not overdue), overdue_s=overdue_s)
                 self._send(asked.call)
 
 

@@ -319,6 +319,20 @@ def test_a_call_that_hangs_is_answered_with_an_error_and_others_are_asked_again(
     assert other.result(0).value == [{}]
 
 
+def test_a_call_outlives_any_number_of_others_that_hang_in_its_host(bench):
+    other = bench.calls.ask("check", {"name": "ok"}, 60)
+    for host in range(5):
+        hung = bench.calls.ask("check", {"connector.class": "Slow"}, 5)
+        bench.pass_s(6.1)
+        bench.hosts[host].listener.ended(bench.hosts[host], bench.hosts[host].aborted)
+        assert hung.result(0).error == "The connector Slow did not answer check within 5 s."
+        assert not other.done()
+    last = bench.hosts[-1]
+    (call,) = (m for m in last.heard if isinstance(m, Call) and m.config == {"name": "ok"})
+    last.listener.said(last, CallResult(call.id, ["fine"]))
+    assert other.result(0).value == ["fine"]
+
+
 def test_a_call_whose_process_dies_twice_is_given_up(bench):
     answer = bench.calls.ask("check", {}, 5)
     for host in (0, 1):
