@@ -57,6 +57,20 @@ _DEBEZIUM: tuple[tuple[str, str, type[Config], str], ...] = (
         "Routes rows of an outbox table as the events that they hold.",
     ),
 )  # fmt: skip
+_FURTHER: tuple[tuple[str, str, type[Config], str], ...] = (
+    (
+        f"{_COMMON}ChangeTopicCase", "routing:ChangeTopicCase", t.ChangeTopicCaseConfig,
+        "Tells the words of the topic apart in another way, as shop-orders becomes ShopOrders.",
+    ),
+    (
+        "io.debezium.transforms.openlineage.OpenLineage", "debezium.open_lineage:OpenLineage", c.NoConfig,
+        "Lets records through as they are, as Debezium's does; no lineage is sent to OpenLineage from here.",
+    ),
+    (
+        "connect.transforms.Throttle", "throttle:Throttle", e.ThrottleConfig,
+        "Lets no more than so many rows a second through.",
+    ),
+)  # fmt: skip
 _UNWRAP = "io.debezium.transforms.ExtractNewRecordState"
 _PREDICATES: tuple[tuple[str, type[Config], str], ...] = (
     ("HasHeaderKey", c.HasHeaderKeyConfig, "The record has a header of this name."),
@@ -90,9 +104,9 @@ def connect_plugins() -> list[Plugin]:
     for name, factory, config, doc in _DEBEZIUM:
         target, full = f"connect.transforms.debezium.{factory}", f"io.debezium.transforms.{name}"
         plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
-    doc = "Lets no more than so many rows a second through."
-    target, name = "connect.transforms.throttle:Throttle", "connect.transforms.Throttle"
-    plugins.append(Plugin(PluginKind.TRANSFORMATION, name, target, e.ThrottleConfig, VERSION, doc))
+    for full, factory, config, doc in _FURTHER:
+        target = f"connect.transforms.{factory}"
+        plugins.append(Plugin(PluginKind.TRANSFORMATION, full, target, config, VERSION, doc))
     for name, config, doc in _PREDICATES:
         target = f"connect.transforms.predicates:{name}"
         full = f"{_PACKAGE}predicates.{name}"

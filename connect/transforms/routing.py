@@ -1,4 +1,4 @@
-"""Gives batches new topic names (RegexRouter, TimestampRouter); rows of several topics become several batches."""
+"""Gives batches new topic names; with TimestampRouter rows of several topics become several batches."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
+from connect.lib.javatext.case_format import changed_case
 from connect.lib.javatext.date_format import DateFormat
 from connect.lib.javatext.regex import compile_pattern, expand
 from connect.transforms.settings.config import RegexRouterConfig, TimestampRouterConfig
+from connect.transforms.settings.transform_common_config import ChangeTopicCaseConfig
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +48,17 @@ class RegexRouter:
         """Return the batch under its new topic."""
         topic = self._topics.replaced(batch.topic)
         return [batch if topic is None else replace(batch, topic=topic)]
+
+
+class ChangeTopicCase:
+    """Gives a batch the topic whose words are told apart in another way."""
+
+    def __init__(self, config: ChangeTopicCaseConfig) -> None:
+        self._source, self._target = config.source, config.target
+
+    def apply(self, batch: Batch) -> list[Batch]:
+        """Return the batch under its new topic."""
+        return [replace(batch, topic=changed_case(batch.topic, self._source, self._target))]
 
 
 class TimestampRouter:

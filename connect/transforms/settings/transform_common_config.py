@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from connect.api.config import Config, ListOf, Long, String, between, non_empty, one_of
 from connect.api.errors import ConfigProblem
+from connect.lib.javatext.case_format import CASES
 from connect.transforms.settings.shared import setting
 
 _YEAR: Final = timedelta(seconds=31_556_952)
@@ -55,3 +56,14 @@ class ExtractTimestampConfig(Config):
         "field.name", doc="The field: milliseconds since 1970, or a Timestamp.", importance="high",
         harmless="a name of a field",
     )  # fmt: skip
+
+
+class ChangeTopicCaseConfig(Config):
+    """Declares the settings of ChangeTopicCase."""
+
+    source: Annotated[String, one_of(*CASES)] = setting(
+        "from", doc="The case that topics have, by Guava's name.", importance="high"
+    )
+    target: Annotated[String, one_of(*CASES)] = setting(
+        "to", doc="The case that they get, by Guava's name.", importance="high"
+    )
