@@ -28,6 +28,7 @@ from tests.bench.cassandra.cassandra_report import cassandra_entries
 from tests.bench.checking_cost import costs, costs_table
 from tests.bench.cluster.cluster_report import cluster_entries, cluster_table
 from tests.bench.log.log_report import log_entries, log_table
+from tests.bench.page_cost import page_costs, page_table
 from tests.bench.profile_table import profile_table
 from tests.bench.s3_files import ROWS_PER_OBJECT
 from tests.bench.s3_paths import measure_paths, paths_table
@@ -134,6 +135,12 @@ def checking(_bench: Bench, out: Path) -> None:
     CONSOLE.print(costs_table(found))
 
 
+def pages(bench: Bench, out: Path) -> None:
+    found = page_costs(bench.kafka.endpoint, CONSOLE.print)
+    out.write_text(json.dumps(found, indent=1) + "\n")
+    CONSOLE.print(page_table(found))
+
+
 def cluster(bench: Bench, out: Path) -> None:
     found = cluster_entries(bench.kafka, bench.folder, lambda topic: new_topic(bench.kafka, topic), CONSOLE.print)
     out.write_text(json.dumps(found, indent=1) + "\n")
@@ -188,7 +195,7 @@ def gate(entry: Mapping) -> str:
 PARTS = {
     "throughput": data_paths, "sql": sql, "sql-once": exactly_once, "log": logs, "cassandra": cassandra,
     "bigquery": bigquery, "backfill": backfill, "s3": s3, "s3-paths": paths, "cluster": cluster,
-    "checking": checking,
+    "checking": checking, "pages": pages,
 }  # fmt: skip
 """What can be measured by itself, and its name in the names of files."""
 
