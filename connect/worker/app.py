@@ -97,8 +97,6 @@ class Worker:
             except BaseException:
                 self._stopping.set()
                 raise
-            if self._forked is not None:
-                self._forked.load()
             while not self._stopping.is_set():
                 try:
                     self.herder.start(urlsplit(url).netloc, url, contact.result())

@@ -1,14 +1,13 @@
 """Makes task hosts by forking: `fork_server N LEASE HELD`.
 
-What every host needs is loaded here once, and shared in memory. It loads when the worker says so, which is when its
-REST API answers. A host is there in milliseconds, where an interpreter of its own needs a second or two to load Arrow
-and the rest. The process has one thread and no connection to anything, which is what makes forking it safe; plug-ins
-are loaded in the hosts only. It ends with its worker, and its hosts with it. HELD is the end of the `life_line` that
-each of them has.
+What every host needs is loaded here once, and shared in memory. A worker starts it for its first host, which it does at
+the first sign of work: one that is idle has no such process. A host is there in milliseconds, where an interpreter of
+its own needs a second or two to load Arrow and the rest. The process has one thread and no connection to anything,
+which is what makes forking it safe; plug-ins are loaded in the hosts only. It ends with its worker, and its hosts with
+it. HELD is the end of the `life_line` that each of them has.
 
 Said on N, a socket that keeps messages apart: the worker sends `{"number"}` with the descriptors of a host's line and
-its crash report, `{"kill": number, "signal"}`, or `{"load": true}`; back come `{"number", "pid"}` and in the end
-`{"number", "code"}`.
+its crash report, or `{"kill": number, "signal"}`; back come `{"number", "pid"}` and in the end `{"number", "code"}`.
 """
 
 from __future__ import annotations
@@ -92,8 +91,6 @@ class ForkServer:
                 os.kill(pid, order["signal"])
             return True
         self._load()
-        if "load" in order:
-            return True
         with socket.socket(fileno=descriptors[0]) as line:
             server = os.getpid()
             pid = os.fork()

@@ -35,11 +35,6 @@ class ForkedHosts:
         with self._lock:
             return self._running().pid
 
-    def load(self) -> None:
-        """Have the server load what hosts need before the first of them is asked for."""
-        with self._lock:
-            self._running().order({"load": True})
-
     def start(self, line: socket.socket, report: int) -> ForkedProcess:
         """Start a host at the other end of this line, with the descriptor of its crash report; never waits."""
         with self._lock:

@@ -19,6 +19,8 @@ from connect.backfill.child import BackfillChildren
 from connect.backfill.engines.local import LocalEngine
 from connect.cluster.hosts.forked_host import ForkedHosts
 from connect.cluster.hosts.host_process import CommandProcess, python_host
+from connect.cluster.hosts.lease import Lease
+from connect.cluster.hosts.life_line import LifeLine
 from connect.convert.protobuf.compile import compile_proto
 from connect.plugins.catalog import Catalog
 from connect.poc.sandbox.children import asked_of
@@ -47,17 +49,20 @@ def sprung(folder: Path) -> str:
 
 
 def test_the_server_that_makes_task_hosts(folder: Path) -> None:
-    reads, writes = os.pipe()
-    hosts = ForkedHosts(reads, writes)
+    lease, life_line = Lease(60.0), LifeLine()
+    hosts = ForkedHosts(lease.descriptor, life_line.held)
+    line, theirs = socket.socketpair()
     try:
-        hosts.load()
-        environ = Path(f"/proc/{hosts.server_pid}/environ")
+        environ, arrow = (Path(f"/proc/{hosts.server_pid}/{name}") for name in ("environ", "maps"))
         wait_for(lambda: b"PYTHONSAFEPATH=1" in environ.read_bytes(), 10, "the environment of the server")
-        wait_for(lambda: "pyarrow" in Path(f"/proc/{hosts.server_pid}/maps").read_text(), 60, "the server loads Arrow")
+        with Path(os.devnull).open("wb") as report:
+            hosts.start(theirs, report.fileno())
+        wait_for(lambda: "pyarrow" in arrow.read_text(), 60, "the server loads Arrow")
     finally:
         hosts.close()
-        os.close(reads)
-        os.close(writes)
+        lease.close()
+        line.close()
+        theirs.close()
     assert sprung(folder) == ""
 
 
