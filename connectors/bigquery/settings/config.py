@@ -5,18 +5,16 @@ Source of names and defaults: BigQuerySinkConfig of confluentinc/kafka-connect-b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator
 
 from connect.api.config import (
     Boolean,
     Int,
     ListOf,
     Long,
-    Password,
     String,
     at_least,
     between,
@@ -25,7 +23,6 @@ from connect.api.config import (
     one_of,
 )
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.reach import Reach
 from connect.lib.cloud_names import dataset_name, project_name
 from connectors.bigquery.dedup.rules import DedupRules
 from connectors.bigquery.modes.choice import mode_of
@@ -35,15 +32,13 @@ from connectors.bigquery.rows.names import FieldNames, TableNames, is_table_name
 from connectors.bigquery.rows.table_schema import ColumnType
 from connectors.bigquery.rows.types import TypeRules
 from connectors.bigquery.settings.config_checks import notes_of, problems_between
-from connectors.bigquery.settings.config_dedup import DedupSettings, size_or_off
+from connectors.bigquery.settings.config_dedup import size_or_off
+from connectors.bigquery.settings.config_google import GoogleSettings, check_labels, labels_of
 from connectors.bigquery.settings.java_keys import KNOWN, problems_of, with_new_names
 
 TARGET, TABLES, LIMITS = "BigQuery", "Tables", "Limits"
 TASKS_KEY: Final = "bigquery.tasks"
 """The key by which a task is told how many tasks there are."""
-
-_LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
 
 
 def _check_table_map(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,18 +60,7 @@ def _check_types(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-def _check_labels(value: tuple[str, ...]) -> tuple[str, ...]:
-    for pair in value:
-        name, found, text = pair.partition(":")
-        if not found or not _LABEL_KEY.fullmatch(name) or not _LABEL_VALUE.fullmatch(text):
-            raise ValueError(
-                f"{pair!r} is no key:value of a label: at most 63 lower-case letters, digits, _ and -, and the key "
-                "begins with a letter"
-            )
-    return value
-
-
-class BigQuerySinkConfig(DedupSettings):
+class BigQuerySinkConfig(GoogleSettings):
     """The settings that the Java connector has, and ours: `dedup.*`, `buffer.max.bytes`, `bigquery.*`."""
 
     project: Annotated[String, non_empty, AfterValidator(project_name)] = key(
@@ -85,46 +69,6 @@ class BigQuerySinkConfig(DedupSettings):
     dataset: Annotated[String, non_empty, AfterValidator(dataset_name)] = key(
         "defaultDataset", doc="The dataset of all tables, which must exist.", importance="high", group=TARGET
     )
-    keyfile: Password = key(
-        "keyfile",
-        SecretStr(""),
-        reach=Reach.FILE,
-        bounds="with keySource=FILE as any file; its path and text are in no answer",
-        doc="Path of a service account's key (JSON) on the worker, or with keySource=JSON the key itself.",
-        importance="high",
-        group=TARGET,
-    )
-    key_source: Annotated[String, one_of("FILE", "JSON", "APPLICATION_DEFAULT", ignore_case=True)] = key(
-        "keySource",
-        "FILE",
-        doc="What keyfile holds. APPLICATION_DEFAULT: nothing, credentials come from the worker's environment.",
-        group=TARGET,
-    )
-    use_credentials_project: Boolean = key(
-        "useCredentialsProjectId", False,
-        doc="Run and bill jobs in the project of the service account; else in that of the dataset.", group=TARGET,
-    )  # fmt: skip
-    request_timeout_ms: Annotated[Long, at_least(1)] = key(
-        "bigquery.request.timeout.ms", 60_000, doc="Limit of one request to BigQuery, uploads included.",
-        importance="low", group=TARGET,
-    )  # fmt: skip
-    endpoint: String = key(
-        "bigquery.endpoint", "",
-        reach=Reach.URL, bounds="HTTP alone; the worker's own credentials go to addresses of Google's alone",
-        doc="Address of BigQuery's REST API; empty: Google's.", importance="low", group=TARGET,
-        internal=True,
-    )  # fmt: skip
-    storage_endpoint: String = key(
-        "bigquery.storage.endpoint", "",
-        reach=Reach.HOST, bounds="spoken to in gRPC; the worker's own credentials go to addresses of Google's alone",
-        doc="host:port of BigQuery's Storage API; empty: Google's.", importance="low",
-        group=TARGET, internal=True,
-    )  # fmt: skip
-    insecure: Boolean = key(
-        "bigquery.insecure", False, doc="Send no credentials and encrypt nothing, for an emulator.", importance="low",
-        group=TARGET, internal=True,
-    )  # fmt: skip
-
     auto_create: Boolean = key(
         "autoCreateTables", True, doc="Create tables that are missing.", importance="high", group=TABLES
     )
@@ -182,7 +126,7 @@ class BigQuerySinkConfig(DedupSettings):
         doc="Types of new columns, as field:TYPE,… with the path of the field and one of JSON, GEOGRAPHY, DATETIME, "
         "TIMESTAMP, DATE, TIME, NUMERIC, BIGNUMERIC, FLOAT, INTEGER, BOOLEAN, STRING.", group=TABLES,
     )  # fmt: skip
-    labels: Annotated[ListOf, AfterValidator(_check_labels)] = key(
+    labels: Annotated[ListOf, AfterValidator(check_labels)] = key(
         "table.labels", (), doc="Labels of new tables, as key:value,…", group=TABLES
     )
     primary_key: ListOf = key(
@@ -258,9 +202,7 @@ class BigQuerySinkConfig(DedupSettings):
 
     def named_files(self) -> Iterable[tuple[str, str]]:
         """Return the files of a key and of prices, where they are named."""
-        path = self.keyfile.get_secret_value()
-        keys = (("keyfile", path),) if path and self.key_source.upper() == "FILE" else ()
-        return (*keys, *self.price_files())
+        return (*self.key_files(), *self.price_files())
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Return what is wrong between keys, as a problem for each."""
@@ -292,7 +234,7 @@ class BigQuerySinkConfig(DedupSettings):
     @property
     def table_labels(self) -> dict[str, str]:
         """Return the labels of new tables."""
-        return {name: text for name, _, text in (pair.partition(":") for pair in self.labels)}
+        return labels_of(self.labels)
 
     @property
     def field_names(self) -> FieldNames:

@@ -61,10 +61,17 @@ def _credential_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem("keyfile", "keyfile must be left out with keySource=APPLICATION_DEFAULT.")
     if config.key_source.upper() == "JSON" and not has_key:
         yield ConfigProblem("keyfile", "keySource=JSON needs the key in keyfile.")
+    if config.jobs_project and config.use_credentials_project:
+        yield ConfigProblem(
+            "bigquery.jobs.project",
+            "bigquery.jobs.project and useCredentialsProjectId=true both name the project of jobs: leave one out.",
+        )
     if config.insecure and not config.endpoint:
         yield ConfigProblem("bigquery.insecure", "bigquery.insecure=true needs bigquery.endpoint.")
     # Whoever receives a request with a token may use the token.
-    sends_the_workers_own = not config.insecure and config.key_source.upper() != "JSON"
+    given = config.key_text
+    is_its_own = config.key_source.upper() == "JSON" and (given is None or not given.is_federated)
+    sends_the_workers_own = not config.insecure and not is_its_own
     endpoints = {"bigquery.endpoint": config.endpoint, "bigquery.storage.endpoint": config.storage_endpoint}
     for name, endpoint in endpoints.items():
         if sends_the_workers_own and endpoint and not _OF_GOOGLE.fullmatch(endpoint):

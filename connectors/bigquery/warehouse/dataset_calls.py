@@ -17,11 +17,11 @@ _AGAIN_S: Final = 0.5
 class DatasetCalls:
     """Calls to one dataset. Used by several threads. `location` is where the dataset's jobs run, once that is known."""
 
-    def __init__(self, client: Any, project: str, dataset: str, timeout_s: float) -> None:
+    def __init__(self, client: Any, project: str, dataset: str, timeout_s: float, location: str | None = None) -> None:
         self.client = client
         self.project = project
         self.dataset = dataset
-        self.location: str | None = None
+        self.location = location
         self._timeout_s = timeout_s
         self._of_thread = threading.local()
 

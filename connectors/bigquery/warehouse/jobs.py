@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from connect.api.errors import RetriableError
@@ -22,8 +22,10 @@ LIFE_LABEL: Final = "kafka-connect-life"
 class Jobs:
     """Submits the jobs of one life of a task. Used by several threads."""
 
-    def __init__(self, calls: DatasetCalls) -> None:
+    def __init__(self, calls: DatasetCalls, labels: Mapping[str, str]) -> None:
+        """`labels`: of the connector's user, which every job has beside its own."""
         self._calls = calls
+        self._labels = labels
         # Ids of jobs are those of a whole project, and are known for months.
         self._scope = hashlib.sha256(f"{calls.path}".encode()).hexdigest()[:8]
         self._life = secrets.token_hex(8)
@@ -33,7 +35,7 @@ class Jobs:
     @property
     def labels(self) -> dict[str, str]:
         """Return the labels of the jobs of this life."""
-        return {LIFE_LABEL: self._life}
+        return {**self._labels, LIFE_LABEL: self._life}
 
     def stop(self) -> None:
         """End every wait for a job with a RetriableError. The jobs go on."""

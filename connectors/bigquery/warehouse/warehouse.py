@@ -13,8 +13,10 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from connect.api.errors import ConfigError
 from connect.lib.deadline import Deadline
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema
+from connectors.bigquery.settings.job_terms import JobTerms
 from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
 from connectors.bigquery.warehouse.job_facts import UNMETERED, Changed, Counts, Metering, RowError
 from connectors.bigquery.warehouse.jobs import Jobs
@@ -26,15 +28,20 @@ if TYPE_CHECKING:
 STATEMENT_LABEL: Final = "kafka-connect-statement"
 """The label of a job that tells its statement, as other statements may be submitted under the same id."""
 
+NO_TERMS: Final = JobTerms()
+
 
 class Warehouse:
     """The tables and jobs that one dataset has. Several threads of a task use it, as Google's client allows."""
 
-    def __init__(self, client: Any, project: str, dataset: str, *, timeout_s: float) -> None:
+    def __init__(
+        self, client: Any, project: str, dataset: str, *, timeout_s: float, terms: JobTerms = NO_TERMS
+    ) -> None:
         """`client`: a google.cloud.bigquery.Client, whose annotations allow no `retry=None`, though it means none."""
         self._client = client
-        self._calls = DatasetCalls(client, project, dataset, timeout_s)
-        self.jobs = Jobs(self._calls)
+        self._calls = DatasetCalls(client, project, dataset, timeout_s, terms.location or None)
+        self._terms = terms
+        self.jobs = Jobs(self._calls, terms.labels)
         self.loads = 0
         """Counts the load jobs that have ended."""
 
@@ -55,10 +62,17 @@ class Warehouse:
         return f"`{self._calls.project}`.`{self._calls.dataset}`.`{table}`"
 
     def look(self) -> None:
-        """Ask for the dataset. ConfigError: it is missing, or may not be seen."""
+        """Ask for the dataset. ConfigError: it is missing, may not be seen, or is elsewhere than it should be."""
         with self._calls.translated("looking at the dataset"):
             found = self._client.get_dataset(self._calls.path, retry=self._calls.again, timeout=self._calls.limit_s)
         self._calls.location = found.location
+        wanted = self._terms.location
+        if wanted and wanted.lower() != (found.location or "").lower():
+            raise ConfigError(
+                f"Dataset {self._calls.path} is in {found.location}, and jobs run where their dataset is.",
+                key="bigquery.location",
+                fix=f"Name a dataset in {wanted}, set bigquery.location={found.location}, or leave it out.",
+            )
 
     def table(self, name: str) -> TableFacts | None:
         """Ask for a table; None where it does not exist."""
@@ -91,7 +105,7 @@ class Warehouse:
         with self._calls.translated(f"creating table {table.name}"):
             try:
                 self._client.create_table(
-                    _resource(self._calls.table_id(table.name), table),
+                    _resource(self._calls.table_id(table.name), table, self._terms.kms_key),
                     retry=self._calls.again,
                     timeout=self._calls.limit_s,
                 )
@@ -228,6 +242,9 @@ class Warehouse:
             parquet_options=options,
             labels=self.jobs.labels,
         )
+        # What is added to a table of somebody else's has that table's key: another one is refused.
+        if replaces and self._terms.kms_key:
+            config.destination_encryption_configuration = _encryption(self._terms.kms_key)
 
         def submit(attempt_id: str) -> Any:
             return self._client.load_table_from_file(
@@ -267,6 +284,8 @@ class Warehouse:
 
         statement = hashlib.sha256(sql.encode()).hexdigest()[:32]
         config = bigquery.QueryJobConfig(labels={**self.jobs.labels, STATEMENT_LABEL: statement})
+        if reads:
+            self._encrypt_answer(config)
 
         def submit(attempt_id: str) -> Any:
             if (limit_bytes := metering.limit_bytes(attempt_id)) is not None:
@@ -300,11 +319,21 @@ class Warehouse:
 
     def rows(self, sql: str, doing: str) -> list[Mapping[str, Any]]:
         """Run a query that changes nothing; return its rows."""
+        from google.cloud import bigquery
+
+        config = bigquery.QueryJobConfig()
+        self._encrypt_answer(config)
         with self._calls.translated(doing):
             job = self._client.query(
-                sql, location=self._calls.location, retry=self._calls.again, job_retry=None, timeout=self._calls.limit_s
-            )
+                sql, job_config=config, location=self._calls.location, retry=self._calls.again, job_retry=None,
+                timeout=self._calls.limit_s,
+            )  # fmt: skip
             return [dict(row) for row in job.result(retry=self._calls.again, timeout=self._calls.limit_s)]
+
+    def _encrypt_answer(self, config: bigquery.QueryJobConfig) -> None:
+        """Have the table in which BigQuery keeps a query's rows for a day encrypted by the key."""
+        if self._terms.kms_key:
+            config.destination_encryption_configuration = _encryption(self._terms.kms_key)
 
     def scanned_bytes(self, sql: str) -> int:
         """Return the bytes that a statement would read, by a dry run."""
@@ -329,7 +358,13 @@ def _fields(columns: Columns) -> list[Any]:
     return [bigquery.SchemaField.from_api_repr(column.as_json()) for column in columns]
 
 
-def _resource(table_id: str, table: NewTable) -> bigquery.Table:
+def _encryption(kms_key: str) -> Any:
+    from google.cloud import bigquery
+
+    return bigquery.EncryptionConfiguration(kms_key_name=kms_key)
+
+
+def _resource(table_id: str, table: NewTable, kms_key: str) -> bigquery.Table:
     from google.cloud import bigquery
     from google.cloud.bigquery import table as table_constraints
 
@@ -349,5 +384,7 @@ def _resource(table_id: str, table: NewTable) -> bigquery.Table:
         found.table_constraints = table_constraints.TableConstraints(primary_key=key, foreign_keys=None)
     if table.max_staleness_s is not None:
         found.max_staleness = f"0-0 0 0:0:{table.max_staleness_s}"
+    if kms_key:
+        found.encryption_configuration = _encryption(kms_key)
     found.description = table.description
     return found

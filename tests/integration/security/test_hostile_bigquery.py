@@ -23,7 +23,7 @@ TOKEN = "Kx7-bigquery-9Qz"
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Opens the warehouse at an address, with a token in place of a key, which would be asked for one at Google's."""
-    monkeypatch.setattr(client, "_credentials", lambda _: Credentials(TOKEN))  # type: ignore[no-untyped-call]  # no types
+    monkeypatch.setattr(client, "credentials_of", lambda _: Credentials(TOKEN))  # type: ignore[no-untyped-call]  # no types
 
     def open_at(url: str) -> tuple[Any, Warehouse]:
         from connectors.bigquery.settings.config import BigQuerySinkConfig
