@@ -67,7 +67,8 @@ class Telling(BaseHTTPRequestHandler):
             self.server.heard.append(login)
         else:
             tasks = [{"id": n, "state": "RUNNING", "worker_id": one} for n, one in enumerate(self.server.workers)]
-            body = json.dumps({"orders": {"status": {"tasks": tasks}}}).encode()
+            status = {"name": "orders", "connector": {"state": "RUNNING"}, "tasks": tasks}
+            body = json.dumps({"orders": {"status": status}}).encode()
         self.send_response(200 if login else 401)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
