@@ -1,8 +1,8 @@
 """`make planted`: plant each defect of planted.toml in a copy of the tree; fail where no random history finds it.
 
-The tests are those marked `histories` or `attacks`: their silence counts only if they find such defects. Seeds are
-drawn until one finds the defect or LIMIT_S is over. Names given as arguments choose the defects that contain one of
-them.
+The tests are those marked `histories` or `attacks`, and those of hypothesis: their silence counts only if they find
+such defects. Histories draw seeds until one finds the defect or LIMIT_S is over, hypothesis what `make test` draws.
+Names given as arguments choose the defects that contain one of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.histories import FOLDER
 from tests.mutants.run_mutants import FAILED, PASSED, ROOT, Mutant, NoAnswerError, copied, listed, say
 
 LIMIT_S = 600
-MARKED = "histories or attacks"
+MARKED = "histories or attacks or hypothesis"
 
 
 def found_by(tree: Path, defect: Mutant) -> str | None:
