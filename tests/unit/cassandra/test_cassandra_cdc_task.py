@@ -256,6 +256,8 @@ def test_the_delay_is_none_once_all_that_the_node_wrote_is_stored_and_grows_whil
     assert context.gauges["waiting_segments"] == 0
     drained_s = context.caught_up_s
     (folder / f"CommitLog-7-{IDS['lz4'] + 1}.log").write_bytes(segment_bytes("lz4"))
+    # The node still has it under another name, so that it is not taken for a segment that was let go.
+    (folder.parent / "commitlog").hardlink_to(folder / f"CommitLog-7-{IDS['lz4'] + 1}.log")
     (folder / f"CommitLog-7-{IDS['lz4'] + 1}_cdc.idx").write_text("broken")
     while not context.is_behind:
         task.poll(Deadline.after(0.01))

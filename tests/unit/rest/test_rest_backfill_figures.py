@@ -44,6 +44,7 @@ def test_what_a_progress_tells_is_shown_and_what_is_not_known_is_left_out() -> N
         (f"{name}written_bytes", "flights"): 5000, (f"{name}lanes", "flights"): 2,
         (f"{name}rows_per_second", "flights"): 12.5, (f"{name}silent_seconds", "flights"): 1.5,
     }  # fmt: skip
+    assert samples(job("f", "RUNNING", progress=asdict(told) | {"rows_done": 0}))[f"{name}done_rows", "f"] == 0
     assert samples(job("f", "RUNNING", progress=asdict(told) | {"eta_s": 48.0}))[f"{name}eta_seconds", "f"] == 48
 
 
