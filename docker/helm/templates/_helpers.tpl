@@ -40,3 +40,21 @@ readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
 {{- end }}
+
+{{- /* A pod without the Secret that its files name would start again and again: say it before anything is installed. */}}
+{{- define "connect.checkSecret" -}}
+{{- if not .Values.secret.name }}
+{{- $places := dict "worker" .Values.worker "connectors" .Values.connectors "cassandraAgent.config" .Values.cassandraAgent.config }}
+{{- range $place, $value := $places }}
+{{- $named := regexFind "[$][{](file:/etc/connect/secret/|env:)[^}]*[}]" ($value | toJson) }}
+{{- if $named }}
+{{- fail (printf "%s names %s, and secret.name is empty: make a Secret (kubectl create secret generic NAME --from-file=FILE) and set secret.name=NAME, with secret.asEnvironment=true for ${env:}." $place $named) }}
+{{- end }}
+{{- end }}
+{{- else if not .Values.secret.asEnvironment }}
+{{- $named := regexFind "[$][{]env:[^}]*[}]" (list .Values.worker .Values.connectors .Values.cassandraAgent.config | toJson) }}
+{{- if $named }}
+{{- fail (printf "%s is named, and the Secret %s gives no variables: set secret.asEnvironment=true." $named .Values.secret.name) }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,11 +1,12 @@
 """What Helm makes of the chart: objects that Kubernetes takes, and files that a worker and `connect` take.
 
 Helm and the validator of Kubernetes' own schemas are built from their Go modules when they are not on the PATH, which
-takes minutes.
+takes minutes. The schemas of Kubernetes, and those of the Prometheus operator, come from their Go modules too.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,14 +14,19 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from connect.cli.agent import agent, read_agent_file
 from connect.client.manifests import read_manifests
 from connect.cluster.worker_file import read_worker_file, worker_config
 from connect.plugins.catalog import Catalog
 
 CHART = Path(__file__).parents[3] / "docker" / "helm"
-VERSIONS = ("1.31", "1.32", "1.33")
-"""The newest versions of Kubernetes whose schemas the validator holds."""
+VERSIONS = ("v1.35.4", "v1.36.3", "v1.37.2")
+"""The newest versions of Kubernetes."""
+OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
+HELD = "1.30"
+"""The newest version whose schemas the validator holds: of others it asks GitHub, although it is given them."""
 BROKERS = "bootstrapServers=kafka-0:9092,kafka-1:9092"
 MORE = {
     "secret": {"name": "database", "asEnvironment": True},
@@ -30,6 +36,12 @@ MORE = {
     },
     "apply": {"prune": True, "tokenSecret": "editor"},
     "networkPolicy": {"from": [{"namespaceSelector": {"matchLabels": {"team": "data"}}}]},
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "dashboards": {"enabled": True},
+    "cassandraAgent": {
+        "enabled": True,
+        "config": {"topic.prefix": "changes.", "batch.max.rows": 1_000_000, "password": "${env:CASSANDRA_PASSWORD}"},
+    },
     "imagePullSecrets": [{"name": "registry"}],
     "nodeSelector": {"disk": "ssd"},
     "tolerations": [{"key": "data", "operator": "Exists"}],
@@ -39,20 +51,47 @@ MORE = {
 pytestmark = pytest.mark.chaos
 
 
+GO = shutil.which("go") or "/usr/local/go/bin/go"
+
+
 def tool(name: str, module: str) -> str:
     """The path of a Go program, which is built where it is missing."""
     if found := shutil.which(name):
         return found
     folder = Path.home() / ".cache" / "connect-for-kafka" / "go"
     if not (folder / name).exists():
-        go = shutil.which("go") or "/usr/local/go/bin/go"
-        subprocess.run([go, "install", module], env={**os.environ, "GOBIN": str(folder)}, check=True, timeout=3000)
+        subprocess.run([GO, "install", module], env={**os.environ, "GOBIN": str(folder)}, check=True, timeout=3000)
     return str(folder / name)
+
+
+def module_folder(module: str) -> Path:
+    """The files of a Go module."""
+    done = subprocess.run([GO, "mod", "download", "-json", module], capture_output=True, check=True, timeout=1200)
+    return Path(json.loads(done.stdout)["Dir"])
+
+
+@pytest.fixture(scope="session")
+def schemas(tmp_path_factory) -> dict[str, Path]:
+    """Folders of the schemas of each version of Kubernetes, laid out as the validator wants them."""
+    folders = {version: tmp_path_factory.mktemp(version) for version in VERSIONS}
+    for version, folder in folders.items():
+        held = module_folder(f"k8s.io/kubernetes@{version}") / "api/openapi-spec/v3"
+        for file in (*held.glob("api__*.json"), *held.glob("apis__*__*.json")):
+            path = folder / (file.name.removesuffix("_openapi.json").replace("__", "/") + ".json")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, path)
+    return folders
+
+
+@pytest.fixture(scope="session")
+def definitions() -> Path:
+    """The folder of the Prometheus operator's own kinds."""
+    return module_folder(OPERATOR) / "example/prometheus-operator-crd"
 
 
 @pytest.fixture(scope="session")
 def helm() -> str:
-    return tool("helm", "helm.sh/helm/v3/cmd/helm@v3.19.2")
+    return tool("helm", "helm.sh/helm/v3/cmd/helm@v3.22.0")
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +102,7 @@ def validator() -> str:
 def run(*argv: str, code: int = 0) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == code, (argv, done.stdout, done.stderr)
-    return done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def rendered(helm: str, folder: Path, values: dict) -> Path:
@@ -84,10 +123,64 @@ def test_the_chart_has_no_fault_of_helms(helm):
 
 
 @pytest.mark.parametrize("values", [{}, MORE], ids=["default", "everything"])
-def test_kubernetes_takes_the_objects(helm, validator, tmp_path, values):
+def test_kubernetes_takes_the_objects(helm, validator, schemas, definitions, tmp_path, values):
     file = rendered(helm, tmp_path, values)
-    for version in VERSIONS:
-        run(validator, str(file), "--version", version)
+    if values:
+        with file.open("a") as more:
+            more.write("---\n" + yaml.safe_dump(with_sidecar(objects(file))))
+    given = ("--version", HELD, "--local-crds", str(definitions))
+    for folder in schemas.values():
+        run(validator, str(file), *given, "--local-schemas", str(folder))
+        (tmp_path / "wrong.yaml").write_text(file.read_text().replace("resources:", "resource:"))
+        assert "resource" in run(
+            validator, str(tmp_path / "wrong.yaml"), *given, "--local-schemas", str(folder), code=1
+        )  # fmt: skip
+
+
+def with_sidecar(found: dict[tuple[str, str], dict]) -> dict:
+    """A StatefulSet of Cassandra with the agent as `kubectl patch` merges it."""
+    patch = yaml.safe_load(found["ConfigMap", "shop-connect-for-kafka-cassandra-agent"]["data"]["sidecar.yaml"])
+    pod = patch["spec"]["template"]["spec"]
+    node = {"name": "cassandra", "image": "cassandra:5.0"}
+    volumes = [{"name": "data", "emptyDir": {}}, {"name": "config", "configMap": {"name": "cassandra"}}]
+    labels = {"app": "cassandra"}
+    return {
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "cassandra"},
+        "spec": {"serviceName": "cassandra", "selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [node, *pod["containers"]], "volumes": [*volumes, *pod["volumes"]]},
+        }},
+    }  # fmt: skip
+
+
+def test_the_sidecar_starts_an_agent_with_the_files_that_it_mounts(helm, tmp_path, monkeypatch):
+    found = objects(rendered(helm, tmp_path, MORE))
+    data = found["ConfigMap", "shop-connect-for-kafka-cassandra-agent"]["data"]
+    (container,) = yaml.safe_load(data["sidecar.yaml"])["spec"]["template"]["spec"]["containers"]
+    assert container["securityContext"]["runAsUser"] == 999
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["resources"]["limits"] == {"cpu": "1", "memory": "512Mi"}
+    assert container["command"] == ["connect", "agent", "cassandra"]
+    started: list[dict] = []
+    monkeypatch.setattr(agent, "callback", lambda **given: started.append(given))
+    assert CliRunner().invoke(agent, ["cassandra", *container["args"]]).output == ""
+    (given,) = started
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert {str(given["file"].parent), str(given["worker_file"].parent)} <= mounts
+    (tmp_path / "agent.json").write_text(data["agent.json"])
+    settings = read_agent_file(tmp_path / "agent.json", "cassandra")
+    assert settings["batch.max.rows"] == "1000000"
+    assert str(Path(settings["cassandra.yaml"]).parent) in mounts
+    (monitor,) = (one for (kind, _), one in found.items() if kind == "PodMonitor")
+    assert monitor["spec"]["podMetricsEndpoints"][0]["port"] == container["ports"][0]["name"]
+
+
+def test_dashboards_are_those_of_the_repository(helm, tmp_path):
+    found = objects(rendered(helm, tmp_path, MORE))
+    held = {name: text for one in found.values() if "grafana_dashboard" in one["metadata"]["labels"]
+            for name, text in one["data"].items()}  # fmt: skip
+    folder = CHART.parent / "observability/grafana/dashboards"
+    assert held == {file.name: file.read_text() for file in folder.glob("*.json")}
 
 
 def test_a_worker_and_the_command_take_the_files(helm, tmp_path):
@@ -129,6 +222,18 @@ def test_pods_have_no_rights_and_write_nothing(helm, tmp_path):
     [
         ({"bootstrapServers": ""}, "bootstrapServers"),
         ({"bootstrapServers": "kafka:9092", "replica": 2}, "replica"),
+        (
+            {"bootstrapServers": "kafka:9092", "worker": {"a": "${file:/etc/connect/secret/d.properties:p}"}},
+            "worker names ${file:/etc/connect/secret/d.properties:p}, and secret.name is empty",
+        ),
+        (
+            {
+                "bootstrapServers": "kafka:9092",
+                "secret": {"name": "database"},
+                "cassandraAgent": {"config": {"password": "${env:P}"}},
+            },
+            "${env:P} is named, and the Secret database gives no variables: set secret.asEnvironment=true",
+        ),
         ({"bootstrapServers": "kafka:9092", "connectors": {"a": {"tasks.max": 1}}}, "connector.class"),
     ],
 )
