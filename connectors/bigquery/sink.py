@@ -22,12 +22,15 @@ from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.bigquery.cost.asking import costs_of_existing, table_costs
 from connectors.bigquery.cost.sentences import budget_sentences, sentences
+from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
+from connectors.bigquery.dedup.side_tables import log_table
 from connectors.bigquery.merge.staging import connector_label
 from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.modes.mode import TableWriter
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
 from connectors.bigquery.spending.budget import budget_of, prices_of_config
 from connectors.bigquery.spending.connector_spending import ConnectorSpending, spending_table
+from connectors.bigquery.spending.load_pace import LoadPace, PacedError
 from connectors.bigquery.spending.waits import BudgetSpentError
 from connectors.bigquery.tables.preflight import check, missing_roles
 from connectors.bigquery.tables.trial import TrialDataset
@@ -119,8 +122,14 @@ class _Opened:
     topic_ids: TopicIds
     executor: ThreadPoolExecutor
     spending: ConnectorSpending
+    pace: LoadPace
     has_ledger: bool
     """It is True where jobs are counted in a table beside those of the topics."""
+
+    def write(self, batch: SealedBatch) -> Refusals:
+        """Write a batch once the quotas of load jobs allow it, see `TableWriter.write`."""
+        self.pace.require(batch.target, log_table(batch.target))
+        return self.writer.write(batch)
 
     def close(self) -> None:
         """End the threads, then release what they use. A job that runs in BigQuery goes on, and does no harm."""
@@ -167,8 +176,10 @@ class BigQuerySinkTask:
         writer = table_writer_of(config, warehouse, role, self._count, spending=spending)
         threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
         targets = TargetTables(config, warehouse, self._buffers)
+        pace = LoadPace(config.tasks, self._now_s)
+        warehouse.on_load = pace.count
         self._opened = _Opened(
-            ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads, spending,
+            ctx, warehouse, writer, targets, TopicIds(ctx.topic_id), threads, spending, pace,
             has_ledger=config.mode.merges_rows,
         )  # fmt: skip
         warehouse.look()
@@ -239,15 +250,15 @@ class BigQuerySinkTask:
         opened, now_s = self._open, self._now_s()
         for buffer in self._buffers.values():
             try:
-                failure = buffer.advance(opened.writer.write, opened.executor, now_s)
+                failure = buffer.advance(opened.write, opened.executor, now_s)
             except RefusedJobError as error:
                 with opened.warehouse.within(deadline):
                     opened.targets.check_unchanged(buffer, error)
                 raise
             self._give_up(buffer)
             if failure is not None:
-                # A table that waits for the budget is told in the status, and holds up no other one.
-                self._failure = self._failure if isinstance(failure, BudgetSpentError) else failure
+                # A table that waits for a budget or quota is told in the status, and holds up no other one.
+                self._failure = self._failure if isinstance(failure, BudgetSpentError | PacedError) else failure
                 with opened.warehouse.within(deadline):
                     opened.targets.restore(buffer)
 
@@ -320,6 +331,8 @@ class BigQuerySinkTask:
             figures = dict(self._figures)
         for name, value in figures.items():
             self._open.ctx.gauge(name, value)
+        for name, figure in self._open.pace.figures().items():
+            self._open.ctx.gauge(name, figure)
         if self._open.has_ledger:
             for name, figure in self._open.spending.figures().items():
                 self._open.ctx.gauge(name, figure)

@@ -16,9 +16,6 @@ from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
 from connectors.bigquery.rows.table_schema import Columns, by_name
 
 _INTERVAL_MS: Final = 900_000
-_LOADS_A_DAY: Final = 1_500
-"""BigQuery takes so many load jobs of a table, whichever tasks send them."""
-_DAY_MS: Final = 86_400_000
 
 
 class CompactMode(MergeMode):
@@ -54,7 +51,7 @@ class CompactMode(MergeMode):
             )
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield which table to read, and where more loads are asked for than a table takes."""
+        """Yield which table to read."""
         for note in super().notes():
             if note.key != "dedup.window":  # a search of the whole table is seldom here
                 yield note
@@ -63,13 +60,6 @@ class CompactMode(MergeMode):
             f"Read the view, whose name is the table's and {self._config.view_suffix}: the table itself lacks what "
             "came since the last compaction.",
         )
-        least_ms = _DAY_MS * int(self._config.originals.get("tasks.max", 1)) // _LOADS_A_DAY
-        if self._interval_ms < least_ms:
-            yield ConfigProblem(
-                "dedup.merge.interval.ms",
-                f"Each task may load into a table each {self._interval_ms} ms, and BigQuery takes {_LOADS_A_DAY} load "
-                f"jobs of a table a day: batches will wait. Set it to {least_ms} or more, or tasks.max to less.",
-            )
 
     def batch_interval_s(self, topic: str) -> float:
         """Return the time between two load jobs of a table."""

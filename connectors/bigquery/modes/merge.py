@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 from connect.api.errors import ConfigError, ConfigProblem
 from connectors.bigquery.dedup.rules import DedupRules, Deletes, Keep, NullKey
@@ -13,9 +12,6 @@ from connectors.bigquery.modes.keyed import KeyedMode
 from connectors.bigquery.modes.mode import TableWriter, WriterFactory
 from connectors.bigquery.rows.paths import Path
 
-_DAY_MS: Final = 86_400_000
-_PROJECT_LOADS_A_DAY: Final = 100_000
-"""BigQuery takes so many load jobs of a project, see https://cloud.google.com/bigquery/quotas#load_jobs."""
 _HARD_DELETES = frozenset({Deletes.TOMBSTONE, Deletes.FIELD})
 
 
@@ -55,28 +51,12 @@ class MergeMode(KeyedMode):
                 "timestampPartitionFieldName searches the partitions of that time alone; dedup.keep=first and a larger "
                 "dedup.merge.interval.ms cost less, too.",
             )
-        yield from self._quota_notes()
         if self._config.tombstone_retention_ms == 0 and (self.rules.deletes in _HARD_DELETES or self.rules.clears):
             yield ConfigProblem(
                 "dedup.tombstone.retention.ms",
                 "Deletes are not remembered, so a record that is merged after the delete of its row, though it came "
                 "before, brings the row back: one that is read again, or the late merge of a task that was frozen. Set "
                 "dedup.tombstone.retention.ms to longer than a task may stand still.",
-            )
-
-    def _quota_notes(self) -> Iterator[ConfigProblem]:
-        """Yield how many load jobs there may be, where a project does not take as many."""
-        tasks, tables = int(self._config.originals.get("tasks.max", 1)), max(1, len(self._config.named_topics))
-        interval_ms = max(1, round(1000 * self.batch_interval_s("")))
-        loads = tasks * tables * _DAY_MS // interval_ms
-        if loads > _PROJECT_LOADS_A_DAY:
-            least_ms = tasks * tables * _DAY_MS // _PROJECT_LOADS_A_DAY + 1
-            yield ConfigProblem(
-                "dedup.merge.interval.ms",
-                f"{tasks} tasks may load into {tables} tables each {interval_ms} ms, which is {loads:,} load jobs a "
-                f"day, and BigQuery takes {_PROJECT_LOADS_A_DAY:,} of a whole project: batches will wait, of other "
-                f"connectors, too. Set it to {least_ms} or more, or tasks.max to less; the metric load_jobs_day tells "
-                "how many there were.",
             )
 
     @property

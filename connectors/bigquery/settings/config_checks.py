@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup.rules import Deletes, Keep
 from connectors.bigquery.settings.config_budget import BUDGET_BYTES_KEY, BUDGET_USD_KEY
+from connectors.bigquery.settings.quotas import Loads, quota_sentences
 
 if TYPE_CHECKING:
     from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -35,6 +36,24 @@ def problems_between(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
 def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
     """Notes where a record can become two rows, and where a search costs more than it has to."""
     yield from config.mode.notes()
+    loads = _loads_of(config)
+    if loads is not None:
+        yield from (ConfigProblem(loads.key, text) for text in quota_sentences(loads))
+
+
+def _loads_of(config: BigQuerySinkConfig) -> Loads | None:
+    """Return the load jobs that the settings ask for; None where rows get in without."""
+    tasks, topics = int(config.originals.get("tasks.max", 1)), config.named_topics
+    if config.mode.merges_rows:
+        interval_s = config.mode.batch_interval_s("")
+        key = "dedup.merge.interval.ms"
+        return Loads(tasks, max(1, len(topics)), interval_s, config.mode.keeps_log, key, 0.001)
+    if config.batch_mode:
+        return Loads(tasks, max(1, len(topics)), config.commit_interval_s, True, "commitInterval", 1.0)
+    if config.batch_load:
+        tables = len(config.batch_load)
+        return Loads(tasks, tables, config.batch_load_interval_s, True, "batchLoadIntervalSec", 1.0)
+    return None
 
 
 def _append_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:

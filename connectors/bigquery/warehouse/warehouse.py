@@ -44,6 +44,8 @@ class Warehouse:
         self.jobs = Jobs(self._calls, terms.labels)
         self.loads = 0
         """Counts the load jobs that have ended."""
+        self.on_load: Callable[[str | None], None] = lambda _: None
+        """It hears of each load job before it is sent: its table; None where the table is made for this one job."""
 
     def within(self, deadline: Deadline) -> AbstractContextManager[None]:
         """Requests of this thread end by the deadline: RetriableError where one would take longer."""
@@ -247,6 +249,7 @@ class Warehouse:
             config.destination_encryption_configuration = _encryption(self._terms.kms_key)
 
         def submit(attempt_id: str) -> Any:
+            self.on_load(None if replaces else name)
             return self._client.load_table_from_file(
                 io.BytesIO(parquet),
                 self._calls.table_id(name),

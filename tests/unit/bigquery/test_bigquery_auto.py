@@ -70,11 +70,11 @@ def test_more_load_jobs_than_a_project_takes_are_noted_with_the_interval_that_fi
         notes = parse(topics="a,b,c,d", **given).notes()
         return " ".join(note.message for note in notes if note.key == "dedup.merge.interval.ms")
 
-    # 10 tasks x 4 tables x 86,400 s a day, by 10 s: 345,600; by 34.561 s at most 100,000.
+    # 10 tasks x 4 tables x 86,400 s a day, by 10 s: 345,600; by 38.4 s nine tenths of 100,000.
     told = noted(tasks__max="10", dedup__merge__interval__ms="10000")
     assert "345,600 load jobs a day" in told
-    assert "Set it to 34561 or more" in told
-    assert noted(tasks__max="10", dedup__merge__interval__ms="34561") == ""
+    assert "Set dedup.merge.interval.ms to 38400 or more" in told
+    assert noted(tasks__max="10", dedup__merge__interval__ms="38400") == ""
     assert noted() == ""
 
 

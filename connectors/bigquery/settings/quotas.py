@@ -1,0 +1,64 @@
+"""Predicts from the settings how near BigQuery's quotas come. Pure.
+
+Load jobs, of a table and of a project: https://docs.cloud.google.com/bigquery/quotas#load_jobs, and what counts:
+https://docs.cloud.google.com/bigquery/docs/optimize-load-jobs. A table with partitions has a quota of its own for
+changes of partitions in its place, which is not predicted, as it depends on the records.
+MERGE, UPDATE and DELETE of a table, two at a time and 20 in line, have no limit a day, and nor do streams:
+https://docs.cloud.google.com/bigquery/docs/data-manipulation-language. The sink sends one of a table at a time, and
+one for the rows of all tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+DAY_S: Final = 86_400
+TABLE_LOADS_A_DAY: Final = 1_500
+PROJECT_LOADS_A_DAY: Final = 100_000
+_USABLE: Final = 0.9
+"""A tenth of a quota is kept for batches that fill before their time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """Tells which load jobs the settings ask for: one of each table and task in each interval.
+
+    are_lasting: they go into the table or its log; else each into a staging table of its own. `key`: the setting of
+    the interval. unit_s: what one of that setting is, in seconds.
+    """
+
+    tasks: int
+    tables: int
+    interval_s: float
+    are_lasting: bool
+    key: str
+    unit_s: float
+
+
+def quota_sentences(loads: Loads) -> Iterator[str]:
+    """Yield what is wrong where the settings ask for more load jobs than BigQuery takes of a table or a project."""
+    interval_s = max(0.001, loads.interval_s)
+    of_table = loads.tasks * DAY_S / interval_s
+    whole = of_table * loads.tables
+    if loads.are_lasting and of_table > _USABLE * TABLE_LOADS_A_DAY:
+        yield (
+            f"{loads.tasks} tasks may load into a table each {interval_s:g} s, which is {of_table:,.0f} load jobs a "
+            f"day, and BigQuery takes {TABLE_LOADS_A_DAY:,} of a table: batches will wait, and the metric "
+            "load_quota_table_used_percent says how near it is. "
+            f"{_remedy(loads, loads.tasks * DAY_S / (_USABLE * TABLE_LOADS_A_DAY))}"
+        )
+    if whole > _USABLE * PROJECT_LOADS_A_DAY:
+        yield (
+            f"{loads.tasks} tasks may load into {loads.tables} tables each {interval_s:g} s, which is {whole:,.0f} "
+            f"load jobs a day, and BigQuery takes {PROJECT_LOADS_A_DAY:,} of a whole project: batches will wait, of "
+            "other connectors, too, and the metric load_quota_project_used_percent says how near it is. "
+            f"{_remedy(loads, loads.tasks * loads.tables * DAY_S / (_USABLE * PROJECT_LOADS_A_DAY))}"
+        )
+
+
+def _remedy(loads: Loads, least_s: float) -> str:
+    least = math.ceil(round(least_s / loads.unit_s, 6))
+    return f"Set {loads.key} to {least} or more, or tasks.max to less."
