@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +13,8 @@ from connect.cli.shared.cluster_options import as_json, print_json
 from connect.cli.shared.command_errors import one_line_errors
 
 if TYPE_CHECKING:
-    from connect.api.optional.costs import CostQuestion, TableCost
+    from connect.api.optional.costs import CostQuestion, TableCost, TopicRate
+    from connect.lib.deadline import Deadline
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _TIMEOUT_S: Final = 120.0
@@ -27,10 +28,14 @@ def bigquery() -> None:
 @bigquery.command()
 @click.argument("config", type=_FILE)
 @click.option("--prices", type=_FILE, help="A YAML file of your own prices in USD, as query_tib: 6.25; also slots.")
-@click.option("--rows-per-day", type=click.IntRange(0), help="Records that come a day; else as the table has grown.")
+@click.option("--worker", type=_FILE, help="File of your worker: its topics are sampled for what comes a day.")
+@click.option("--rows-per-day", type=click.IntRange(0), help="Records a day; else sampled, or as the table grew.")
 @click.option("--row-bytes", type=click.IntRange(1), help="Bytes of a row; else as in the table.")
 @as_json
-def plan(config: Path, prices: Path | None, rows_per_day: int | None, row_bytes: int | None, as_json: bool) -> None:
+def plan(
+    *, config: Path, prices: Path | None, worker: Path | None, rows_per_day: int | None, row_bytes: int | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Show bytes and money a day of each mode for the tables of CONFIG, and which mode fits.
 
     CONFIG is the file of a sink's connector. Tables are looked at, and nothing is changed.
@@ -39,7 +44,7 @@ def plan(config: Path, prices: Path | None, rows_per_day: int | None, row_bytes:
 
     with one_line_errors():
         question = CostQuestion(rows_per_day, row_bytes, None if prices is None else prices.read_bytes())
-        costs = [cost for manifest in _manifests(config) for cost in _costs(manifest, question)]
+        costs = [cost for manifest in _manifests(config) for cost in _costs(manifest, question, worker)]
     if as_json:
         print_json([asdict(cost) for cost in costs])
         return
@@ -53,7 +58,15 @@ def _manifests(file: Path) -> list[Mapping[str, str]]:
     return [manifest.config for manifest in read_manifests([file])]
 
 
-def _costs(config: Mapping[str, str], question: CostQuestion) -> list[TableCost]:
+def _rates(config: Mapping[str, str], worker: Path, deadline: Deadline) -> Mapping[str, TopicRate]:
+    from connect.cli.shared.worker_settings import read_worker_settings
+    from connect.runtime.topics.topic_rates import rates_now
+
+    topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+    return rates_now(read_worker_settings(worker).originals, topics, deadline)
+
+
+def _costs(config: Mapping[str, str], question: CostQuestion, worker: Path | None) -> list[TableCost]:
     from connect.api.allowed_paths import EVERYWHERE
     from connect.api.errors import ConnectError
     from connect.api.optional.costs import PricedSink
@@ -64,7 +77,10 @@ def _costs(config: Mapping[str, str], question: CostQuestion) -> list[TableCost]
     connector = build_connector(Catalog.installed(), config, EVERYWHERE)
     if not isinstance(connector, PricedSink):
         raise ConnectError(f"{config.get('connector.class')} tells no costs; the BigQuery sink does.")
-    return list(connector.costs(question, Deadline.after(_TIMEOUT_S)))
+    deadline = Deadline.after(_TIMEOUT_S)
+    if worker is not None:
+        question = replace(question, rates=_rates(config, worker, deadline))
+    return list(connector.costs(question, deadline))
 
 
 def _tell(cost: TableCost) -> None:

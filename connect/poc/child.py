@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import BulkSource, SplitSize
+from connect.api.optional.costs import CostQuestion, PricedSink
 from connect.api.optional.origins import DescribesColumns
 from connect.api.optional.trial import TrialSink, TrialTarget
 from connect.api.records import TopicPartition
@@ -30,6 +31,7 @@ from connect.poc.sink.sink_schema_change import RECORDS, changed_records
 from connect.poc.source.sample import take_sample
 from connect.poc.source.source_schema_change import try_changes
 from connect.runtime.parts.connector_settings import ConnectorParts, ConnectorSettings
+from connect.runtime.topics.topic_rates import rates_now
 
 HASH_BYTES: Final = 12
 Asked = Mapping[str, Any]
@@ -117,9 +119,22 @@ def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> An
     return {"end": ends[place]}
 
 
+def costs(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """Say what writing costs a day; `tables` is None where the connector does not tell.
+
+    `sampled`: the settings of the user's Kafka, in which its topics are sampled; None: they are not.
+    """
+    connector = parts.build_connector()
+    if not isinstance(connector, PricedSink):
+        return {"tables": None}
+    topics = [topic.strip() for topic in parts.resolved.get("topics", "").split(",") if topic.strip()]
+    rates = {} if asked["sampled"] is None else rates_now(asked["sampled"], topics, deadline)
+    return {"tables": [asdict(table) for table in connector.costs(CostQuestion(rates=rates), deadline)]}
+
+
 ACTIONS: Final[Mapping[str, Callable[[ConnectorParts, Asked, Deadline], Answer]]] = {
     action.__name__: action
-    for action in (examine, sample, change, plan, make, rows, remove, sample_records, write_made, write_changed)
+    for action in (examine, sample, change, plan, make, rows, remove, sample_records, write_made, write_changed, costs)
 }
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from connect.api.config import ConnectorConfig
 from connect.api.connector import SinkContext
-from connect.api.errors import RejectedRowsError, RetriableError
+from connect.api.errors import ConnectError, RejectedRowsError, RetriableError
 from connect.api.optional.bulk import BulkSinkContext
-from connect.api.optional.costs import CostQuestion, TableCost
+from connect.api.optional.costs import CostQuestion, TableCost, TopicRate, TopicRates
 from connect.api.optional.findings import Finding
 from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
@@ -51,6 +51,14 @@ _FULL_LOOK_S = 0.1
 _LONG_S = 15.0
 """A batch that has been on its way for longer is told in the status."""
 _CLOSE_S = 10.0
+_SAMPLE_S = 8.0
+"""Topics are sampled for no longer, as a validation has to end."""
+
+
+def _no_rates(topics: Collection[str], deadline: Deadline) -> Mapping[str, TopicRate]:
+    """Return nothing, where nobody samples topics."""
+    del topics, deadline
+    return {}
 
 
 class BigQuerySinkConnector:
@@ -59,6 +67,11 @@ class BigQuerySinkConnector:
     def __init__(self, config: ConnectorConfig) -> None:
         assert isinstance(config, BigQuerySinkConfig)
         self._config = config
+        self._rates: TopicRates = _no_rates
+
+    def sampling(self, rates: TopicRates) -> None:
+        """Take what samples topics."""
+        self._rates = rates
 
     def check(self, deadline: Deadline) -> Sequence[str]:
         """Look at the dataset, the right to run jobs, and the tables, and say what a day of each mode costs.
@@ -71,10 +84,19 @@ class BigQuerySinkConnector:
                 check(self._config, warehouse)
                 prices = prices_of_config(self._config)
                 budget_bytes = budget_of(self._config, prices)
-                costs = costs_of_existing(self._config, warehouse, prices, time.time())
+                question = CostQuestion(rates=self._sampled(deadline.sooner(_SAMPLE_S)))
+                costs = costs_of_existing(self._config, warehouse, question, prices, time.time())
                 return [*sentences(costs), *budget_sentences(costs, budget_bytes)]
         finally:
             warehouse.close()
+
+    def _sampled(self, deadline: Deadline) -> Mapping[str, TopicRate]:
+        """Return what comes into the topics; nothing where Kafka cannot be asked, as tables tell it, too."""
+        try:
+            return self._rates(self._config.named_topics, deadline)
+        except ConnectError as error:
+            _log.info("What comes into the topics is not sampled, and taken from their tables: %s", error)
+            return {}
 
     def examine(self, deadline: Deadline) -> Iterator[Finding]:
         """Yield the roles that the account lacks, with what gives them."""

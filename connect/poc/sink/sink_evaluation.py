@@ -10,6 +10,7 @@ from typing import Any
 from connect.api.errors import ConnectError
 from connect.api.optional.findings import Aspect
 from connect.client.manifests import Manifest
+from connect.poc.report.estimate import LOAD
 from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.config_checks import check_config
 from connect.poc.sandbox.examination import examine
@@ -17,6 +18,7 @@ from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.progress import CheckProgress
 from connect.poc.sandbox.result import SCHEMA_CHANGE, Check, Outcome
 from connect.poc.sandbox.sandbox import Sandbox
+from connect.poc.sink.cost_check import judge_costs
 from connect.poc.sink.sink_checks import (
     expected_rows,
     judge_round_trip,
@@ -36,6 +38,7 @@ from connect.poc.source.throughput_check import THROUGHPUT
 from connect.runtime.calls.newest_records import wanted_topics
 from connect.runtime.parts.connector_settings import ConnectorSettings
 
+_COSTS_S = 30.0
 _AFTER_SAMPLE = (ROUND_TRIP, THROUGHPUT, KILLS, SCHEMA_CHANGE)
 
 
@@ -59,6 +62,7 @@ def check_sink(
     target_error = _check_reach(sandbox, settings, progress)
     if progress.has_failed:
         return
+    _tell_costs(settings, worker, progress)
     try:
         records = _records(sandbox, settings, options, worker, after, is_fed=is_fed)
     except ConnectError as error:
@@ -101,6 +105,16 @@ def _check_reach(sandbox: Sandbox, settings: ConnectorSettings, progress: CheckP
         if target_error is None:
             probe.remove()
     return target_error
+
+
+def _tell_costs(settings: ConnectorSettings, worker: Mapping[str, str] | None, progress: CheckProgress) -> None:
+    """Note what the real target will cost a day, where the sink tells. It is looked at, and nothing is written."""
+    answer = asked_of(settings, "costs", _COSTS_S, sampled=None if worker is None else dict(worker))
+    reason = reason_of(answer)
+    if reason is not None:
+        progress.note(Check(*LOAD, Outcome.NOT_TESTED, f"What a day costs is not known: {reason}"))
+    elif answer["tables"] is not None:
+        progress.note(judge_costs(answer["tables"]))
 
 
 def _remove_left(settings: ConnectorSettings, progress: CheckProgress) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from connect.api.connector import CleanupConnector, Connector, OffsetsConnector, ResumingConnector
 from connect.api.errors import ConfigError, ConnectError
+from connect.api.optional.costs import SamplingSink, TopicRates
 from connect.api.records import SourcePosition
 from connect.lib.deadline import Deadline
 from connect.plugins.extras import pip_line
@@ -20,11 +21,17 @@ def answer_connector_call(
     call: Call,
     resolved: Mapping[str, str],
     stored: Callable[[Deadline], Sequence[SourcePosition]],
+    rates: TopicRates,
 ) -> Any:
-    """Ask the connector. Raises what it raises; ConfigError: it plans too many tasks. `stored`: of this connector."""
+    """Ask the connector. Raises what it raises; ConfigError: it plans too many tasks.
+
+    `stored`: what is stored of this connector. `rates`: what samples topics.
+    """
     deadline = Deadline.after(call.timeout_s)
     match call.method:
         case "check":
+            if isinstance(connector, SamplingSink):
+                connector.sampling(rates)
             try:
                 return [SECRET_TEXTS.shown(note) for note in connector.check(deadline) or ()]
             except ModuleNotFoundError as error:

@@ -58,6 +58,7 @@ from connect.runtime.task.messages import (
     encode,
 )
 from connect.runtime.task.task_id import TaskId
+from connect.runtime.topics.topic_rates import rates_now
 from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.logs import set_up_logs
 from connect.telemetry.secret_texts import SECRET_TEXTS
@@ -161,7 +162,9 @@ class Host:
         if call.method == "sample":
             return CallResult(call.id, value=answer_sample_call(self._clients, call, resolved))
         connector = build_connector(self._clients.catalog, resolved, self._clients.worker_properties)
-        value = answer_connector_call(connector, call, resolved, partial(stored_of, self._clients, resolved))
+        stored = partial(stored_of, self._clients, resolved)
+        rates = partial(rates_now, self._clients.worker_properties)
+        value = answer_connector_call(connector, call, resolved, stored, rates)
         again_s = connector.task_configs_interval_s if isinstance(connector, MonitoringConnector) else None
         return CallResult(call.id, value=value, again_s=again_s)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
-from connect.api.optional.costs import CostQuestion, TableCost
+from connect.api.optional.costs import CostQuestion, TableCost, TopicRate
 from connectors.bigquery.cost.choosing import Choice, kept_choice, new_choice
 from connectors.bigquery.cost.plan import DAY_S, TableSize, Traffic, as_set, plan
 from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in
@@ -33,20 +33,20 @@ def table_costs(
         raise ConfigError("No table is known before records come.", key="topics", fix="Name topics in topics.")
     warehouse.look()
     asked = _Asked(config, warehouse, question, prices, now_s)
-    return [_cost(asked, config.table_names.table(topic)) for topic in config.named_topics]
+    return [_cost(asked, topic) for topic in config.named_topics]
 
 
 def costs_of_existing(
-    config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices, now_s: float
+    config: BigQuerySinkConfig, warehouse: Warehouse, question: CostQuestion, prices: Prices, now_s: float
 ) -> Sequence[TableCost]:
-    """Return the costs of the tables that have rows already; none where no keys tell rows apart.
+    """Return the costs of the tables whose topics have a rate, or that have rows; none where no keys tell rows apart.
 
     With transforms a record's table may be another than its topic's, so nothing is told.
     """
     if not config.mode.is_keyed or config.originals.get("transforms", "").strip():
         return []
-    asked = _Asked(config, warehouse, CostQuestion(), prices, now_s)
-    found = (_cost(asked, config.table_names.table(topic)) for topic in config.named_topics)
+    asked = _Asked(config, warehouse, question, prices, now_s)
+    found = (_cost(asked, topic) for topic in config.named_topics)
     return [cost for cost in found if cost.modes]
 
 
@@ -56,7 +56,7 @@ def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices,
     kept = None if found is None else kept_choice(warehouse, found)
     if kept is not None:
         return kept
-    cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), target, found)
+    cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), target, found, None)
     return new_choice(cost.modes, has_window=parse_window(config.dedup_window) is not None)
 
 
@@ -71,25 +71,32 @@ class _Asked:
     now_s: float
 
 
-def _cost(asked: _Asked, target: str) -> TableCost:
+def _cost(asked: _Asked, topic: str) -> TableCost:
     """Return the cost of a topic's table. Whatever hinders a look at it is told in its place."""
+    target = asked.config.table_names.table(topic)
     try:
-        return _cost_of(asked, target, asked.warehouse.table(target))
+        return _cost_of(asked, target, asked.warehouse.table(target), asked.question.rates.get(topic))
     except ConnectError as error:
         return TableCost(asked.config.table_path(target), f"The table cannot be looked at: {error}", ())
 
 
-def _cost_of(asked: _Asked, target: str, found: TableFacts | None) -> TableCost:
+def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRate | None) -> TableCost:
     config, question = asked.config, asked.question
     name = config.table_path(target)
     size, told = _size(asked.warehouse, found)
     rows_per_day, row_bytes = question.rows_per_day, question.row_bytes
+    if rate is not None and rows_per_day is None:
+        rows_per_day = rate.rows_per_day
+        told += f"; sampled: {_told_of(rate)}"
     if found is not None and size.rows:
         days = max(1.0, (asked.now_s * 1000 - found.created_ms) / _DAY_MS)
         if rows_per_day is None:
             rows_per_day = math.ceil(size.rows / days)
             told += f"; assumed: as many records a day as it got rows in each of its {days:.0f} days"
         row_bytes = math.ceil(size.total_bytes / size.rows) if row_bytes is None else row_bytes
+    if row_bytes is None and rate is not None and rate.row_bytes is not None:
+        row_bytes = rate.row_bytes
+        told += "; assumed: a row is as large as a record's value in Kafka"
     if rows_per_day is None or row_bytes is None:
         return TableCost(name, f"{told}; say what will come by --rows-per-day and --row-bytes", ())
     window_ms = parse_window(config.dedup_window)
@@ -108,6 +115,15 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None) -> TableCost:
         told += f"; read its view {target}{config.view_suffix}" if mode == CompactMode.name else ""
     is_first = config.dedup_keep == Keep.FIRST
     return TableCost(name, told, as_set(costs, mode, keeps_first=is_first, has_window=has_window))
+
+
+def _told_of(rate: TopicRate) -> str:
+    """Return what was seen of a topic, in words."""
+    hours = f"{rate.span_s / 3600:g} hours" if rate.span_s > 3600 else f"{rate.span_s / 60:g} minutes"
+    told = f"{rate.rows_per_day:,} records a day, as in the last {hours} of its topic"
+    if rate.distinct_keys:
+        told += f" (of the last {rate.sampled_records:,} records {rate.distinct_keys:,} keys differ)"
+    return told
 
 
 def _size(warehouse: Warehouse, found: TableFacts | None) -> tuple[TableSize, str]:

@@ -7,8 +7,11 @@ import json
 import pytest
 from bigquery_dataset import Dataset
 from click.testing import CliRunner
+from confluent_kafka import Producer
 
 from connect.api.allowed_paths import EVERYWHERE
+from connect.api.errors import ConnectError
+from connect.api.optional.costs import TopicRate
 from connect.cli import main
 from connect.lib.deadline import Deadline
 from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -87,3 +90,49 @@ def test_validation_notes_what_a_day_costs_for_a_table_with_rows(dataset):
     for part in ("2 rows", "2 partitions", "assumed", "merge, keep=first", "merge, window of 1d", "USD", "fits: "):
         assert part in note
     assert notes(dedup__fields="") == []
+
+
+def orders_in_kafka(kafka, topic: str, records: int) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for number in range(records):
+        producer.produce(topic, b"x" * 100, key=f"{number % 4}".encode())
+    assert producer.flush(60) == 0
+
+
+def test_what_comes_is_sampled_in_kafka_for_a_table_that_is_not_there_yet(kafka, topic_name, dataset, tmp_path):
+    orders_in_kafka(kafka, topic_name, 50)
+    config, worker = tmp_path / "sink.json", tmp_path / "worker.properties"
+    settings = dataset.settings(topics=topic_name, sanitizeTopics="true")
+    config.write_text(json.dumps({"name": "sink", "config": settings}))
+    worker.write_text(
+        f"bootstrap.servers={kafka.bootstrap_servers}\ngroup.id=g\nconfig.storage.topic=c\noffset.storage.topic=o\n"
+        "status.storage.topic=s\nkey.converter=org.apache.kafka.connect.json.JsonConverter\n"
+        "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
+    )
+    done = CliRunner().invoke(main, ["bigquery", "plan", str(config), "--worker", str(worker), "--json"])
+    assert done.exit_code == 0, done.output
+    (table,) = json.loads(done.output)
+    assert "does not exist yet; sampled: 7,200 records a day, as in the last 10 minutes of its topic" in table["facts"]
+    assert "of the last 50 records 4 keys differ" in table["facts"]
+    assert "a row is as large as a record's value in Kafka" in table["facts"]
+    modes = {mode["mode"]: mode for mode in table["modes"]}
+    assert modes["cdc"]["bytes_per_day"] == 7200 * 100
+
+
+def test_validation_prices_what_comes_before_there_is_a_table_and_goes_on_without_kafka(dataset):
+    def notes(rates):
+        config = BigQuerySinkConfig.parse({**EVERYWHERE, **dataset.settings(topics="orders")})
+        connector = BigQuerySinkConnector(config)
+        connector.sampling(rates)
+        return connector.check(Deadline.after(60))
+
+    def refused(topics, deadline):
+        raise ConnectError("no broker")
+
+    asked = []
+    rate = TopicRate(86_400_000, 86_400, row_bytes=1000)
+    (note,) = notes(lambda topics, deadline: asked.extend(topics) or {"orders": rate})
+    assert asked == ["orders"]
+    assert "86,400,000 records a day, as in the last 24 hours of its topic" in note
+    assert "A day costs about: merge" in note
+    assert notes(refused) == []
