@@ -1,11 +1,13 @@
-"""Predicts from the settings how near BigQuery's quotas come. Pure.
+"""Predict from the settings how near the quotas of BigQuery come. Pure.
 
-Load jobs, of a table and of a project: https://docs.cloud.google.com/bigquery/quotas#load_jobs, and what counts:
-https://docs.cloud.google.com/bigquery/docs/optimize-load-jobs. A table with partitions has a quota of its own for
-changes of partitions in its place, which is not predicted, as it depends on the records.
-MERGE, UPDATE and DELETE of a table, two at a time and 20 in line, have no limit a day, and nor do streams:
-https://docs.cloud.google.com/bigquery/docs/data-manipulation-language. The sink sends one of a table at a time, and
-one for the rows of all tasks.
+A table and a project take so many load jobs a day, and failed ones count, too; a table with partitions has a quota of
+its own for changes of partitions in place of the table's, which is not predicted, as it depends on the records:
+https://docs.cloud.google.com/bigquery/quotas#load_jobs
+https://docs.cloud.google.com/bigquery/docs/optimize-load-jobs
+
+A MERGE, UPDATE or DELETE has no limit a day; two of a table run at a time, and 20 wait in line. The sink sends one of a
+table at a time, for the rows of all tasks:
+https://docs.cloud.google.com/bigquery/docs/data-manipulation-language
 """
 
 from __future__ import annotations
