@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from connect.api.errors import RetriableError
@@ -118,7 +118,8 @@ class Merging:
             staged = self._staging.fill(batch)
             self._staging.mark(staged.name, State.STAGED)
             if self._role.merges(target):
-                self._collect_table(target)
+                listed = self._staging.waiting(within_s=self._interval_s / 2)
+                self._collect_table(target, {staged.name, *listed.get(target, ())})
         if not self._is_merged(staged.name, target):
             self._merge_own(staged, batch)
         self._staging.drop(staged.name)
@@ -143,13 +144,19 @@ class Merging:
 
         A table that fails holds up no other one; what it raised is raised in the end.
         """
-        targets = [target for target in sorted(self._staging.waiting()) if self._role.merges(target)]
-        for_each_table(self._collect_table, targets, self._at_once, "bigquery-collect")
+        waiting = self._staging.waiting()
+        targets = [target for target in sorted(waiting) if self._role.merges(target)]
 
-    def _collect_table(self, target: str) -> None:
+        def collect(target: str) -> None:
+            self._collect_table(target, waiting[target])
+
+        for_each_table(collect, targets, self._at_once, "bigquery-collect")
+
+    def _collect_table(self, target: str, names: Collection[str]) -> None:
+        """Merge those of these staging tables that still wait."""
         with self._locks[target]:
             groups: defaultdict[tuple[object, ...], list[Staged]] = defaultdict(list)
-            for name in self._staging.waiting().get(target, []):
+            for name in sorted(names):
                 if (staged := self._staging.staged(name)) is not None:
                     facts = staged.facts
                     groups[facts.keys, facts.order, facts.columns, facts.clears is None].append(staged)

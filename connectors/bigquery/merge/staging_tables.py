@@ -6,9 +6,13 @@ for the same batch of its own.
 
 from __future__ import annotations
 
+import math
 import secrets
+import threading
+import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -88,6 +92,9 @@ class StagingTables:
         self._warehouse = warehouse
         self._role = role
         self._owner = f"{role.connector} {role.task} {secrets.token_hex(8)}"
+        self._listing = threading.Lock()
+        self._listed: Mapping[str, Sequence[str]] = {}
+        self._listed_at_s = -math.inf
 
     def sweep(self) -> None:
         """Drop what an earlier life of this task staged: its rows were not committed, and come again."""
@@ -138,19 +145,28 @@ class StagingTables:
         found = self._warehouse.table(name)
         return None if found is None else Found(_state(found.labels), found.description)
 
-    def waiting(self) -> dict[str, list[str]]:
-        """Return the staging tables of all tasks that wait for their merge, by the table that they are for."""
-        found: dict[str, list[str]] = {}
-        for name, labels in self._warehouse.labelled(self._role.labels):
-            target = target_of(name, self._role.suffix)
-            if target is not None and _state(labels) is State.STAGED:
-                found.setdefault(target, []).append(name)
-        return found
+    def waiting(self, within_s: float = 0.0) -> Mapping[str, Sequence[str]]:
+        """Return the staging tables of all tasks that wait for their merge, by the table that they are for.
+
+        within_s: what was listed so long ago is new enough. Tables may have been merged or staged since. All tables of
+        the dataset are listed for it, in pages, as BigQuery gives no part of them.
+        """
+        with self._listing:
+            if time.monotonic() - self._listed_at_s >= within_s:
+                began_s, found = time.monotonic(), defaultdict[str, list[str]](list)
+                for name, labels in self._warehouse.labelled(self._role.labels):
+                    target = target_of(name, self._role.suffix)
+                    if target is not None and _state(labels) is State.STAGED:
+                        found[target].append(name)
+                self._listed, self._listed_at_s = dict(found), began_s
+            return self._listed
 
     def staged(self, name: str) -> Staged | None:
-        """Return a staging table that a task filled; None when it was dropped meanwhile."""
+        """Return a staging table that waits for its merge; None when it was merged or dropped meanwhile."""
         found = self._warehouse.table(name)
-        return None if found is None else Staged(name, StagedFacts.parse(found.description))
+        if found is None or _state(found.labels) is not State.STAGED:
+            return None
+        return Staged(name, StagedFacts.parse(found.description))
 
 
 def _state(labels: Mapping[str, str]) -> State | None:

@@ -31,6 +31,10 @@ STATEMENT_LABEL: Final = "kafka-connect-statement"
 NO_TERMS: Final = JobTerms()
 
 
+_PAGE_TABLES: Final = 1000
+"""So many tables a request are listed; BigQuery's own choice is 50."""
+
+
 class Warehouse:
     """The tables and jobs that one dataset has. Several threads of a task use it, as Google's client allows."""
 
@@ -196,7 +200,10 @@ class Warehouse:
         """Yield the tables that have these labels, each with all its labels."""
         with self._calls.translated("listing tables"):
             dataset = self._calls.path
-            for table in self._client.list_tables(dataset, retry=self._calls.again, timeout=self._calls.limit_s):
+            tables = self._client.list_tables(
+                dataset, retry=self._calls.again, timeout=self._calls.limit_s, page_size=_PAGE_TABLES
+            )
+            for table in tables:
                 if labels.items() <= table.labels.items():
                     yield table.table_id, dict(table.labels)
 

@@ -163,6 +163,7 @@ def test_a_bad_row_of_another_task_holds_up_nobody_else(table, monkeypatch):
         if not thread.is_alive():
             break
         leader.write(batch(table, 0, number + 100))
+        leader.collect()
         thread.join(0.02)
     assert list(refused) == [2]
     assert "a partition too many" in str(refused[2])

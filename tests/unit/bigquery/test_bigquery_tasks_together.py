@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -106,6 +106,48 @@ def test_two_tasks_of_forty_tables_do_not_wait_for_each_others_threads(table):
             pool.shutdown()
     assert [dict(land.result()) for land in lands] == [{}] * 80
     assert tables.staged == {}
+
+
+class CountedListings(ManyTables):
+    """`keeps`: what is merged is not dropped yet."""
+
+    listings = 0
+    keeps = False
+
+    def drop(self, name: str) -> None:
+        if not self.keeps:
+            super().drop(name)
+
+    def labelled(self, labels: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+        self.listings += 1
+        return super().labelled(labels)
+
+
+def test_a_dataset_is_listed_once_in_half_an_interval_however_many_tables_are_merged(table):
+    tables = CountedListings(table)
+    one = merging(tables, 0, 2)
+    own = [name for name in (f"t{number}" for number in range(60)) if other_task(name) == 1]
+    for name in own:
+        assert one.write(rows_of(table, name, 0)) == {}
+    assert len(tables.merged) == len(own) > 20
+    assert tables.listings == 1
+    one.collect()
+    assert tables.listings == 2, "what other tasks staged is looked for once in an interval"
+
+
+def test_what_is_merged_already_is_not_merged_again_by_an_old_listing(table):
+    tables = CountedListings(table)
+    tables.keeps = True
+    leader, other = (merging(tables, task, 2) for task in (1 - other_task("t0"), other_task("t0")))
+    with landing(other, rows_of(table, "t0", 1)) as lands:
+        deadline = Deadline.after(SOON_S)
+        while not lands[0].done():
+            leader.collect()
+            assert deadline.wait(0.01), "the other task's batch is never merged"
+        assert lands[0].result(SOON_S) == {}
+    merged = len(tables.merged)
+    assert leader.write(rows_of(table, "t0", 0)) == {}
+    assert len(tables.merged) == merged + 1
 
 
 def test_a_task_that_waits_works_at_nothing(table):
