@@ -1,4 +1,4 @@
-"""Predict from the settings how near the quotas of BigQuery come. Pure.
+"""Tell from the settings how near the quotas of BigQuery come. Pure.
 
 A table and a project take so many load jobs a day, and failed ones count, too; a table with partitions has a quota of
 its own for changes of partitions in place of the table's, which is not predicted, as it depends on the records:
