@@ -286,10 +286,14 @@ def _is_deeper(data: bytes, most: int) -> bool:
     return False
 
 
-@cache
-def _adapters() -> tuple[tuple[re.Pattern[str], TypeAdapter[Any]], ...]:
-    return tuple((re.compile(f"{method} {path}"), TypeAdapter(shape)) for method, path, shape in _SHAPES)
-
-
 def _shape(method: str, path: str) -> TypeAdapter[Any] | None:
-    return next((shape for pattern, shape in _adapters() if pattern.fullmatch(f"{method} {path}")), None)
+    asked = f"{method} {path}"
+    found = (place for place, (verb, route, _) in enumerate(_SHAPES) if re.fullmatch(f"{verb} {route}", asked))
+    place = next(found, None)
+    return None if place is None else _adapter(place)
+
+
+@cache
+def _adapter(place: int) -> TypeAdapter[Any]:
+    """Return what checks a shape. It is made when it is needed, as making all of them takes a command's time."""
+    return TypeAdapter(_SHAPES[place][2])

@@ -40,8 +40,8 @@ def cluster():
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status = {"connector": {"state": "RUNNING", "worker_id": "w"}, "tasks": []}
-            body = json.dumps({name: {"info": {}, "status": status} for name in "abc"}).encode()
+            status = {"name": "a", "connector": {"state": "RUNNING", "worker_id": "w"}, "tasks": []}
+            body = json.dumps({name: {"info": {"config": {}}, "status": status} for name in "abc"}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
