@@ -193,6 +193,7 @@ def test_workload_identity_trades_the_token_of_its_file_and_acts_as_the_account(
 
 ATTACKS: dict[str, dict[str, Any]] = {
     "a command": {"credential_source": {"executable": {"command": "touch {canary}"}}},
+    "a command beside the file": {"credential_source": {"file": "{token}", "executable": {"command": "true"}}},
     "an address": {"credential_source": {"url": "http://169.254.169.254/token"}},
     "an address beside the file": {"credential_source": {"file": "{token}", "url": "http://169.254.169.254/token"}},
     "AWS": {"credential_source": {"environment_id": "aws1", "region_url": "http://169.254.169.254/r"}},
