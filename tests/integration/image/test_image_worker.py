@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from oidc_issuer import AUDIENCE, Issuer
 pytestmark = pytest.mark.timeout(1800)  # the first one waits for the image
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
 LIMIT_MB = 400
+_INSTALLED = """
+from importlib.metadata import distributions
+print(*(f"{one.name}=={one.version}" for one in distributions()))
+"""
 
 
 def lines(first: int, end: int) -> list[str]:
@@ -107,3 +112,11 @@ def test_the_image_finds_a_worker_healthy_that_asks_for_logins(slim, start, tmp_
 
 def test_the_slim_image_is_small(slim):
     assert slim.size_bytes() / 1e6 < LIMIT_MB
+
+
+def test_the_image_lists_each_package_in_it(slim):
+    listed = json.loads((slim.root / "opt/connect/sbom.cdx.json").read_text())
+    assert listed["bomFormat"] == "CycloneDX"
+    installed = slim.run("/opt/connect/bin/python", "-I", "-c", _INSTALLED).split()
+    assert len(installed) > 20
+    assert sorted(f"{one['name']}=={one['version']}" for one in listed["components"]) == sorted(installed)
