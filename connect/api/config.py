@@ -33,7 +33,7 @@ from connect.api.allowed import ConfigType, KeyValue, OneOf, Range
 from connect.api.allowed_hosts import ALLOWED_HOSTS, PROFILE, AllowedHosts
 from connect.api.allowed_paths import ALLOWED_PATHS, AllowedPaths
 from connect.api.errors import ConfigError, ConfigProblem
-from connect.api.reach import Reach, problems_of_urls, speaks_http_alone
+from connect.api.reach import Reach, url_problems
 from connect.lib.key_role import KeyRole
 from connect.lib.nearest import nearest
 from connect.lib.secrets import HIDDEN, Credentials, masked_setting
@@ -195,10 +195,10 @@ class Config(BaseModel):
         self._hosts = AllowedHosts.by(given)
 
     def _refused_urls(self) -> Iterator[ConfigProblem]:
-        """Yield what leaves HTTP, of the keys that name a URL and say of no other protocol."""
+        """Yield what leaves HTTP, of keys that name a URL and say of no other protocol, and URLs in place of hosts."""
         for definition, value in self._given():
-            if speaks_http_alone(definition.reaches, definition.bounds):
-                yield from problems_of_urls(definition.name, value if isinstance(value, tuple) else (value,))
+            texts = value if isinstance(value, tuple) else (value,)
+            yield from url_problems(definition.name, definition.reaches, definition.bounds, texts)
 
     def _given(self) -> Iterator[tuple[KeyDefinition, Any]]:
         """Yield the settings that are not the worker's alone, with their values."""

@@ -47,12 +47,22 @@ _SCHEME: Final = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.\-]{0,40})(?:://|(?<=file)
 _HTTP: Final = frozenset({"http", "https"})
 
 
-def speaks_http_alone(reaches: Sequence[Reach], bounds: str) -> bool:
+def url_problems(name: str, reaches: Sequence[Reach], bounds: str, texts: Iterable[object]) -> Iterator[ConfigProblem]:
+    """Yield what is wrong with texts of a key that names machines: URLs that are not HTTP's where the key speaks no
+    other protocol, and any URL where it names hosts alone, as others than the judge may read another host in it."""
+    if Reach.HOST in reaches and Reach.URL not in reaches:
+        if any("://" in str(text or "") for text in texts):
+            yield ConfigProblem(name, f"Invalid value for configuration {name}: it is a URL. Write host or host:port.")
+    elif _speaks_http_alone(reaches, bounds):
+        yield from _problems_of_urls(name, texts)
+
+
+def _speaks_http_alone(reaches: Sequence[Reach], bounds: str) -> bool:
     """Tell if a key of this declaration takes no URL but HTTP's: one that names more says so in its bounds."""
     return tuple(reaches) == (Reach.URL,) and (not bounds or bounds.startswith("HTTP alone"))
 
 
-def problems_of_urls(name: str, urls: Iterable[object]) -> Iterator[ConfigProblem]:
+def _problems_of_urls(name: str, urls: Iterable[object]) -> Iterator[ConfigProblem]:
     """Yield a problem of the key for each URL that is not HTTP's; what has no scheme is no URL."""
     for url in urls:
         found = _SCHEME.match(str(url or ""))

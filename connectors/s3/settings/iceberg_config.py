@@ -18,7 +18,7 @@ from connectors.s3.settings.classes import DEFAULT_CREDENTIALS, HDFS_STORAGE, kn
 from connectors.s3.settings.credentials import ANONYMOUS, ROLE, STATIC
 from connectors.s3.settings.format_config import FormatConfig
 from connectors.s3.settings.partition_by import PartitionField, parse_partition_by
-from connectors.s3.settings.sql_address import sqlite_file
+from connectors.s3.settings.sql_address import sql_server, sqlite_file
 
 _FILES_ONLY: Final = (
     "rotate.interval.ms", "partitioner.class", "partition.field.name", "partition.field.drop",
@@ -60,7 +60,7 @@ class IcebergConfig(FormatConfig):
     )  # fmt: skip
     catalog_uri: Url = key(
         "iceberg.catalog.uri", UrlText(""),
-        reach=(Reach.URL, Reach.FILE),
+        reach=(Reach.URL, Reach.HOST, Reach.FILE),
         bounds="rest: HTTP. sql: databases of a fixed list with parameters of a fixed list; of SQLite as any file",
         doc="Where the catalogue is, such as "
         "postgresql+psycopg://user:password@host/db or https://host/catalog.", group="Iceberg",
@@ -131,6 +131,14 @@ class IcebergConfig(FormatConfig):
         if self.is_iceberg and self.catalog_type == "sql":
             with suppress(ValueError):  # told by iceberg_problems
                 yield from (("iceberg.catalog.uri", path) for path in (sqlite_file(self.catalog_uri),) if path)
+
+    def named_hosts(self) -> Iterable[tuple[str, str]]:
+        """Yield the servers that the settings name; that of a catalogue in a database as SQLAlchemy reads it."""
+        is_sql = self.is_iceberg and self.catalog_type == "sql"
+        yield from (named for named in super().named_hosts() if not (is_sql and named[0] == "iceberg.catalog.uri"))
+        if is_sql and self.catalog_uri:
+            with suppress(ValueError):  # told by iceberg_problems
+                yield from (("iceberg.catalog.uri", at) for at in (sql_server(self.catalog_uri),) if at)
 
     def _sql_problems(self) -> Iterator[ConfigProblem]:
         try:

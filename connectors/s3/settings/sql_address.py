@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from connect.api.allowed_paths import AllowedPaths
 from connect.lib.libpq import password_file, without_own_password
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 _SQLITE: Final = frozenset({"sqlite", "sqlite+pysqlite"})
 _POSTGRES: Final = frozenset({"postgresql", "postgresql+psycopg", "postgresql+psycopg2"})
@@ -20,15 +23,7 @@ def sqlite_file(address: str) -> str:
 
     ValueError: the driver or a parameter is not known here, or this is no address of SQLAlchemy's.
     """
-    try:
-        import sqlalchemy as sa
-    except ImportError:
-        raise ValueError("SQLAlchemy is not installed. Run: pip install 'connect-for-kafka[s3-iceberg]'") from None
-    try:
-        made = sa.make_url(address)
-    except (sa.exc.ArgumentError, ValueError):
-        # SQLAlchemy's own message may repeat a password.
-        raise ValueError("it is not an address as postgresql+psycopg://user:password@host/db") from None
+    made = _made(address)
     if made.drivername not in DRIVERS:
         raise ValueError(f"the driver {made.drivername} is not known here; give one of {', '.join(DRIVERS)}")
     strange = sorted(made.query.keys() - PARAMETERS)
@@ -43,6 +38,30 @@ def sqlite_file(address: str) -> str:
     if made.query or made.host or made.username or path in {"", ":memory:"} or path.startswith("file:"):
         raise ValueError("give a catalogue of SQLite as sqlite:////folder/catalog.db")
     return path
+
+
+def sql_server(address: str) -> str:
+    """Return the server as `host` or `host:port`, by what the driver is given; empty for SQLite.
+
+    ValueError: this is no address of SQLAlchemy's. A `#` or `/` in a password ends the host for other readers of URLs.
+    """
+    made = _made(address)
+    if made.drivername in _SQLITE:
+        return ""
+    host = made.host or "localhost"
+    return f"{f'[{host}]' if ':' in host else host}{f':{made.port}' if made.port else ''}"
+
+
+def _made(address: str) -> sa.URL:
+    try:
+        import sqlalchemy as sa
+    except ImportError:
+        raise ValueError("SQLAlchemy is not installed. Run: pip install 'connect-for-kafka[s3-iceberg]'") from None
+    try:
+        return sa.make_url(address)
+    except (sa.exc.ArgumentError, ValueError):
+        # SQLAlchemy's own message may repeat a password.
+        raise ValueError("it is not an address as postgresql+psycopg://user:password@host/db") from None
 
 
 def without_own_passwords(address: str, allowed: AllowedPaths) -> str:

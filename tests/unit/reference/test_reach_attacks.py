@@ -74,6 +74,7 @@ NEEDS = {
     ("keyfile", Reach.FILE): {"keySource": "FILE"},
     ("s3.bucket.name", Reach.FILE): {"storage.class": "connect.s3.LocalStorage"},
     ("iceberg.catalog.uri", Reach.FILE): {"table.format": "iceberg", "iceberg.catalog.type": "sql"},
+    ("iceberg.catalog.uri", Reach.HOST): {"table.format": "iceberg", "iceberg.catalog.type": "sql"},
     ("iceberg.catalog.uri", Reach.URL): {"table.format": "iceberg", "iceberg.catalog.type": "rest"},
 }
 """What else a configuration says for a key to name such a thing."""
@@ -149,8 +150,13 @@ FOREIGN = {
         "jdbc:postgresql://h,foreign.example/d", "postgresql+psycopg://h/d?host=foreign.example",
         "jdbc:mysql://h:1,foreign.example:2/d", "mariadb+pymysql://u:a@foreign.example/d",
     ),
+    ("connection.url", Reach.URL): (),
     ("hdfs.url", Reach.URL): ("hdfs://foreign.example:1/x", "webhdfs://foreign.example:1"),
     ("iceberg.catalog.uri", Reach.URL): ("https://u:p@foreign.example/c",),
+    ("iceberg.catalog.uri", Reach.HOST): (
+        "postgresql+psycopg://h:5432/@foreign.example/d", "postgresql+psycopg://h#:p@foreign.example/d",
+        "mysql+pymysql://h:1?@foreign.example/d",
+    ),
 }  # fmt: skip
 """How another machine is named where the value of a key has a form of its own."""
 
@@ -158,19 +164,37 @@ FOREIGN = {
 def machines() -> Iterator[tuple[Plugin, str, Reach, str]]:
     for plugin in Catalog.installed().plugins(*CONNECTORS, *HEADS):
         for d in plugin.config.definitions():
-            reach = next((one for one in (Reach.HOST, Reach.URL) if one in d.reaches and not d.from_worker), None)
-            if reach is not None:
+            for reach in {Reach.HOST, Reach.URL} & set(() if d.from_worker else d.reaches):
                 usual = "foreign.example:1" if reach is Reach.HOST else "https://foreign.example:1/x"
                 yield from ((plugin, d.name, reach, text) for text in FOREIGN.get((d.name, reach), (usual,)))
 
 
-def test_a_strict_worker_lets_no_key_name_a_machine_that_it_does_not_list() -> None:
-    keys = {
+@pytest.mark.parametrize("value", ["dns://h/foreign.example:443", "foreign.example://h", "h,x://h"])
+def test_a_key_that_names_a_host_takes_no_url_with_another_host_in_it(value: str) -> None:
+    passed, asked = [], set()
+    for plugin in Catalog.installed().plugins(*CONNECTORS, *HEADS):
+        for d in plugin.config.definitions():
+            if Reach.HOST in d.reaches and Reach.URL not in d.reaches:
+                config, key = config_of(plugin, d.name, Reach.HOST, value)
+                asked.add(key)
+                infos = Validator(Catalog.installed(), strict_worker("h")).validate(config).configs
+                told = [error for info in infos if info.value.name == key for error in info.value.errors]
+                if not any("it is a URL. Write host or host:port." in error for error in told):
+                    passed.append(f"{plugin.name}: {key}, but {told}")
+    assert not passed, "\n".join(["These were not refused:", *passed])
+    assert asked >= {"bigquery.storage.endpoint", "value.converter.proxy.host", "contact.points"}
+
+
+def strict_worker(listed: str) -> WorkerConfig:
+    return WorkerConfig.parse({
         "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
         "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON, "security.profile": "strict",
-    }  # fmt: skip
-    listed = "h,*.googleapis.com"
-    strict, told_of = WorkerConfig.parse({**keys, "allowed.hosts": listed}), "lets no configuration name the host"
+        "allowed.hosts": listed,
+    })  # fmt: skip
+
+
+def test_a_strict_worker_lets_no_key_name_a_machine_that_it_does_not_list() -> None:
+    strict, told_of = strict_worker("h,*.googleapis.com"), "lets no configuration name the host"
     validator, passed, asked = Validator(Catalog.installed(), strict), [], set()
     for plugin, name, reach, text in machines():
         config, key = config_of(plugin, name, reach, text)
