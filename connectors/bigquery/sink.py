@@ -194,7 +194,9 @@ class BigQuerySinkTask:
         config, warehouse = self._config, open_warehouse(self._config)
         role = Role(ctx.connector, ctx.task, config.tasks, config.staging_suffix)
         table = spending_table(connector_label(ctx.connector))
-        spending = ConnectorSpending(warehouse, table, budget_of(config, prices_of_config(config)), self._wall_s)
+        prices = prices_of_config(config)
+        usd_per_tib = None if prices.slots else prices.query_tib
+        spending = ConnectorSpending(warehouse, table, budget_of(config, prices), self._wall_s, usd_per_tib)
         writer = table_writer_of(config, warehouse, role, self._count, spending=spending)
         threads = ThreadPoolExecutor(writer.threads, thread_name_prefix=f"bigquery-{ctx.connector}-{ctx.task}")
         targets = TargetTables(config, warehouse, self._buffers)

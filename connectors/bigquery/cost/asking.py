@@ -83,7 +83,7 @@ def _cost(asked: _Asked, topic: str) -> TableCost:
 def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRate | None) -> TableCost:
     config, question = asked.config, asked.question
     name = config.table_path(target)
-    size, told = _size(asked.warehouse, found)
+    size, told = _size(asked.warehouse, found, asked.now_s)
     rows_per_day, row_bytes = question.rows_per_day, question.row_bytes
     if rate is not None and rows_per_day is None:
         rows_per_day = rate.rows_per_day
@@ -126,7 +126,7 @@ def _told_of(rate: TopicRate) -> str:
     return told
 
 
-def _size(warehouse: Warehouse, found: TableFacts | None) -> tuple[TableSize, str]:
+def _size(warehouse: Warehouse, found: TableFacts | None, now_s: float) -> tuple[TableSize, str]:
     """Return the size of a table, and a sentence of it."""
     if found is None:
         return TableSize(0, 0), "The table does not exist yet"
@@ -137,7 +137,13 @@ def _size(warehouse: Warehouse, found: TableFacts | None) -> tuple[TableSize, st
             partitions = _partitions(warehouse, found.name)
             told += f", {partitions} partitions by {found.partitioning} of {found.partition_by}"
         except ConnectError as error:
-            told += f", partitioned by {found.partition_by} (its partitions cannot be counted: {error.message})"
+            # As many as its age has: with none, no window would be priced, and each search would count the whole table.
+            days = max(0.0, (now_s * 1000 - found.created_ms) / _DAY_MS)
+            partitions = max(1, math.ceil(days / _DAYS.get(found.partitioning, 1.0)))
+            told += (
+                f", partitioned by {found.partitioning} of {found.partition_by}; assumed: {partitions} partitions, as "
+                f"old as it is, since they cannot be counted ({error.message})"
+            )
     told += f", clustered by {', '.join(found.cluster_by)}" if found.cluster_by else ", not clustered"
     return TableSize(found.rows, found.total_bytes, partitions, _DAYS.get(found.partitioning or "", 1.0)), told
 

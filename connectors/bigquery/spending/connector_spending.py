@@ -32,6 +32,7 @@ _SAVE_EVERY_S: Final = 60.0
 _NEVER_S: Final = 3600.0
 """A statement that needs more than a day's budget is tried again after so long, as its table may have shrunk."""
 _ALERT_PERCENT: Final = 80
+_TIB: Final = 2**40
 _COLUMNS: Final = (ColumnSchema("nothing", ColumnType.INTEGER),)
 
 
@@ -44,13 +45,19 @@ class ConnectorSpending:
     """Keeps the ledger of a connector, as one of its tasks. Several threads use it."""
 
     def __init__(
-        self, warehouse: Warehouse, table: str, budget_bytes: int | None, now_s: Callable[[], float] = time.time
+        self,
+        warehouse: Warehouse,
+        table: str,
+        budget_bytes: int | None,
+        now_s: Callable[[], float] = time.time,
+        usd_per_tib: float | None = None,
     ) -> None:
-        """`budget_bytes` None: jobs are counted alone."""
+        """`budget_bytes` None: jobs are counted alone. usd_per_tib: what a TiB read costs; None: slots are paid."""
         self._warehouse = warehouse
         self._table = table
         self._budget_bytes = budget_bytes
         self._now_s = now_s
+        self._usd_per_tib = usd_per_tib
         self._owner = secrets.token_hex(4)
         self._lock = threading.Lock()
         self._ledger = Ledger()
@@ -144,6 +151,8 @@ class ConnectorSpending:
             for kind in Kind:
                 found[f"{kind}_billed_{span}_bytes"] = period.billed_bytes.get(kind, 0)
                 found[f"{kind}_jobs_{span}"] = period.jobs.get(kind, 0)
+            if self._usd_per_tib is not None:
+                found[f"billed_{span}_usd"] = sum(period.billed_bytes.values()) / _TIB * self._usd_per_tib
         if self._budget_bytes is not None:
             now_s = self._now_s()
             waits_s = [until_s - now_s for until_s, _ in list(self._waits.values())]

@@ -9,10 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from connect.api.errors import ConfigError
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.optional.costs import CostQuestion
+from connectors.bigquery.cost.asking import table_costs
 from connectors.bigquery.cost.billing import LEAST_BYTES, Searched, insert_all_bytes, merge_bytes
 from connectors.bigquery.cost.plan import TableSize, Traffic, merges_a_day, plan
 from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in, prices_of
+from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.table_facts import TableFacts
 
 pytestmark = pytest.mark.quick
 GIB, TIB = 2**30, 2**40
@@ -123,3 +127,36 @@ def test_the_list_prices_that_stand_in_for_missing_ones_are_named_and_no_others(
         "for insert_all_gib 0.05, storage_write_gib 0.025, slot_hour 0.06"
     )
     assert list_prices_in(Prices(5, 1, 1)) == ""
+
+
+class UncountedPartitions:
+    """A table of 30 days, whose INFORMATION_SCHEMA may not be read."""
+
+    def path(self, table: str) -> str:
+        return f"`p`.`d`.`{table}`"
+
+    def look(self) -> None:
+        pass
+
+    def table(self, name: str) -> TableFacts | None:
+        if name != "orders":
+            return None
+        return TableFacts(
+            name, (), {}, "", rows=10**9, total_bytes=10**12, partitioning="DAY", partition_by="at", created_ms=0
+        )
+
+    def rows(self, sql: str, doing: str) -> list[dict[str, int]]:
+        raise ConnectError("no right to read INFORMATION_SCHEMA")
+
+
+def test_where_partitions_cannot_be_counted_as_many_are_assumed_as_the_table_is_old():
+    config = BigQuerySinkConfig.parse({
+        "project": "p", "defaultDataset": "d", "topics": "orders", "dedup.fields": "id", "dedup.mode": "merge",
+        "dedup.window": "1d", "timestampPartitionFieldName": "at",
+    })  # fmt: skip
+    (cost,) = table_costs(config, UncountedPartitions(), CostQuestion(10**6, 1000), 30 * 86_400)  # type: ignore[arg-type]
+    assert "assumed: 30 partitions, as old as it is, since they cannot be counted (no right" in cost.facts
+    (as_set,) = (mode for mode in cost.modes if mode.is_set)
+    assert as_set.mode == "merge, window of 1d"
+    whole = next(mode for mode in cost.modes if mode.mode.startswith("merge, every"))
+    assert as_set.bytes_per_day < whole.bytes_per_day / 10

@@ -141,3 +141,26 @@ def test_a_ledger_that_an_earlier_version_wrote_is_read():
     assert (found.bytes, found.owner, found.is_shared, found.kind) == (7, "a", True, Kind.MERGE)
     assert Ledger.parse(Ledger(reserved={"j": found}).text()).reserved == {"j": found}
     assert BEGIN_S % DAY_S == 0
+
+
+def test_the_budget_is_told_to_be_nearly_used_before_it_is_and_what_was_billed_is_told_in_money(service, clock, caplog):
+    life, runs = Life(service, clock, 1000 * MIB), runs_of(3)
+    life.spending._usd_per_tib = 6.25
+    clock.now_s += DAY_S - 60  # nothing waits for the hour
+    notices = []
+    for run in runs * 20:
+        try:
+            life.load(run)
+        except BudgetSpentError:
+            break
+        notices.append(life.spending.notice())
+    first = next(number for number, notice in enumerate(notices) if notice is not None)
+    assert 0 < first < len(notices), "it is told after some merges, and others come after it"
+    assert "% of the 0.98 GiB that merges may be billed for today" in notices[first]
+    (alert,) = (record for record in caplog.records if record.levelname == "WARNING")
+    assert "% of the day's bigquery.budget.bytes.per.day=1048576000 are used" in alert.getMessage()
+    billed = sum(by_day(service).values())
+    assert 0 < billed <= 1000 * MIB
+    figures = life.spending.figures()
+    assert figures["billed_day_usd"] == figures["billed_month_usd"] == pytest.approx(billed / 2**40 * 6.25)
+    assert "billed_day_usd" not in Life(service, clock, None).spending.figures()
