@@ -80,13 +80,22 @@ def browsers(worker: WorkerConfig, worker_id: str) -> Middleware:
 
 
 def _check(request: web.Request, names: OwnNames, origins: Iterable[re.Pattern[str]]) -> None:
-    origin = request.headers.get(hdrs.ORIGIN)
+    origin = _origin(request)
     is_listed = origin is not None and any(pattern.fullmatch(origin) for pattern in origins)
     host = request.headers.get(hdrs.HOST, "")
     if not is_listed:
         _check_host(host, names)
     if request.method not in _READS:
         _check_change(request, host, origin, is_listed=is_listed)
+
+
+def _origin(request: web.Request) -> str | None:
+    """Return the origin of the page that asks; None: the browser tells none.
+
+    Browsers send Origin with each change. Where something on the way takes it out, the page's address is left.
+    """
+    address = request.headers.get(hdrs.REFERER)
+    return request.headers.get(hdrs.ORIGIN, None if address is None else "/".join(address.split("/", 3)[:3]))
 
 
 def is_browser(request: web.Request) -> bool:
@@ -117,7 +126,8 @@ def _check_change(request: web.Request, host: str, origin: str | None, *, is_lis
             f"The page of {shown} may change nothing here. If it may, write access.control.allow.origin={shown} into "
             "the worker's file.",
         )
-    if origin is None and request.headers.get("Sec-Fetch-Site", "none") not in {"same-origin", "none"}:
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    if hdrs.ORIGIN not in request.headers and not is_listed and site not in {"same-origin", "none"}:
         raise HttpError(403, "A page of another site may change nothing here.")
     if request.path.startswith(_FORMS):
         return
@@ -128,7 +138,10 @@ def _check_change(request: web.Request, host: str, origin: str | None, *, is_lis
 
 def _is_own(origin: str, host: str) -> bool:
     """Return True if a page is of this very address. A proxy may speak TLS where the worker does not."""
-    place = urlsplit(origin)
+    try:
+        place = urlsplit(origin)
+    except ValueError:  # a bracket that is not closed
+        return False
     default = {"http": ":80", "https": ":443"}.get(place.scheme, "")
     return place.netloc.lower() != "" and host.lower() in {place.netloc.lower(), f"{place.netloc.lower()}{default}"}
 

@@ -92,6 +92,22 @@ def test_a_page_of_another_site_changes_nothing_without_an_origin_either(rest: R
         refused(rest("POST", "/connectors/a/restart", headers={"Sec-Fetch-Site": site}), 403)
 
 
+@pytest.mark.parametrize("page", [f"{EVIL}/page?of=localhost", "about:blank", "http://127.0.0.1:1/x", "http://[/x", ""])
+@pytest.mark.parametrize(("method", "path"), [("PUT", "/connectors/a/pause"), ("DELETE", "/connectors/a")])
+def test_a_foreign_page_changes_nothing_where_its_address_alone_is_told(
+    rest: Rest, method: str, path: str, page: str
+) -> None:
+    rest.create("a")
+    assert "may change nothing" in refused(rest(method, path, headers={"Referer": page}), 403)
+    assert rest(method, path, headers={"Referer": f"{rest.url}/ui?name=a"}).status_code in {202, 204}
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1"])
+def test_an_origin_that_is_no_url_is_a_foreign_one(rest: Rest, origin: str) -> None:
+    rest.create("a")
+    assert "may change nothing" in refused(rest("PUT", "/connectors/a/pause", headers={"Origin": origin}), 403)
+
+
 def test_the_workers_own_page_changes_what_it_likes_by_requests_that_no_form_makes(rest: Rest) -> None:
     own = {"Origin": rest.url, "Sec-Fetch-Site": "same-origin"}
     assert rest("PUT", "/connectors/a/config", CONFIG, headers=own).status_code == 201
