@@ -13,7 +13,6 @@ import signal
 import socket
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -58,6 +57,7 @@ from connect.runtime.task.messages import (
     encode,
 )
 from connect.runtime.task.task_id import TaskId
+from connect.runtime.task.traces import trace_of
 from connect.runtime.topics.topic_rates import rates_now
 from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.logs import set_up_logs
@@ -142,12 +142,12 @@ class Host:
         except ConfigError as error:
             hide = SECRET_TEXTS.shown
             problems = tuple(ConfigProblem(p.key, hide(p.message)) for p in error.problems)
-            self._send(CallResult(call.id, None, problems, hide(str(error)), hide(traceback.format_exc())))
+            self._send(CallResult(call.id, None, problems, hide(str(error)), hide(trace_of(error))))
         except Exception as error:  # noqa: BLE001 - whatever a plug-in raises is the caller's answer
             hide = SECRET_TEXTS.shown
             text = hide(str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}: {error}")
             retriable = isinstance(error, RetriableError)
-            self._send(CallResult(call.id, error=text, trace=hide(traceback.format_exc()), retriable=retriable))
+            self._send(CallResult(call.id, error=text, trace=hide(trace_of(error)), retriable=retriable))
 
     def _answer(self, call: Call) -> CallResult:
         if call.method == "validate":

@@ -114,6 +114,15 @@ def test_a_hang_while_planning_tasks_fails_that_connector_only(worker):
     assert worker.call("DELETE", "/connectors/hung").status_code == 204
 
 
+def test_a_connector_that_cannot_plan_its_tasks_tells_the_cause_first(worker):
+    worker.create("lost", **{"plans.nothing": "true", "auto.restart.max.retries": "0"})
+    eventually(lambda: (states := worker.states("lost")) and states[0] == "FAILED")
+    status = worker.get("/connectors/lost/status")
+    assert status["connector"]["trace"].startswith("connect.api.errors.ConnectError: The list of numbers is gone.")
+    assert "The list of numbers is gone." in status["connector"]["reason"]
+    assert worker.call("DELETE", "/connectors/lost").status_code == 204
+
+
 def fork_server(worker):
     """The process that forks task hosts; None while there is none."""
     return next((child for child in worker.children() if "connect.cluster.hosts.fork_server" in child.cmdline()), None)

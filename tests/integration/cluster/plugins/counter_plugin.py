@@ -5,7 +5,8 @@ import os
 import threading
 from pathlib import Path
 
-from connect.api.config import ConnectorConfig, Int, String, key
+from connect.api.config import Boolean, ConnectorConfig, Int, String, key
+from connect.api.errors import ConnectError
 from connect.api.plugin import Capability, Plugin, PluginKind, hookimpl
 from connect.api.records import Batch, Column, SourcePosition
 from connect.api.schema import INT64
@@ -21,6 +22,7 @@ class CounterConfig(ConnectorConfig):
     eat_file: String = key("eat.file", "", doc="The task takes 400 MiB when this file exists; it removes the file.")
     hold_file: String = key("hold.file", "", doc="poll keeps the interpreter to itself when this file exists.")
     pause_ms: Int = key("pause.ms", 20, doc="Wait between two numbers.")
+    plans_nothing: Boolean = key("plans.nothing", False, doc="Its tasks cannot be planned.")
     rows: Int = key("rows", 1, doc="Rows of one number; when there are more, the key is who wrote them.")
 
 
@@ -49,6 +51,8 @@ class Counter:
 
     def task_configs(self, max_tasks):
         self._hang("task_configs")
+        if self._config.plans_nothing:
+            raise ConnectError("The list of numbers is gone.")
         given = self._config.originals
         return [{**given, "task.share": str(n)} for n in range(max_tasks)]
 
