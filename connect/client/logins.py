@@ -7,12 +7,14 @@ issuer until the person has answered.
 from __future__ import annotations
 
 import json
+import math
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from connect.api.errors import ConnectError
 from connect.lib.deadline import Deadline
@@ -31,6 +33,7 @@ _LONGEST_BYTES: Final = 1 << 20
 _DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 _INTERVAL_S: Final = 5.0
 """RFC 8628 has it where the issuer names no interval; it is also what `slow_down` adds."""
+_TOKEN: Final = re.compile(r"[!-~]+")
 _FORM_HEADERS: Final = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 
 
@@ -145,8 +148,8 @@ class Issuer:
 
     def _taken(self, told: Mapping[str, Any]) -> Login:
         token = told.get("access_token")
-        if not isinstance(token, str) or not token:
-            raise ConnectError(f"{self._login.issuer} answered without an access_token.")
+        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+            raise ConnectError(f"{self._login.issuer} answered without an access_token that a header can hold.")
         lasts_s = _seconds(told, "expires_in")
         return replace(
             self._login,
@@ -192,13 +195,18 @@ def _checked(url: object, what: str) -> str:
 
 
 def _invitation(told: Mapping[str, Any]) -> Invitation:
-    url = _checked(told["verification_uri"], "The verification_uri")
+    url, code = _checked(told["verification_uri"], "The verification_uri"), told["user_code"]
+    if not isinstance(code, str) or not (url + code).isprintable():
+        raise ValueError("its verification_uri or user_code is no text that can be shown")
     complete = str(told.get("verification_uri_complete") or "")
-    lasts_s = _seconds(told, "expires_in")
-    return Invitation(url, complete if complete.startswith(url) else "", str(told["user_code"]), lasts_s or 300)
+    is_there = complete.isprintable() and complete.startswith(url) and urlsplit(complete)[:2] == urlsplit(url)[:2]
+    return Invitation(url, complete if is_there else "", code, _seconds(told, "expires_in") or 300)
 
 
 def _seconds(told: Mapping[str, Any], name: str) -> float:
-    """Return a count of seconds; 0 where there is none. A number beyond a day is a day."""
-    found = told.get(name)
-    return min(max(float(found), 0.0), 86_400.0) if isinstance(found, int | float | str) and found != "" else 0.0
+    """Return a count of seconds; 0 where there is none, or no number. A number beyond a day is a day."""
+    try:
+        found = float(str(told.get(name)))
+    except ValueError:
+        return 0.0
+    return 0.0 if math.isnan(found) else min(max(found, 0.0), 86_400.0)
