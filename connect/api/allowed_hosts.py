@@ -71,7 +71,7 @@ def check_allowed_host(text: str) -> None:
     """Raise ValueError for an entry of ALLOWED_HOSTS that fits nothing."""
     if text == ANY_HOST:
         return
-    if "://" in text or ("/" in text and _network(text) is None) or _address(text.replace("*", "x")) is None:
+    if _network(text) is None and ("/" in text or _address(text.replace("*", "x")) is None):
         raise ValueError(f"{text!r} is no name, address or network, as *.example.com, 10.0.0.7:5432 or 10.0.0.0/8")
 
 

@@ -18,7 +18,7 @@ WORKER = {
     "bootstrap.servers": "127.0.0.1:1", "group.id": "g", "config.storage.topic": "c", "offset.storage.topic": "o",
     "status.storage.topic": "s", "key.converter": JSON, "value.converter": JSON,
 }  # fmt: skip
-LISTED = "db.example.com:5432,*.store.example,10.1.0.0/16,[::1]:9000,registry"
+LISTED = "db.example.com:5432,*.store.example,10.1.0.0/16,[::1]:9000,registry,fd00::/8"
 
 
 class Named(Config):
@@ -39,6 +39,7 @@ def refused(value: str, listed: str = LISTED) -> bool:
         "db.example.com:5432", "postgresql://u:p@DB.example.com:5432/x", "https://a.b.store.example/x?y=z", "10.1.2.3",
         "http://10.1.255.255:8080", "http://[::1]:9000", "[::1]:9000", "registry", "registry.:1", "registry:1,10.1.0.9",
         "http://registry:8081,https://registry:8082", "",
+        "fd00::5", "http://[fd00::5]:9000",
     ],
 )  # fmt: skip
 def test_what_is_listed_may_be_named(value: str) -> None:
@@ -49,7 +50,7 @@ def test_what_is_listed_may_be_named(value: str) -> None:
     "value",
     [
         "db.example.com", "db.example.com:5433", "store.example", "x.store.example.evil", "10.2.0.1", "::1",
-        "[::1]:9001",
+        "[::1]:9001", "fe80::1",
         "registry.evil", "http://registry@evil", "http://evil/registry", "http://registry:1@evil:2", "registry,evil",
         "http://", "http://[", "http://evil\\@registry", "http://registry evil", "//", "0x0a010203", "167837955",
     ],
@@ -91,6 +92,7 @@ def test_each_key_that_names_a_host_is_judged_by_the_workers_list_alone() -> Non
     ("key", "value", "told"),
     [
         ("allowed.hosts", "http://x", "'http://x' is no name, address or network"),
+        ("allowed.hosts", "db/8", "'db/8' is no name"),
         ("allowed.hosts", "10.0.0.0/99", "'10.0.0.0/99' is no name"),
         ("security.profile", "very strict", "security.profile"),
     ],
