@@ -46,6 +46,7 @@ class Merge:
 
     takes_earlier: with FIRST, a staged row of smaller order takes a row's place, for batches that come in any order.
     has_clears: staged rows have the mark CLEARS. cleared: where tombstones with that mark are remembered.
+    deletes_appended: a remembered delete removes rows of their own, too, where they are older.
     """
 
     target: str
@@ -61,6 +62,7 @@ class Merge:
     takes_earlier: bool = False
     has_clears: bool = False
     cleared: str | None = None
+    deletes_appended: bool = False
     quote: Quote = backticks
 
     def text(self) -> str:
@@ -150,7 +152,7 @@ class Merge:
         """
         return "\n".join([
             f"MERGE INTO {self.target} AS T",
-            f"USING (\n{self.appended()}\n) AS S",
+            f"USING (\n{self._appended_alive()}\n) AS S",
             f"ON {self.same_place('S', 'T')}{self._searched()}",
             self._insert(""),
         ])  # fmt: skip
@@ -166,6 +168,16 @@ class Merge:
         return "\n".join([
             "  SELECT * FROM (", rows, "  ) WHERE TRUE",
             f"  QUALIFY ROW_NUMBER() OVER (PARTITION BY {one_each} ORDER BY {self.quote(KAFKA_OFFSET)}) = 1",
+        ])  # fmt: skip
+
+    def _appended_alive(self) -> str:
+        """Return SQL that selects the rows of their own that no remembered delete is newer than."""
+        if not self.deletes_appended or self.tombstones is None:
+            return self.appended()
+        return "\n".join([
+            "  SELECT A.* FROM (", self.appended(), f"  ) AS A LEFT JOIN {self.tombstones} AS D",
+            f"  ON {self.same('A', 'D', is_flat=True)}",
+            f"  WHERE D.{self.quote(DELETED_AT)} IS NULL OR {self.newer('A', 'D')}",
         ])  # fmt: skip
 
     def same_place(self, one: str, other: str) -> str:

@@ -80,6 +80,7 @@ class DedupRules:
     `delete_field`: where `delete_value` marks a delete (dedup.delete=path=value). `has_coordinates`: rows have columns
     for topic, partition and offset without dedup, too. clears: a tombstone that lacks a field of `order_by` removes
     what its partition brought before it; else it is a bad record. stores_clears: the table tells such tombstones.
+    appends: each record with a value is a row of its own, and a delete removes all older rows of its key.
     """
 
     fields: tuple[Path, ...]
@@ -92,6 +93,7 @@ class DedupRules:
     has_coordinates: bool = False
     clears: bool = False
     stores_clears: bool = False
+    appends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class Admission:
         cells |= self.extras.values(batch, time.time_ns() // 1_000_000)
         rows = self._rows(_taken(values, kept), schema, {n: _taken_found(f, kept) for n, f in cells.items()})
         rows = rows.append_column(IS_DELETE, _taken(self._is_delete(batch, tombstone), kept))
-        rows = rows.append_column(IS_APPEND, _taken(lacks_key, kept))
+        rows = rows.append_column(IS_APPEND, _taken(self._is_append(lacks_key, tombstone), kept))
         if self.rules.clears:
             rows = _without(rows, CLEARS).append_column(CLEARS, _taken(unordered, kept))
         if self.insert_id:
@@ -263,6 +263,11 @@ class Admission:
     def _counts(self, lacking: set[int], tombstone: pa.Array) -> bool:
         """Return True if a row is more than a tombstone that is left out."""
         return self.rules.deletes is not Deletes.IGNORE or bool(lacking - _indices(tombstone))
+
+    def _is_append(self, lacks_key: pa.Array, tombstone: pa.Array) -> pa.Array:
+        import pyarrow.compute as pc
+
+        return pc.or_(lacks_key, pc.invert(tombstone)) if self.rules.appends else lacks_key
 
     def _is_delete(self, batch: Batch, tombstone: pa.Array) -> pa.Array:
         import pyarrow as pa

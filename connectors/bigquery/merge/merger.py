@@ -36,6 +36,7 @@ class MergeRules:
 
     interval_s: the time between two of a table. window_column: what dedup.window bounds; None: the whole table is
     searched. in_any_order: an earlier record may be merged after a later one, as from chunks of a backfill.
+    deletes_appended: as in `Merge`.
     """
 
     keep: Keep
@@ -45,6 +46,7 @@ class MergeRules:
     window_column: str | None
     interval_s: float
     in_any_order: bool = False
+    deletes_appended: bool = False
 
 
 class Merger:
@@ -93,6 +95,7 @@ class Merger:
             takes_earlier=rules.in_any_order,
             has_clears=facts.clears is not None,
             cleared=self._warehouse.path(cleared_table(target)) if rules.remembers_clears else None,
+            deletes_appended=rules.deletes_appended,
         )
         now = "CURRENT_TIMESTAMP()"
         clearing = merge.clear(now) if any(one.clears for one in staged) else ()

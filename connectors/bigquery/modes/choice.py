@@ -10,6 +10,7 @@ from connectors.bigquery.modes.append import AppendMode
 from connectors.bigquery.modes.auto import AutoMode
 from connectors.bigquery.modes.cdc import CdcMode
 from connectors.bigquery.modes.compact import CompactMode
+from connectors.bigquery.modes.delete_only import DeleteOnlyMode
 from connectors.bigquery.modes.insert_id import InsertIdMode
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import Mode
@@ -27,11 +28,14 @@ def mode_of(config: BigQuerySinkConfig) -> Mode:
     """Return the mode of dedup.mode.
 
     auto chooses for each table where merge and compact are both possible. Elsewhere it stands for merge, for none
-    where nothing says what a row is. The Java connector's upserts are merged, as its readers look at the table.
+    where nothing says what a row is, unless tombstones delete. The Java connector's upserts are merged, as its readers
+    look at the table.
     """
     if config.dedup_mode != AutoMode.name:
         return MODES[config.dedup_mode](config)
     if not config.dedup_fields:
+        if config.delete and not config.upsert:
+            return DeleteOnlyMode(config)
         return MergeMode(config) if config.upsert else AppendMode(config)
     is_open = config.dedup_keep == Keep.LATEST and Late(config.dedup_late) is not Late.APPEND and not config.upsert
     return AutoMode(config) if is_open else MergeMode(config)

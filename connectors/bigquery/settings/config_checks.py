@@ -107,12 +107,6 @@ def _dedup_problems(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
             "dedup.delete", "dedup.keep=first never changes a row, so it takes dedup.delete=ignore alone."
         )
     yield from config.mode.problems()
-    if config.delete and not config.upsert:
-        yield ConfigProblem(
-            "deleteEnabled",
-            "deleteEnabled=true without upsertEnabled=true is not supported: each record would be a row, and a "
-            "tombstone would delete all rows of its key. Set upsertEnabled=true, or dedup.fields.",
-        )
     if config.dedup_window.lower() != "none" and not config.partition_field:
         yield ConfigProblem(
             "dedup.window",

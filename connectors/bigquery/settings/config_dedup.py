@@ -105,7 +105,8 @@ class DedupSettings(BudgetSettings):
     )  # fmt: skip
     dedup_interval_ms: Annotated[Long, at_least(0)] = key(
         "dedup.merge.interval.ms", 60_000,
-        doc="Rows wait at most this long before they are written; default: mergeIntervalMs where upsertEnabled is set.",
+        doc="Rows wait at most this long before they are written; default: mergeIntervalMs where upsertEnabled "
+        "or deleteEnabled is set.",
         group=DEDUP,
     )  # fmt: skip
     dedup_max_records: Annotated[Long, at_least(1)] = key(
@@ -144,8 +145,8 @@ class DedupSettings(BudgetSettings):
     )  # fmt: skip
     delete: Boolean = key(
         "deleteEnabled", False,
-        doc="With upsertEnabled: tombstones delete their row, as by dedup.delete=tombstone; without it they are left "
-        "out.", group=DEDUP,
+        doc="With upsertEnabled: tombstones delete their row, as by dedup.delete=tombstone; else they are left out. "
+        "Alone: each record is a row, and a tombstone deletes all of its key (kafkaKeyFieldName).", group=DEDUP,
     )  # fmt: skip
     merge_interval_ms: Annotated[Long, size_or_off] = key(
         "mergeIntervalMs", 60_000, doc="With upsertEnabled: as dedup.merge.interval.ms; -1: not by time.", group=DEDUP
@@ -162,15 +163,19 @@ class DedupSettings(BudgetSettings):
     )  # fmt: skip
 
     @property
+    def _is_java(self) -> bool:
+        return self.upsert or self.delete
+
+    @property
     def interval_ms(self) -> int:
         """Return the longest time, in milliseconds, that rows wait before they are written."""
-        if not self.upsert or "dedup.merge.interval.ms" in self.originals:
+        if not self._is_java or "dedup.merge.interval.ms" in self.originals:
             return self.dedup_interval_ms
         return _NEVER_MS if self.merge_interval_ms == -1 else self.merge_interval_ms
 
     @property
     def max_records(self) -> int:
         """Return the largest number of rows that are written at once."""
-        if not self.upsert or "dedup.merge.max.records" in self.originals or self.merge_threshold == -1:
+        if not self._is_java or "dedup.merge.max.records" in self.originals or self.merge_threshold == -1:
             return self.dedup_max_records
         return self.merge_threshold

@@ -122,9 +122,10 @@ def _require_no_places(config: BigQuerySinkConfig) -> None:
     lack.
     """
     if config.mode.tells_by_place:
+        key = "deleteEnabled" if config.mode.rules.appends else "dedup.null.key"
         raise ConfigError(
             "Rows that are copied past Kafka have no offsets, by which this setting tells rows apart.",
-            key="exactly.once" if config.exactly_once else "dedup.null.key",
+            key="exactly.once" if config.exactly_once else key,
             fix="Leave it out for the copy, or move the table into a topic first.",
         )
 

@@ -54,6 +54,7 @@ class TaskWriters:
         merges = MergeRules(
             rules.keep, rules.deletes, remembers_deletes, remembers_clears, self.config.partition_field or None,
             interval_s=self.config.interval_ms / 1000, in_any_order=self.in_any_order,
+            deletes_appended=rules.appends,
         )  # fmt: skip
         return Merging(
             self.warehouse, self.role, rules=merges, report=self.report, at_once=self.config.threads,

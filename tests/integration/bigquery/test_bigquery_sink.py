@@ -95,6 +95,33 @@ def test_the_java_connectors_upserts_and_deletes_run_by_the_record_key(dataset):
     ]  # fmt: skip
 
 
+def test_deletes_without_upserts_add_each_record_and_delete_all_rows_of_a_key(dataset):
+    settings = dataset.settings(deleteEnabled="true", kafkaKeyFieldName="kafkaKey", mergeIntervalMs="100")
+    del settings["dedup.fields"], settings["dedup.merge.interval.ms"]
+    log = [
+        Message(0, 0, 1, 0, text="a"), Message(0, 1, 1, 1, text="b"), Message(0, 2, 2, 1, text="c"),
+        Message(0, 3, 3, 1, text="before"), Message(0, 4, 3, 2, text=None), Message(0, 5, 3, 3, text="after"),
+        Message(0, 6, 1, 4, text=None), Message(0, 7, 2, 4, text="d"), Message(0, 8, 1, 5, text="new"),
+    ]  # fmt: skip
+    first = Life(settings)
+    first.put(log[:6])
+    first.settle()
+    before = [(row["id"], row["text"]) for row in dataset.rows("orders")]
+    assert sorted(before) == [(1, "a"), (1, "b"), (2, "c"), (3, "after")]
+    first.put(log[6:])
+    first.settle()
+    left = [(1, "new"), (2, "c"), (2, "d"), (3, "after")]
+    assert sorted((row["id"], row["text"]) for row in dataset.rows("orders")) == left
+    first.task.close()
+    # What was written before the claim reached Kafka comes again, in other batches.
+    with Life(settings) as second:
+        for run in (log[:2], log[2:4]):
+            second.put(run)
+            second.settle()
+        assert sorted((row["id"], row["text"]) for row in dataset.rows("orders")) == left
+    assert not staged(dataset)
+
+
 def test_a_task_that_does_not_merge_waits_for_the_one_that_does(dataset, proxy):
     settings = {**dataset.settings(dedup__merge__interval__ms="0"), "bigquery.endpoint": proxy.url}
     with Life(settings, task=0, tasks=2) as zero, Life(settings, task=1, tasks=2) as one:

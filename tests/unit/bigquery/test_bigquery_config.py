@@ -155,7 +155,6 @@ def test_every_key_of_the_java_connectors_is_known():
         ("topicsToTables", "kafka-(.*)=$1", "topic2TableMap"),
         ("datasets", "a.*=first,b.*=second", "Run a connector for each dataset"),
         ("decimalHandlingMode", "RECORD", "NUMERIC"),
-        ("deleteEnabled", "true", "upsertEnabled=true"),
     ],
 )
 def test_what_is_refused_is_refused_by_name_with_what_to_set_instead(name, value, instead):
@@ -165,6 +164,24 @@ def test_what_is_refused_is_refused_by_name_with_what_to_set_instead(name, value
 def test_what_is_refused_is_named_beside_every_other_broken_key():
     found = problems(schemaRetriever="com.example.Mine", topicsToTables="a=b", decimalHandlingMode="RECORD")
     assert set(found) == {"schemaRetriever", "topicsToTables", "decimalHandlingMode"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("kafkaKeyFieldName", "", "the column in which a tombstone finds the rows of its key"),
+        ("dedup.keep", "first", "each record is a row"),
+        ("dedup.delete", "soft", "each record is a row"),
+        ("dedup.tombstone.retention.ms", "0", "leave it out"),
+        ("dedup.order.by", "version", "no fields of the value"),
+    ],
+)
+def test_deletes_without_upserts_run_as_in_java_but_for_what_they_cannot_rest_on(name, value, why):
+    given = {"dedup__fields": "", "deleteEnabled": "true", "kafkaKeyFieldName": "k"}
+    settings = parse(**given, mergeIntervalMs="5000")
+    assert (settings.interval_ms, settings.dedup.fields) == (5000, (Path(Root.KEY),))
+    assert "as many rows as it had values" in {n.key: n.message for n in settings.notes()}["deleteEnabled"]
+    assert why in problems(**{**given, name: value})[name]
 
 
 def test_names_of_version_1_stand_for_those_of_today():
