@@ -24,7 +24,12 @@ from connect.runtime.settings.worker_config import WorkerConfig
 log = logging.getLogger(__name__)
 _LOOK_S: Final = 20.0
 _RECORDS: Final = 20
-"""So many of the first records of each partition, as compaction leaves them, are looked at."""
+"""So many of the first records of each partition that are no tombstones are looked at.
+
+Records are counted, not offsets: compaction and transactions leave gaps, and deletions their tombstones for a day.
+"""
+_MOST_RECORDS: Final = 20_000
+"""So many are read of a topic whose records are nearly all tombstones."""
 _OVERRIDE: Final = "producer.override."
 _ADDRESSES: Final = ("bootstrap.servers", "security.", "sasl.", "ssl.")
 
@@ -91,7 +96,12 @@ class BrokerTopicInspector:
         counts = admin.partition_counts(topics, deadline)
         places = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
         begins, ends = admin.beginning_offsets(places, deadline), admin.end_offsets(places, deadline)
-        spans = {place: OffsetRange(begins[place], min(ends[place], begins[place] + _RECORDS)) for place in places}
+        spans = {place: OffsetRange(begins[place], ends[place]) for place in places if begins[place] < ends[place]}
+        left, read = dict.fromkeys(spans, _RECORDS), 0
         for raw in read_spans(self._settings, spans, deadline):
-            keys = [] if raw.keys is None else raw.keys.to_pylist()
-            yield from zip(keys, raw.values.to_pylist(), strict=False)
+            keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
+            yield from zip(keys, raw.values.to_pylist(), strict=True)
+            read += len(raw)
+            left[TopicPartition(raw.topic, raw.partition or 0)] -= len(raw) - raw.values.null_count
+            if read >= _MOST_RECORDS or all(number <= 0 for number in left.values()):
+                return
