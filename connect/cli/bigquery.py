@@ -27,7 +27,10 @@ def bigquery() -> None:
 
 @bigquery.command()
 @click.argument("config", type=_FILE)
-@click.option("--prices", type=_FILE, help="A YAML file of your own prices in USD, as query_tib: 6.25; also slots.")
+@click.option(
+    "--prices", type=_FILE,
+    help="A YAML file of your own prices: query_tib: 6.25 (USD), or slots and slot_hour of a reservation.",
+)  # fmt: skip
 @click.option("--worker", type=_FILE, help="File of your worker: its topics are sampled for what comes a day.")
 @click.option("--rows-per-day", type=click.IntRange(0), help="Records a day; else sampled, or as the table grew.")
 @click.option("--row-bytes", type=click.IntRange(1), help="Bytes of a row; else as in the table.")

@@ -13,6 +13,7 @@ from connect.doctor.checks.internal_topics import InternalTopics
 from connect.doctor.checks.lag import Lag
 from connect.doctor.checks.machine import Machine
 from connect.doctor.checks.message_sizes import MessageSizes
+from connect.doctor.checks.reach import Reaches
 from connect.doctor.checks.replication import Replication
 from connect.doctor.checks.rights import Rights
 from connect.doctor.checks.security import Security
@@ -33,6 +34,7 @@ CHECKS: Final[Sequence[Check]] = (
     Machine(),
     Clocks(),
     Security(),
+    Reaches(),
 )
 _ORDER: Final = list(Severity)
 

@@ -40,6 +40,8 @@ def _with_cluster_options(command: click.Command) -> click.Command:
 def doctor(files: Sequence[Path], worker: Path | None, as_json: bool, url: str | None, context: str | None) -> None:
     """Find what is wrong, say why it matters and what mends it: of a cluster, or of the connectors in FILES.
 
+    Of FILES, list what the connectors reach, too: files, hosts, classes, SQL.
+
     Nothing is changed or written. Exit code 0: no error was found; 1: one was; 2: nobody could be asked.
     """
     from connect.api.errors import ConnectError

@@ -17,6 +17,7 @@ from connect.cluster.validation.check import Validator
 from connect.cluster.worker_file import read_worker_file, worker_config
 from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
+from connect.doctor.gathering.reach_facts import named_things
 from connect.doctor.model.facts import ConnectorFacts
 from connect.doctor.model.findings import Finding, Severity
 from connect.lib.deadline import Deadline
@@ -55,7 +56,12 @@ def examined_before_start(file: Path, manifests: Sequence[Manifest]) -> list[Map
 
 def _broken(key: str, message: str) -> Finding:
     return Finding(
-        Severity.ERROR, "worker file", message, "No worker starts with it; nothing else was looked at.", f"{key}=..."
+        "worker-file-broken",
+        Severity.ERROR,
+        "worker file",
+        message,
+        "No worker starts with it; nothing else was looked at.",
+        f"{key}=...",
     )
 
 
@@ -75,7 +81,8 @@ def _declared(worker: WorkerConfig, catalog: Catalog, name: str, config: Mapping
         errors |= {info.value.name: info.value.errors for info in infos.configs if info.value.errors}
         notes = infos.notes
     topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()] if is_sink else []
-    return ConnectorFacts(name, is_sink, secrets.mask(config), errors, notes, topics)
+    masked = secrets.mask(config)
+    return ConnectorFacts(name, is_sink, masked, errors, notes, topics, named=named_things(catalog, masked))
 
 
 def _tried(worker: WorkerConfig, catalog: Catalog, config: Mapping[str, str]) -> dict[str, list[str]]:

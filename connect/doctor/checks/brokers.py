@@ -21,7 +21,8 @@ class Brokers:
         kafka = facts.kafka
         if kafka.trouble is not None:
             yield Finding(
-                Severity.ERROR, "Kafka", kafka.trouble, "Without a broker no worker starts and no task moves.",
+                "brokers-unreachable", Severity.ERROR,
+                "Kafka", kafka.trouble, "Without a broker no worker starts and no task moves.",
                 f"bootstrap.servers={','.join(facts.worker.bootstrap_servers)}  # mend it, or start the brokers",
             )  # fmt: skip
             return
@@ -29,14 +30,14 @@ class Brokers:
         without_leader = [n for n, topic in kafka.topics.items() if any(p.leader < 0 for p in topic.partitions)]
         if without_leader:
             yield Finding(
-                Severity.ERROR, "Kafka", f"Partitions of {some_of(without_leader)} have no leader.",
+                "no-leader", Severity.ERROR, "Kafka", f"Partitions of {some_of(without_leader)} have no leader.",
                 "Nothing can be read from them or written to them.",
                 _describe(facts, "--unavailable-partitions"),
             )  # fmt: skip
         behind = [n for n, topic in kafka.topics.items() if any(p.in_sync < p.replicas for p in topic.partitions)]
         if behind:
             yield Finding(
-                Severity.WARNING, "Kafka", f"Replicas of {some_of(behind)} are not in sync.",
+                "replicas-out-of-sync", Severity.WARNING, "Kafka", f"Replicas of {some_of(behind)} are not in sync.",
                 "One more broker that fails stops writes, or loses what the others did not copy.",
                 _describe(facts, "--under-replicated-partitions"),
             )  # fmt: skip
@@ -46,7 +47,8 @@ def _places(facts: Facts) -> Iterable[Finding]:
     minutes = number(facts.kafka.broker.get("offsets.retention.minutes"))
     if minutes is not None and minutes < _KEPT_MINUTES:
         yield Finding(
-            Severity.WARNING, "Kafka", f"Brokers keep the offsets of a group without members for {minutes} minutes "
+            "offsets-retention-short", Severity.WARNING,
+            "Kafka", f"Brokers keep the offsets of a group without members for {minutes} minutes "
             "(offsets.retention.minutes).",
             "A sink that is stopped for longer forgets its place, and reads again or passes records over.",
             f"offsets.retention.minutes={_DEFAULT_MINUTES}  # in server.properties of every broker",

@@ -22,17 +22,19 @@ class Certificates:
             fix = f"openssl x509 -in {quote(found.path)} -noout -subject -enddate  # then have it renewed"
             if found.trouble:
                 yield Finding(
-                    Severity.WARNING, found.where, f"{found.path}: {found.trouble}",
+                    "certificate-unreadable", Severity.WARNING, found.where, f"{found.path}: {found.trouble}",
                     "Connections that need it fail.", fix,
                 )  # fmt: skip
             elif found.ends is not None and found.ends <= facts.now:
                 yield Finding(
-                    Severity.ERROR, found.where, f"A certificate in {found.path} ended at {found.ends:%Y-%m-%d}.",
+                    "certificate-expired", Severity.ERROR,
+                    found.where, f"A certificate in {found.path} ended at {found.ends:%Y-%m-%d}.",
                     "Whoever checks it refuses the connection.", fix,
                 )  # fmt: skip
             elif found.ends is not None and found.ends <= facts.now + SOON:
                 days = (found.ends - facts.now).days
                 yield Finding(
-                    Severity.WARNING, found.where, f"A certificate in {found.path} ends in {days} days.",
+                    "certificate-expiring", Severity.WARNING,
+                    found.where, f"A certificate in {found.path} ends in {days} days.",
                     "From then on connections are refused.", fix,
                 )  # fmt: skip

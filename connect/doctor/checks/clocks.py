@@ -23,7 +23,8 @@ class Clocks:
             newest = datetime.fromtimestamp(topic.newest_ms / 1000, UTC)
             seconds = (newest - facts.now).total_seconds()
             yield Finding(
-                Severity.WARNING, f"topic {name}", f"Its newest record bears a time {seconds:.0f} s ahead of this "
+                "clock-ahead", Severity.WARNING,
+                f"topic {name}", f"Its newest record bears a time {seconds:.0f} s ahead of this "
                 "machine's clock.", "Kafka keeps records too long or too short, and lags in seconds are wrong.",
                 "timedatectl set-ntp true  # here, and where brokers and producers run",
             )  # fmt: skip

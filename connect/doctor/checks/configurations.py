@@ -18,7 +18,8 @@ class Configurations:
             subject = f"connector {connector.name}"
             for message, keys in _by_message(connector.errors).items():
                 fix = "\n".join(f'"{key}": "..."' for key in keys) + "  # as the message says"
-                yield Finding(Severity.ERROR, subject, message, "The connector fails, or will not start again.", fix)
+                why = "The connector fails, or will not start again."
+                yield Finding("broken-key", Severity.ERROR, subject, message, why, fix)
             for note in connector.notes:
                 yield _note(subject, note)
         for note in facts.file_notes:
@@ -26,13 +27,13 @@ class Configurations:
         for registry in facts.registries:
             if registry.trouble is not None:
                 yield Finding(
-                    Severity.ERROR, registry.owner, registry.trouble,
+                    "registry-unreachable", Severity.ERROR, registry.owner, registry.trouble,
                     "No record with a schema that is not known yet can be read or written.",
                     f"{registry.key}=http://registry:8081  # mend it, or start the registry",
                 )  # fmt: skip
         late = [f"The brokers did not tell {what} in time." for what in facts.kafka.unanswered]
         for text in [*facts.not_asked, *late]:
-            yield Finding(Severity.NOTE, "doctor", text, "What was not asked was not judged.")
+            yield Finding("not-asked", Severity.NOTE, "doctor", text, "What was not asked was not judged.")
 
 
 def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
@@ -46,6 +47,7 @@ def _by_message(errors: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 def _note(subject: str, note: str) -> Finding:
     if NO_EFFECT not in note:
-        return Finding(Severity.NOTE, subject, note, "It works; it is worth knowing.")
+        return Finding("configuration-note", Severity.NOTE, subject, note, "It works; it is worth knowing.")
     why = "What the key asks for does not happen, and nobody says so when it runs."
-    return Finding(Severity.WARNING, subject, note, why, f"# remove or rename {note.partition(':')[0].split(' ')[0]}")
+    fix = f"# remove or rename {note.partition(':')[0].split(' ')[0]}"
+    return Finding("key-without-effect", Severity.WARNING, subject, note, why, fix)

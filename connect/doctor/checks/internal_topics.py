@@ -32,7 +32,8 @@ def _missing(facts: Facts, topic: InternalTopic) -> Iterable[Finding]:
     subject = f"topic {name}"
     if facts.is_running or not facts.worker.internal_topics_automatic_creation_enable:
         yield Finding(
-            Severity.ERROR, subject, f"The topic that holds {topic.purpose} ({topic.key}) is not there.",
+            "internal-topic-missing", Severity.ERROR,
+            subject, f"The topic that holds {topic.purpose} ({topic.key}) is not there.",
             "No worker starts without it, and a running one cannot store anything more.",
             f"kafka-topics.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --create --topic {name} "
             f"--partitions {topic.spec.partitions} --config cleanup.policy=compact",
@@ -41,7 +42,8 @@ def _missing(facts: Facts, topic: InternalTopic) -> Iterable[Finding]:
         key = topic.factor_key or f"{topic.key.removesuffix('.topic')}.replication.factor"
         key = "config.storage.replication.factor" if topic.key == "group.id" else key
         yield Finding(
-            Severity.ERROR, subject, f"It has to be made with {replicas} replicas; the cluster has {brokers} brokers.",
+            "too-few-brokers", Severity.ERROR,
+            subject, f"It has to be made with {replicas} replicas; the cluster has {brokers} brokers.",
             "The worker will not start.", f"{key}={brokers}",
         )  # fmt: skip
 
@@ -51,20 +53,23 @@ def _as_it_is(facts: Facts, topic: InternalTopic, found: TopicState) -> Iterable
     policy = found.configs.get("cleanup.policy", "compact")
     if policy != "compact":
         yield Finding(
-            Severity.ERROR, subject, f"cleanup.policy={policy}, and it holds {topic.purpose}.",
+            "internal-topic-not-compacted", Severity.ERROR,
+            subject, f"cleanup.policy={policy}, and it holds {topic.purpose}.",
             "Kafka will delete records that the cluster still needs; no worker starts with it.",
             topic_config_line(facts, topic.spec.name, "cleanup.policy=compact"),
         )  # fmt: skip
     if topic.single_partition and len(found.partitions) != 1:
         yield Finding(
-            Severity.ERROR, subject, f"It has {len(found.partitions)} partitions instead of one.",
+            "config-topic-partitions", Severity.ERROR,
+            subject, f"It has {len(found.partitions)} partitions instead of one.",
             "Workers would read configurations in different orders; no worker starts with it.",
             f"{topic.key}={topic.spec.name}-2  # a new topic, which the worker makes with one partition",
         )  # fmt: skip
     wanted = topic.spec.partitions
     if "partitions" in topic.explicit and not topic.single_partition and len(found.partitions) != wanted:
         yield Finding(
-            Severity.ERROR, subject, f"It has {len(found.partitions)} partitions, and the worker's file asks for "
+            "internal-topic-partitions", Severity.ERROR,
+            subject, f"It has {len(found.partitions)} partitions, and the worker's file asks for "
             f"{wanted}.", "No worker starts with it.",
             f"{'slots' if topic.key == 'group.id' else topic.key.removesuffix('topic') + 'partitions'}"
             f"={len(found.partitions)}",

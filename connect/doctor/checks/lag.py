@@ -28,7 +28,7 @@ def _topics(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
     for name in connector.topics:
         if name not in known and name not in facts.kafka.denied:
             yield Finding(
-                Severity.WARNING, subject, f"It reads topic {name}, which is not there.",
+                "topic-missing", Severity.WARNING, subject, f"It reads topic {name}, which is not there.",
                 "The sink waits until somebody makes it; is its name right?",
                 f"kafka-topics.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --create --topic "
                 f"{quote(name)}",
@@ -39,7 +39,7 @@ def _topics(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
         widest = max(known, key=lambda name: len(known[name].partitions))
         more = len(known[widest].partitions) + tasks - partitions
         yield Finding(
-            Severity.WARNING, subject, f"tasks.max={tasks}, and its topics have {partitions} partitions.",
+            "idle-tasks", Severity.WARNING, subject, f"tasks.max={tasks}, and its topics have {partitions} partitions.",
             "A partition is read by one task: the others have nothing to do.",
             f'"tasks.max": "{partitions}"\n# or, where the order of keys may change once:\n'
             + partitions_line(facts, widest, more),
@@ -58,12 +58,14 @@ def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
             aged[tp.topic] = aged.get(tp.topic, 0) + old
     for topic, count in lost.items():
         yield Finding(
-            Severity.ERROR, subject, f"{count} offsets of topic {topic} were deleted before group {group.name} read "
+            "records-deleted-unread", Severity.ERROR,
+            subject, f"{count} offsets of topic {topic} were deleted before group {group.name} read "
             "them.", "These records never reach the target.", _longer(facts, topic),
         )  # fmt: skip
     for topic, count in aged.items():
         yield Finding(
-            Severity.WARNING, subject, f"{count} offsets of topic {topic} that group {group.name} has yet to read are "
+            "records-deleted-soon", Severity.WARNING,
+            subject, f"{count} offsets of topic {topic} that group {group.name} has yet to read are "
             "older than 80 % of its retention.ms.",
             "Kafka deletes them soon, read or not.", _longer(facts, topic),
         )  # fmt: skip
@@ -71,7 +73,8 @@ def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
     uncommitted -= {tp.topic for tp in group.committed}
     for topic in sorted(uncommitted):
         yield Finding(
-            Severity.NOTE, subject, f"Group {group.name} has committed nothing on topic {topic}, which has records.",
+            "nothing-committed", Severity.NOTE,
+            subject, f"Group {group.name} has committed nothing on topic {topic}, which has records.",
             "Nothing of it has been delivered yet: the sink is new, stopped, or does not get on.",
             f"connect connectors why {quote(connector.name)}",
         )  # fmt: skip

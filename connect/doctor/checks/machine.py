@@ -30,7 +30,7 @@ class Machine:
         yield from _memory(facts)
         if facts.machine.spark and facts.machine.java is None:
             yield Finding(
-                Severity.WARNING, "machine", "pyspark is installed, and no Java is found.",
+                "java-missing", Severity.WARNING, "machine", "pyspark is installed, and no Java is found.",
                 "Backfills by Spark do not start.", "apt-get install openjdk-17-jre-headless",
             )  # fmt: skip
 
@@ -39,7 +39,7 @@ def _room(folder: FolderFacts) -> Iterable[Finding]:
     if folder.free_bytes >= SCARCE_BYTES:
         return
     yield Finding(
-        Severity.ERROR if folder.free_bytes < FULL_BYTES else Severity.WARNING, f"folder {folder.path}",
+        "disk-low", Severity.ERROR if folder.free_bytes < FULL_BYTES else Severity.WARNING, f"folder {folder.path}",
         f"{shown_bytes(folder.free_bytes)} of {shown_bytes(folder.total_bytes)} are free.",
         "Files that the worker or a connector writes there cannot be finished.",
         f"df -h {quote(folder.path)}; export TMPDIR=/path/with/room  # for temporary files",
@@ -52,7 +52,8 @@ def _open_files(facts: Facts) -> Iterable[Finding]:
     needed = FILES_OF_WORKER + FILES_OF_TASK * tasks
     if limit is not None and limit < needed:
         yield Finding(
-            Severity.WARNING, "machine", f"The worker may open {limit} files; {tasks} tasks may need {needed}.",
+            "open-files-low", Severity.WARNING,
+            "machine", f"The worker may open {limit} files; {tasks} tasks may need {needed}.",
             "Connections and files fail with 'Too many open files'.",
             "ulimit -n 65536  # or LimitNOFILE=65536 in the unit of systemd",
         )  # fmt: skip
@@ -65,13 +66,14 @@ def _memory(facts: Facts) -> Iterable[Finding]:
     wanted = hosts * worker.task_host_memory_limit_mb * MIB
     if limit is not None and wanted > limit:
         yield Finding(
-            Severity.WARNING, "machine", f"{hosts} task hosts may take {shown_bytes(wanted)} by task.host.memory.limit;"
+            "memory-limit-low", Severity.WARNING,
+            "machine", f"{hosts} task hosts may take {shown_bytes(wanted)} by task.host.memory.limit;"
             f" the limit of memory is {shown_bytes(limit)}.",
             "The kernel kills the worker before a task host is restarted.",
             f"task.host.memory.limit={int(limit * 0.8) // MIB // hosts}",
         )  # fmt: skip
     if free is not None and free < FREE_MEMORY_BYTES:
         yield Finding(
-            Severity.WARNING, "machine", f"{shown_bytes(free)} of memory are free.",
+            "memory-free-low", Severity.WARNING, "machine", f"{shown_bytes(free)} of memory are free.",
             "The kernel may kill the worker or a task host.", "task.hosts=1  # or give the machine more memory",
         )  # fmt: skip

@@ -35,14 +35,14 @@ def _of_topic(facts: Facts, connector: ConnectorFacts, topic: str, most: int) ->
     sent, received = connector.client.get(PRODUCER), connector.client.get(CONSUMER)
     if not connector.is_sink and sent is not None and sent > most:
         yield Finding(
-            Severity.WARNING, f"connector {connector.name}",
+            "producer-above-topic", Severity.WARNING, f"connector {connector.name}",
             f"Its producer sends up to {sent} bytes; topic {topic} takes {most} (max.message.bytes).",
             "The broker refuses a larger record, and the task fails at it.",
             topic_config_line(facts, topic, f"max.message.bytes={sent}"),
         )  # fmt: skip
     if connector.is_sink and received is not None and received < most + _OVERHEAD_BYTES:
         yield Finding(
-            Severity.WARNING, f"connector {connector.name}",
+            "consumer-below-topic", Severity.WARNING, f"connector {connector.name}",
             f"Its consumer takes answers of up to {received} bytes; topic {topic} may hold records of {most}.",
             "The sink stands still before the first record that is larger.",
             f'"consumer.override.receive.message.max.bytes": "{most + _OVERHEAD_BYTES}"',
@@ -55,7 +55,7 @@ def _of_broker(facts: Facts, topic: str) -> Iterable[Finding]:
     taken = number(facts.kafka.broker.get(REQUEST))
     if most is not None and taken is not None and taken < most:
         yield Finding(
-            Severity.WARNING, f"topic {topic}",
+            "request-below-topic", Severity.WARNING, f"topic {topic}",
             f"It may hold records of {most} bytes; brokers take requests of up to {taken} ({REQUEST}).",
             "A broker drops the connection of whoever sends a larger request, and the task sends it again and again.",
             f"{REQUEST}={most + _OVERHEAD_BYTES}  # in server.properties of every broker",

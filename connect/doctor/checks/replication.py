@@ -25,7 +25,7 @@ class Replication:
             acks = connector.config.get("producer.override.acks", facts.worker.originals.get("producer.acks", "all"))
             if not connector.is_sink and acks in {"0", "1"}:
                 yield Finding(
-                    Severity.WARNING, f"connector {connector.name}", f"It writes with acks={acks}.",
+                    "weak-acks", Severity.WARNING, f"connector {connector.name}", f"It writes with acks={acks}.",
                     "A record counts as written before other brokers have it, and is lost with its leader.",
                     '"producer.override.acks": "all"',
                 )  # fmt: skip
@@ -36,14 +36,14 @@ def _of_topic(facts: Facts, name: str, topic: TopicState) -> Iterable[Finding]:
     subject = f"topic {name}"
     if replicas == 1 and facts.kafka.brokers > 1:
         yield Finding(
-            Severity.WARNING, subject, f"It has one replica on {facts.kafka.brokers} brokers.",
+            "single-replica", Severity.WARNING, subject, f"It has one replica on {facts.kafka.brokers} brokers.",
             "While that broker is away nothing is read or written, and its disk is the only copy.",
             f"kafka-reassign-partitions.sh --bootstrap-server {','.join(facts.worker.bootstrap_servers)} --execute "
             f"--reassignment-json-file more-replicas.json  # lists partitions of {name} with several replicas each",
         )  # fmt: skip
     if topic.configs.get("unclean.leader.election.enable") == "true":
         yield Finding(
-            Severity.WARNING, subject, "unclean.leader.election.enable=true.",
+            "unclean-leader-election", Severity.WARNING, subject, "unclean.leader.election.enable=true.",
             "A replica that missed records may become the leader: they are lost, though they were acknowledged.",
             topic_config_line(facts, name, "unclean.leader.election.enable=false"),
         )  # fmt: skip
@@ -53,11 +53,13 @@ def _of_topic(facts: Facts, name: str, topic: TopicState) -> Iterable[Finding]:
     line = topic_config_line(facts, name, f"min.insync.replicas={max(1, replicas - 1)}")
     if in_sync < least:
         yield Finding(
-            Severity.ERROR, subject, f"min.insync.replicas={least}, and {in_sync} of {replicas} replicas are in sync.",
+            "below-min-isr", Severity.ERROR,
+            subject, f"min.insync.replicas={least}, and {in_sync} of {replicas} replicas are in sync.",
             "The brokers refuse every write that asks for all acknowledgements.", line,
         )  # fmt: skip
     elif 1 < least == replicas:
         yield Finding(
-            Severity.WARNING, subject, f"min.insync.replicas={least} is the number of its replicas.",
+            "min-isr-equals-replicas", Severity.WARNING,
+            subject, f"min.insync.replicas={least} is the number of its replicas.",
             "One broker that is away, as at an upgrade, stops all writes.", line,
         )  # fmt: skip

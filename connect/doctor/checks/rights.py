@@ -19,19 +19,19 @@ class Rights:
             yield from _topic(facts, name, sorted(operations))
         for name in sorted(facts.kafka.configs_denied):
             yield Finding(
-                Severity.NOTE, f"topic {name}", "Its configs may not be read.",
+                "topic-configs-denied", Severity.NOTE, f"topic {name}", "Its configs may not be read.",
                 "Whether it is compacted, and how large records may be, cannot be judged.",
                 acl_line(facts, ["DescribeConfigs"], "topic", name),
             )  # fmt: skip
         if facts.kafka.broker_denied:
             yield Finding(
-                Severity.NOTE, "Kafka", "The configs of brokers may not be read.",
+                "broker-configs-denied", Severity.NOTE, "Kafka", "The configs of brokers may not be read.",
                 "How large a request they take, and how long they keep a group's place, cannot be judged.",
                 cluster_acl_line(facts, "DescribeConfigs"),
             )  # fmt: skip
         for name in sorted(facts.kafka.groups_denied):
             yield Finding(
-                Severity.ERROR, f"group {name}", "The brokers deny this principal READ on the group.",
+                "group-denied", Severity.ERROR, f"group {name}", "The brokers deny this principal READ on the group.",
                 "Whoever needs the group cannot join it.", acl_line(facts, ["Read"], "group", name),
             )  # fmt: skip
 
@@ -55,7 +55,8 @@ def _topic(facts: Facts, name: str, needed: list[str]) -> Iterator[Finding]:
         return
     if missing:
         yield Finding(
-            Severity.ERROR, f"topic {name}", f"The brokers deny this principal {' and '.join(missing)} on the topic.",
+            "topic-denied", Severity.ERROR,
+            f"topic {name}", f"The brokers deny this principal {' and '.join(missing)} on the topic.",
             "Whoever needs the topic fails at it.",
             acl_line(facts, [operation.capitalize() for operation in missing], "topic", name),
         )  # fmt: skip

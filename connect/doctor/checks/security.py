@@ -23,20 +23,20 @@ class Security:
         for address in worker.listeners:
             if is_open and not _is_loopback(urlsplit(address).hostname or ""):
                 yield Finding(
-                    Severity.WARNING, f"listener {address}", "It asks nobody to log in.",
+                    "open-listener", Severity.WARNING, f"listener {address}", "It asks nobody to log in.",
                     "Whoever reaches it may create connectors, which read and write as the worker may.",
                     "rest.extension.classes=BasicAuthSecurityRestExtension\nrest.basic.auth.file=/path/to/users",
                 )  # fmt: skip
         is_shared = not all(_is_loopback(urlsplit(address).hostname or "") for address in worker.listeners)
         if is_shared and AllowedHosts.by(worker.originals).are_all:
             yield Finding(
-                Severity.NOTE, f"worker file, {ALLOWED_HOSTS}", f"{ALLOWED_HOSTS} names no hosts.",
+                "hosts-unbounded", Severity.NOTE, f"worker file, {ALLOWED_HOSTS}", f"{ALLOWED_HOSTS} names no hosts.",
                 "A configuration may have the worker speak to any machine that it reaches.",
                 f"{PROFILE}={STRICT}\n{ALLOWED_HOSTS}=db.example.com,*.storage.example.com",
             )  # fmt: skip
         for key, given in _unbounded(worker):
             yield Finding(
-                Severity.NOTE, f"worker file, {key}", f"{key}={given}",
+                "paths-unbounded", Severity.NOTE, f"worker file, {key}", f"{key}={given}",
                 "A configuration may read and write whatever the worker's user may.", f"{key}=/path/of/connectors",
             )  # fmt: skip
 

@@ -36,7 +36,7 @@ def _topics(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
         # Without a division: the others may hold nothing.
         if len(partitions) > 1 and whole >= FEW_OFFSETS and most * (len(partitions) - 1) > TIMES * (whole - most):
             yield Finding(
-                Severity.WARNING, f"connector {connector.name}",
+                "partition-skew", Severity.WARNING, f"connector {connector.name}",
                 f"Partition {fullest} of topic {topic} holds {most} of {whole} offsets; it has {len(partitions)} "
                 "partitions.",
                 "One task has nearly all the work, and more tasks do not help.",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from connect.api.reach import Reach
 from connect.api.records import TopicPartition
 from connect.kafka.admin.cluster_state import ClusterState
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -28,10 +29,21 @@ class GroupFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedThing:
+    """Tells what a key names beyond Kafka. `bounds`: a sentence on what keeps such values in bounds; no secrets."""
+
+    reach: Reach
+    key: str
+    value: str
+    bounds: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorFacts:
     """Tells of a connector what its configuration says, and what validation and the connector itself say of that.
 
     `config`: secrets are masked. `client`: settings of its producer or consumer as librdkafka gets them, sizes alone.
+    `named`: what it names beyond Kafka, gathered where somebody asks about this connector alone.
     """
 
     name: str
@@ -42,6 +54,7 @@ class ConnectorFacts:
     topics: Sequence[str] = ()
     client: Mapping[str, int] = field(default_factory=dict)
     group: GroupFacts | None = None
+    named: Sequence[NamedThing] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Tells one thing that is wrong: what was seen, why it matters, and the text that mends it."""
+    """Tells one thing that is wrong: what was seen, why it matters, and the text that mends it.
 
+    `name` says which of the doctor's questions found it, as `topic-missing`; scripts match by it, so it never changes.
+    """
+
+    name: str
     severity: Severity
     subject: str
     evidence: str
@@ -30,7 +34,7 @@ class Finding:
 
     def as_json(self) -> dict[str, str]:
         """Return the members of the finding in JSON."""
-        return {name: str(value) for name, value in asdict(self).items()}
+        return {member: str(value) for member, value in asdict(self).items()}
 
 
 class Check(Protocol):

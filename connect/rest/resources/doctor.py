@@ -13,6 +13,7 @@ from connect.api.plugin import PluginKind
 from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.doctor.examination import examined
 from connect.doctor.gathering.gather import gathered
+from connect.doctor.gathering.reach_facts import named_things
 from connect.doctor.model.facts import ConnectorFacts
 from connect.doctor.model.findings import Finding
 from connect.rest.access.role import Role
@@ -52,7 +53,7 @@ async def examine_one(request: web.Request) -> web.Response:
     whole, problems = await restored(request, name or None, config)
     given = {key: value for key, value in whole.items() if value is not None}
     errors = {problem.key: [problem.message] for problem in problems}
-    return _answer(await _examined(request, {name: given}, errors))
+    return _answer(await _examined(request, {name: given}, errors, is_alone=True))
 
 
 def _answer(found: Sequence[Finding]) -> web.Response:
@@ -63,9 +64,14 @@ async def _examined(
     request: web.Request,
     configs: Mapping[str, Mapping[str, str]],
     known_errors: Mapping[str, Sequence[str]] | None = None,
+    *,
+    is_alone: bool = False,
 ) -> list[Finding]:
-    """Ask the brokers, the machine and the connectors at once."""
+    """Ask the brokers, the machine and the connectors at once. `is_alone`: list what the one connector reaches, too."""
     declared = [_declared(request, name, config) for name, config in configs.items()]
+    if is_alone:
+        catalog = context_of(request).validator.catalog
+        declared = [replace(one, named=named_things(catalog, one.config)) for one in declared]
     gathering = apart(gathered, context_of(request).worker, declared, configs, is_running=True)
     turns = asyncio.Semaphore(_SIDE_BY_SIDE)
 

@@ -18,8 +18,9 @@ class Reason(TypedDict):
 
 
 class Finding(TypedDict):
-    """A thing that is wrong, with what was seen, why it matters, and text that mends it."""
+    """A thing that is wrong, with what was seen, why it matters, and text that mends it. `name` never changes."""
 
+    name: str
     severity: Literal["error", "warning", "note"]
     subject: str
     evidence: str

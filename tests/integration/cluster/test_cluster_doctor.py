@@ -110,7 +110,7 @@ def test_each_fault_around_a_workers_file_is_found_before_it_starts(worker_keys,
         })
     )  # fmt: skip
     dead, driver = tmp_path / "dead.json", tmp_path / "driver.json"
-    for path, url in ((dead, "jdbc:postgresql://127.0.0.1:1/shop"), (driver, "jdbc:oracle:thin:@127.0.0.1:1/shop")):
+    for path, url in ((dead, "jdbc:postgresql://127.0.0.1:1/shop"), (driver, "jdbc:nosuch://127.0.0.1:1/shop")):
         path.write_text(json.dumps({"name": path.stem, "config": {**TABLE, "connection.url": url}}), encoding="utf-8")
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -120,14 +120,15 @@ class Fault:
     """How a fault gets into a system, and the finding that it must have."""
 
     seed: Callable[[System], object]
+    name: str
     severity: str
     subject: str
     evidence: str
 
     def is_in(self, findings: list[dict[str, str]]) -> bool:
         return any(
-            (one["severity"], one["subject"]) == (self.severity, self.subject) and self.evidence in one["evidence"]
-            and one["why"] and (one["fix"] or self.severity == "note")
+            (one["name"], one["severity"], one["subject"]) == (self.name, self.severity, self.subject)
+            and self.evidence in one["evidence"] and one["why"] and (one["fix"] or self.severity == "note")
             for one in findings
         )  # fmt: skip
 
@@ -203,87 +204,120 @@ def _set(key: str, value: str) -> Callable[[System], None]:
 
 FAULTS: Mapping[str, Fault] = {
     "config partitions": Fault(
-        lambda s: s.topic("d-config", 3, cleanup_policy="compact"), "error", "topic d-config", "3 partitions instead",
+        lambda s: s.topic("d-config", 3, cleanup_policy="compact"),
+        "config-topic-partitions", "error", "topic d-config", "3 partitions instead",
     ),
-    "not compacted": Fault(lambda s: s.topic("d-offset"), "error", "topic d-offset", "cleanup.policy=delete"),
+    "not compacted": Fault(
+        lambda s: s.topic("d-offset"),
+        "internal-topic-not-compacted", "error", "topic d-offset", "cleanup.policy=delete",
+    ),
     "too few brokers": Fault(
-        _set("status.storage.replication.factor", "3"), "error", "topic d-status", "the cluster has 1 brokers",
+        _set("status.storage.replication.factor", "3"),
+        "too-few-brokers", "error", "topic d-status", "the cluster has 1 brokers",
     ),
-    "short-lived places": Fault(lambda _: None, "warning", "Kafka", "for 60 minutes"),
+    "short-lived places": Fault(lambda _: None, "offsets-retention-short", "warning", "Kafka", "for 60 minutes"),
     "below min ISR": Fault(
-        lambda s: s.sink("isr", s.topic("isr", min_insync_replicas="2")), "error", "topic isr", "1 of 1 replicas",
+        lambda s: s.sink("isr", s.topic("isr", min_insync_replicas="2")),
+        "below-min-isr", "error", "topic isr", "1 of 1 replicas",
     ),
     "unclean leaders": Fault(
-        lambda s: s.sink("unclean", s.topic("unclean", unclean_leader_election_enable="true")), "warning",
+        lambda s: s.sink("unclean", s.topic("unclean", unclean_leader_election_enable="true")),
+        "unclean-leader-election", "warning",
         "topic unclean", "unclean.leader.election.enable=true",
     ),
-    "acks": Fault(_acks, "warning", "connector acks", "acks=1"),
+    "acks": Fault(_acks, "weak-acks", "warning", "connector acks", "acks=1"),
     "small requests": Fault(
-        lambda s: s.sink("requests", s.topic("requests", max_message_bytes="3000000")), "warning", "topic requests",
+        lambda s: s.sink("requests", s.topic("requests", max_message_bytes="3000000")),
+        "request-below-topic", "warning", "topic requests",
         "requests of up to 2000000",
     ),
     "small consumer": Fault(
         lambda s: s.sink("small", s.topic("small"), consumer__override__receive__message__max__bytes="1000000"),
-        "warning", "connector small", "answers of up to 1000000 bytes",
+        "consumer-below-topic", "warning", "connector small", "answers of up to 1000000 bytes",
     ),
     "few partitions": Fault(
-        lambda s: s.sink("narrow", s.topic("narrow"), tasks__max="3"), "warning", "connector narrow",
+        lambda s: s.sink("narrow", s.topic("narrow"), tasks__max="3"), "idle-tasks", "warning", "connector narrow",
         "tasks.max=3, and its topics have 1 partitions",
     ),
     "many files": Fault(
-        lambda s: s.sink("many", s.topic("many"), tasks__max="100000"), "warning", "machine", "tasks may need",
+        lambda s: s.sink("many", s.topic("many"), tasks__max="100000"),
+        "open-files-low", "warning", "machine", "tasks may need",
     ),
-    "no such topic": Fault(lambda s: s.sink("lost", "nowhere"), "warning", "connector lost", "nowhere, which is not"),
-    "skewed": Fault(_skewed, "warning", "connector skewed", "holds 2000 of 2000 offsets; it has 2 partitions"),
-    "deleted unread": Fault(_deleted, "error", "connector deleted", "3 offsets of topic deleted were deleted"),
-    "deleted soon": Fault(_aged, "warning", "connector aged", "older than 80 %"),
-    "never committed": Fault(_never, "note", "connector never", "has committed nothing on topic never"),
-    "clock": Fault(_ahead, "warning", "topic ahead", "ahead of this machine's clock"),
+    "no such topic": Fault(
+        lambda s: s.sink("lost", "nowhere"), "topic-missing", "warning", "connector lost", "nowhere, which is not",
+    ),
+    "skewed": Fault(
+        _skewed, "partition-skew", "warning", "connector skewed", "holds 2000 of 2000 offsets; it has 2 partitions",
+    ),
+    "deleted unread": Fault(
+        _deleted, "records-deleted-unread", "error", "connector deleted", "3 offsets of topic deleted were deleted",
+    ),
+    "deleted soon": Fault(_aged, "records-deleted-soon", "warning", "connector aged", "older than 80 %"),
+    "never committed": Fault(
+        _never, "nothing-committed", "note", "connector never", "has committed nothing on topic never",
+    ),
+    "clock": Fault(_ahead, "clock-ahead", "warning", "topic ahead", "ahead of this machine's clock"),
     "expired": Fault(
-        lambda s: s.certificate("ssl.truststore.location", -1), "error", "worker file, ssl.truststore.location",
+        lambda s: s.certificate("ssl.truststore.location", -1),
+        "certificate-expired", "error", "worker file, ssl.truststore.location",
         "ended at",
     ),
     "expires": Fault(
-        lambda s: s.certificate("admin.ssl.truststore.location", 10), "warning",
+        lambda s: s.certificate("admin.ssl.truststore.location", 10), "certificate-expiring", "warning",
         "worker file, admin.ssl.truststore.location", "in 9 days",
     ),
     "no certificate": Fault(
-        _file("producer.ssl.truststore.location", "-----BEGIN CERTIFICATE-----\nno\n"), "warning",
+        _file("producer.ssl.truststore.location", "-----BEGIN CERTIFICATE-----\nno\n"),
+        "certificate-unreadable", "warning",
         "worker file, producer.ssl.truststore.location", "no certificate that can be read",
     ),
     "no file": Fault(
-        _set("consumer.ssl.truststore.location", "/nowhere/ca.pem"), "warning",
+        _set("consumer.ssl.truststore.location", "/nowhere/ca.pem"), "certificate-unreadable", "warning",
         "worker file, consumer.ssl.truststore.location", "no such file",
     ),
-    "registry": Fault(_registry, "error", "worker file", "schema registry does not answer"),
+    "registry": Fault(_registry, "registry-unreachable", "error", "worker file", "schema registry does not answer"),
     "open listener": Fault(
-        _set("listeners", "http://0.0.0.0:8083"), "warning", "listener http://0.0.0.0:8083", "asks nobody to log in",
+        _set("listeners", "http://0.0.0.0:8083"),
+        "open-listener", "warning", "listener http://0.0.0.0:8083", "asks nobody to log in",
     ),
-    "all hosts": Fault(lambda _: None, "note", "worker file, allowed.hosts", "names no hosts"),
-    "all paths": Fault(_set("allowed.paths", "/"), "note", "worker file, allowed.paths", "allowed.paths=/"),
+    "all hosts": Fault(lambda _: None, "hosts-unbounded", "note", "worker file, allowed.hosts", "names no hosts"),
+    "all paths": Fault(
+        _set("allowed.paths", "/"), "paths-unbounded", "note", "worker file, allowed.paths", "allowed.paths=/",
+    ),
     "worker's key": Fault(
-        _set("ofset.flush.interval.ms", "1"), "warning", "worker file", "ofset.flush.interval.ms has no effect",
+        _set("ofset.flush.interval.ms", "1"),
+        "key-without-effect", "warning", "worker file", "ofset.flush.interval.ms has no effect",
     ),
-    "misspelt key": Fault(lambda s: s.sink("spelt", s.topic("spelt"), fiel="x"), "warning", "connector spelt", "fiel"),
-    "missing key": Fault(_without("keyless", "connection.url"), "error", "connector keyless", "connection.url"),
+    "misspelt key": Fault(
+        lambda s: s.sink("spelt", s.topic("spelt"), fiel="x"),
+        "key-without-effect", "warning", "connector spelt", "fiel",
+    ),
+    "missing key": Fault(
+        _without("keyless", "connection.url"), "broken-key", "error", "connector keyless", "connection.url",
+    ),
     "unknown database": Fault(
-        lambda s: s.table("no-database", "postgresql", database="nowhere"), "error", "connector no-database", "nowhere",
+        lambda s: s.table("no-database", "postgresql", database="nowhere"),
+        "broken-key", "error", "connector no-database", "nowhere",
     ),
     "wrong password": Fault(
-        lambda s: s.table("no-login", "mariadb", password=SECRET), "error", "connector no-login", "denied",
+        lambda s: s.table("no-login", "mariadb", password=SECRET),
+        "broken-key", "error", "connector no-login", "denied",
     ),
     "dead database": Fault(
-        lambda s: s.table("dead", "postgresql", port="1"), "error", "connector dead", "Connection refused",
+        lambda s: s.table("dead", "postgresql", port="1"),
+        "broken-key", "error", "connector dead", "Connection refused",
     ),
     "unknown driver": Fault(
-        _url("driver", "jdbc:nosuch://127.0.0.1/x"), "error", "connector driver", "Unknown JDBC URL",
+        _url("driver", "jdbc:nosuch://127.0.0.1/x"), "broken-key", "error", "connector driver", "Unknown JDBC URL",
     ),
     "no bucket": Fault(
-        lambda s: s.objects("no-bucket", s.topic("objects"), bucket="no-such-bucket"), "error", "connector no-bucket",
+        lambda s: s.objects("no-bucket", s.topic("objects"), bucket="no-such-bucket"),
+        "broken-key", "error", "connector no-bucket",
         "no-such-bucket",
     ),
     "wrong key": Fault(
-        lambda s: s.objects("no-key", s.topic("keyed"), key="AKIANOBODY"), "error", "connector no-key", "",
+        lambda s: s.objects("no-key", s.topic("keyed"), key="AKIANOBODY"),
+        "broken-key", "error", "connector no-key", "",
     ),
 }  # fmt: skip
 
@@ -335,5 +369,20 @@ def test_a_sound_system_has_no_finding(
     system.table(f"{unique}-more", "mariadb")
     system.certificate("ssl.truststore.location", 300)
 
-    # What room this machine has is its own affair.
-    assert [one for one in system.findings() if one["subject"] not in {"machine", "folder /tmp"}] == []
+    # What room this machine has is its own affair, and what a configuration reaches is told of a sound one, too.
+    found = system.findings()
+    reached = [one for one in found if one["name"].startswith("reaches-")]
+    others = [one for one in found if one not in reached and one["subject"] not in {"machine", "folder /tmp"}]
+    assert others == []
+    assert {(one["severity"], one["fix"]) for one in reached} == {("note", "")}
+    lines, rows, objects = (_reached(reached, f"{unique}-{name}") for name in ("lines", "rows", "objects"))
+    assert f"file={tmp_path}/{unique}-lines.out" in lines["reaches-files"]
+    assert f"connection.url={services['postgres'].host}" in rows["reaches-hosts"]
+    assert "query=SELECT 1 AS one" in rows["reaches-sql"]
+    assert "reaches-files" not in rows
+    assert f"store.url={services['s3'].url}" in objects["reaches-hosts"]
+    assert "connector.class=S3SinkConnector" in objects["reaches-classes"]
+
+
+def _reached(findings: list[dict[str, str]], connector: str) -> dict[str, str]:
+    return {one["name"]: one["evidence"] for one in findings if one["subject"] == f"connector {connector}"}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from connect.api.reach import Reach
 from connect.api.records import TopicPartition
 from connect.doctor.examination import examined
 from connect.doctor.model.facts import (
@@ -16,6 +17,7 @@ from connect.doctor.model.facts import (
     FolderFacts,
     GroupFacts,
     MachineFacts,
+    NamedThing,
     RegistryFacts,
 )
 from connect.kafka.admin.cluster_state import ClusterState, PartitionState, TopicState
@@ -100,6 +102,17 @@ def _held(*offsets: int) -> GroupFacts:
 def _compact(partitions: int) -> TopicState:
     return _topic(partitions, cleanup_policy="compact")
 
+
+NAMES = """
+below-min-isr broken-key broker-configs-denied brokers-unreachable certificate-expired certificate-expiring
+certificate-unreadable clock-ahead config-topic-partitions configuration-note consumer-below-topic disk-low
+group-denied hosts-unbounded idle-tasks internal-topic-missing internal-topic-not-compacted internal-topic-partitions
+java-missing key-without-effect memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked
+nothing-committed offsets-retention-short open-files-low open-listener partition-skew paths-unbounded
+producer-above-topic records-deleted-soon records-deleted-unread registry-unreachable replicas-out-of-sync
+request-below-topic single-replica too-few-brokers topic-configs-denied topic-denied topic-missing
+unclean-leader-election weak-acks
+"""
 
 FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "no broker": (lambda: _with_kafka(trouble="refused"), "error", "refused", "bootstrap.servers=kafka-1:9092"),
@@ -262,6 +275,34 @@ def test_an_uneven_spread_that_costs_nothing_is_no_finding(tasks, offsets):
     facts = _with_sink(config={"tasks.max": tasks}, group=_held(*offsets))
 
     assert [finding for finding in examined(facts) if "Partition" in finding.evidence] == []
+
+
+@pytest.mark.quick
+def test_names_of_findings_stay_as_scripts_know_them():
+    found = {finding.name for facts, *_ in FAULTS.values() for finding in examined(facts())}
+
+    assert found == set(NAMES.split())
+
+
+@pytest.mark.quick
+def test_what_a_configuration_reaches_is_listed_by_kind_and_no_fault():
+    things = [
+        NamedThing(Reach.FILE, "ssl.ca.file", "/ca.pem", "below `allowed.paths`"),
+        NamedThing(Reach.HOST, "connection.url", "db:5432", "any machine"),
+        NamedThing(Reach.URL, "store.url", "http://s3", "HTTP alone"),
+        NamedThing(Reach.CLASS, "connector.class", "S3SinkConnector", "a fixed list"),
+        NamedThing(Reach.SQL, "query", "SELECT " + "x" * 999, "run by the database"),
+    ]
+
+    found = {finding.name: finding for finding in examined(_with_sink(named=things))}
+
+    assert {(name, finding.severity.value, finding.fix) for name, finding in found.items()} == {
+        (f"reaches-{kind}", "note", "") for kind in ("files", "hosts", "classes", "sql")
+    }
+    assert found["reaches-files"].evidence == "It names files of the worker's machine: ssl.ca.file=/ca.pem."
+    assert "connection.url=db:5432, store.url=http://s3." in found["reaches-hosts"].evidence
+    assert "any machine; HTTP alone." in found["reaches-hosts"].why
+    assert len(found["reaches-sql"].evidence) < 300
 
 
 @pytest.mark.quick
