@@ -57,7 +57,7 @@ def page(browser, site):  # noqa: F811 - the fixture
 def test_a_search_leads_to_a_guide(page, site):
     page.goto(f"{site}/index.html")
     page.keyboard.press("/")
-    page.keyboard.type("handover")
+    page.keyboard.type("large table")
     found = page.get_by_role("link", name="then its connector").first
     found.wait_for(timeout=60_000)
 
