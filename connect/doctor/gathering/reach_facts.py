@@ -1,4 +1,4 @@
-"""Lists what the keys of a configuration name beyond Kafka, by their declarations. No I/O."""
+"""Gathers the files, hosts, classes and SQL that a configuration names, by the declarations. No I/O."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Reason(TypedDict):
 
 
 class Finding(TypedDict):
-    """A thing that is wrong, with what was seen, why it matters, and text that mends it. `name` never changes."""
+    """A thing that is wrong, with what was seen, why it matters, and text that mends it; its name never changes."""
 
     name: str
     severity: Literal["error", "warning", "note"]
