@@ -16,6 +16,7 @@ from connect.tools.services.process.cache import cache_folder
 AXE = "4.14.1"
 PICTURE_BYTES = 120_000
 """A picture of the documents is smaller than this."""
+_MARGIN_PX = 8
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (apt-get install chromium).")
 
@@ -55,10 +56,23 @@ def fits(page: Any) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def picture(page: Any, name: str, folder: Path, *parts: str) -> None:
-    """Take a picture of a page, which has to show these texts: into CONNECT_SCREENSHOTS where that is set."""
-    hidden = [part for part in parts if not page.get_by_text(part).locator("visible=true").count()]
+def ends_above(part: Any, end: float) -> bool:
+    """The part of a page ends above this height."""
+    return part.evaluate("element => element.getBoundingClientRect().bottom + window.scrollY") <= end
+
+
+def picture(page: Any, name: str, folder: Path, *parts: str, until: str) -> None:
+    """Take a picture of a page down to the end of the element `until`: into CONNECT_SCREENSHOTS where that is set.
+
+    The picture has to show these texts, and may cut no column.
+    """
+    end = page.locator(until).evaluate("element => element.getBoundingClientRect().bottom + window.scrollY")
+    shown = {part: page.get_by_text(part).locator("visible=true").all() for part in parts}
+    hidden = [part for part, places in shown.items() if not any(ends_above(place, end) for place in places)]
     assert hidden == [], f"the picture {name} does not show what it is there for"
+    cut = page.locator(".wide").evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth).length")
+    assert (fits(page), cut) == (True, 0), f"the picture {name} cuts a table"
     file = Path(os.environ.get("CONNECT_SCREENSHOTS") or folder) / f"{name}.png"
-    page.screenshot(path=file)
+    width = page.viewport_size["width"]
+    page.screenshot(path=file, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": end + _MARGIN_PX})
     assert 5_000 < file.stat().st_size < PICTURE_BYTES

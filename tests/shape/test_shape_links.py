@@ -13,7 +13,7 @@ from site_links import Link, anchors_of, links_of
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^(<!-- (?P<why>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 GUIDES = sorted((ROOT / "docs/guides").glob("*.md"))
-PICTURE = re.compile(r'\bpicture\(\w+, "([a-z-]+)"')
+PICTURE = re.compile(r'\bpicture\(\s*\w+,\s*"([a-z-]+)"')
 RUN_BY_GUIDES = {"sh", "text"}
 
 

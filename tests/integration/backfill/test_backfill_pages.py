@@ -63,7 +63,7 @@ def test_a_backfill_is_watched_paused_resumed_and_cancelled(
             assert violations(shown, axe) == []
             assert fits(shown)
     shown.goto(f"{worker.url}/ui/backfills")
-    picture(shown, "ui-backfills", tmp_path, table.name, "RUNNING", "Rows, as planned", "Chunks")
+    picture(shown, "ui-backfills", tmp_path, table.name, "RUNNING", "Rows, as planned", "Chunks", until="main")
     shown.close()
 
     label, done = f'{{backfill="{table.name}"}}', "kafka_connect_backfill_done_rows"

@@ -85,9 +85,18 @@ def test_a_source_that_fits_passes_every_check_and_leaves_nothing_behind(databas
     assert set(found.values()) == {"pass"}, printed
     assert {"Delivery under kills", "Schema change", "Load and cost"} <= set(found)
     assert_fits_and_hides_values(tmp_path, printed)
-    page = browser.new_page(viewport={"width": 1100, "height": 640})
+    page = browser.new_page(viewport={"width": 1100, "height": 640}, device_scale_factor=0.8)
     page.goto((tmp_path / "report.html").as_uri())
-    picture(page, "poc-report", tmp_path, "This connector fits.", "Discovery", "Throughput")
+    picture(
+        page,
+        "poc-report",
+        tmp_path,
+        "This connector fits.",
+        "Discovery",
+        "Throughput",
+        "Delivery under kills",
+        until="table >> nth=0",
+    )
 
 
 def test_what_cannot_work_ends_in_a_report_that_says_so(database, tmp_path):
