@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from histories import History, run_histories
-from planted_records import Record, plant
+from planted_records import Record
 
 from connect.api.errors import ConnectError
 from connect.backfill.job.job_store import JobStore, StateTopics
@@ -44,7 +44,7 @@ ROWS: Mapping[str, Callable[[int], tuple[str, object]]] = {
 
 def drawn(kind: Callable[[int], tuple[str, object]], draw: random.Random) -> list[Record]:
     """Return records of a topic from which much was deleted, and something after it was not."""
-    deleted, kept = draw.choice([0, 1, 19, 20, 21, 60]), draw.randrange(1, 4)
+    deleted, kept = draw.choice([0, 1, 19, 20, 21, 60, 2500]), draw.randrange(1, 4)
     told = [kind(n) for n in range(deleted + kept)]
     return [(key.encode(), None if n < deleted else json.dumps(value).encode()) for n, (key, value) in enumerate(told)]
 
@@ -67,8 +67,8 @@ def one_history(history: History, bootstrap_servers: str) -> None:
         records = drawn(record, history.draw)
         history.note("topic", kind=kind, records=len(records))
         if history.draw.random() < 0.5:
-            abort(bootstrap_servers, topic, history.draw.choice([1, 19, 20, 40]))
-        plant(bootstrap_servers, topic, records, 0)
+            write(bootstrap_servers, topic, [(b"gone", b"{}")] * history.draw.choice([1, 19, 20, 40]), aborted=True)
+        write(bootstrap_servers, topic, records, aborted=False)
         for door, ask in doors(worker, topic).items():
             refusal = None
             try:
@@ -82,15 +82,15 @@ def one_history(history: History, bootstrap_servers: str) -> None:
                 assert refusal is None, f"{door}: {kind} are a user's rows, {refusal}"
 
 
-def abort(bootstrap_servers: str, topic: str, records: int) -> None:
-    """Leave a gap of so many offsets, as compaction does in time."""
+def write(bootstrap_servers: str, topic: str, records: Sequence[Record], *, aborted: bool) -> None:
+    """Write records in one transaction. An aborted one leaves a gap of offsets, as compaction does in time."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": uuid.uuid4().hex})
     producer.init_transactions(60)
     producer.begin_transaction()
-    for n in range(records):
-        producer.produce(topic, b"{}", f"gone-{n}".encode(), partition=0)
+    for key, value in records:
+        producer.produce(topic, value, key, partition=0)
     assert producer.flush(60) == 0
-    producer.abort_transaction(60)
+    (producer.abort_transaction if aborted else producer.commit_transaction)(60)
 
 
 def doors(worker: WorkerConfig, topic: str) -> Mapping[str, Callable[[], None]]:
