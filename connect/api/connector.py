@@ -110,6 +110,13 @@ class SinkContext(TaskContext, Protocol):
         later; rows need not come for it. A further request only makes it sooner. Every flush clears what was asked.
         """
 
+    def note(self, notes: Sequence[str]) -> None:
+        """Say what is worth knowing of the task's work although nothing waits, such as what it has chosen.
+
+        `notes` are one line each, without secrets, and take the place of those before. They are shown in the
+        connector's notes while nothing holds up this task or part of its work.
+        """
+
     def topic_id(self, topic: str, deadline: Deadline) -> str | None:
         """Return what tells a topic from others of its name, before it was made anew or in another cluster.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,6 +77,9 @@ class FrameSinkContext:
 
     def explain(self, reason: str | None) -> None:
         """Do nothing, as there is no status to explain."""
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Do nothing, as there is no status to note it in."""
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:  # noqa: ARG002 - one write, one topic
         """Keep the error: the write fails with the next call."""

@@ -140,6 +140,12 @@ class FakeSinkContext(FakeTaskContext):
     topic_ids: dict[str, str | None] = field(default_factory=dict)
     lost: set[TopicPartition] = field(default_factory=set)
     avro_values: Callable[[Schema, Mapping[str, str]], AvroValues] | None = None
+    noted: tuple[str, ...] = ()
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Keep the last notes, one line each."""
+        assert all(note.strip() and "\n" not in note for note in notes), f"{notes!r} are not lines for people."
+        self.noted = tuple(notes)
 
     def reject(self, batch: Batch, rows: Mapping[int, Exception]) -> None:
         """Keep the rows and their reasons."""

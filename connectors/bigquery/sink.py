@@ -184,6 +184,7 @@ class BigQuerySinkTask:
         self._figures_lock = threading.Lock()
         self._failure: RetriableError | None = None
         self._explained = False
+        self._told: tuple[str, ...] = ()
         self._collecting: Future[None] | None = None
         self._saving: Future[None] | None = None
         self._collect_at_s = 0.0
@@ -207,7 +208,9 @@ class BigQuerySinkTask:
             has_ledger=config.mode.merges_rows,
         )  # fmt: skip
         warehouse.look()
+        targets.modes.recall(map(config.table_names.table, config.named_topics))
         writer.sweep()
+        self._note()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Ask again for the ids of their topics. A partition counts when its rows come."""
@@ -243,6 +246,7 @@ class BigQuerySinkTask:
         self._collect()
         self._report()
         self._explain()
+        self._note()
         self._look_again()
         failure, self._failure = self._failure, None
         if failure is not None:
@@ -293,6 +297,13 @@ class BigQuerySinkTask:
             self._count({"refused_rows_total": len(rows)})
             for batch, reasons in given_up(sealed, rows):
                 self._open.ctx.reject(batch, reasons)
+
+    def _note(self) -> None:
+        """Show in the connector's notes what was chosen for tables."""
+        told = tuple(self._open.targets.modes.told())
+        if told != self._told:
+            self._open.ctx.note(told)
+            self._told = told
 
     def _explain(self) -> None:
         """Show in the status why batches wait, while others go on."""

@@ -1,4 +1,4 @@
-"""What a person should know of a connector's configuration, for its status: looked up once per configuration."""
+"""What a person should know of a connector, for its status: of its configuration, looked up once, and of its tasks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.rest.server.answers import task_notes
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
 
@@ -27,7 +28,10 @@ NOTED: Final = web.AppKey("noted", dict[str, ConnectorNotes])
 
 
 async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
-    """Return the notes of a connector's configuration, without secrets. NotFoundError: there is no such connector."""
+    """Return the notes of a connector's configuration and of its tasks, without secrets.
+
+    NotFoundError: there is no such connector.
+    """
     config = context_of(request).operations.connectors.info(name).config
     noted = request.app[NOTED]
     known = noted.get(name)
@@ -36,14 +40,14 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
         if len(noted) >= _MOST:
             noted.clear()  # connectors that were deleted leave theirs behind
         known = noted[name] = ConnectorNotes(dict(config), found)
-    return known.notes
+    return *known.notes, *task_notes(context_of(request).operations.connectors.status(name))
 
 
 async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the notes of several connectors by name, without secrets.
 
-    What was not looked at within `LOOK_S` is left out: a cluster of a thousand connectors answers all the same, and has
-    the rest the next time.
+    A configuration that was not looked at within `LOOK_S` is left out: a cluster of a thousand connectors answers all
+    the same, and has the rest the next time.
     """
     operations, noted = context_of(request).operations, request.app[NOTED]
     configs = {}
@@ -54,7 +58,13 @@ async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[s
     if unknown:
         with suppress(WaitTimeoutError):
             await within(apart(_note_each, context_of(request), unknown, noted), LOOK_S)
-    return {name: known.notes for name, c in configs.items() if (known := noted.get(name)) and known.config == c}
+    found = {}
+    for name, config in configs.items():
+        known = noted.get(name)
+        if known is not None and known.config == config:
+            with suppress(NotFoundError):
+                found[name] = (*known.notes, *task_notes(operations.connectors.status(name)))
+    return found
 
 
 def _note_each(

@@ -14,7 +14,7 @@ from connect.cluster.model.statuses import ConnectorStatus, Status
 from connect.cluster.model.validation_infos import Definition
 from connect.rest.server.routing import JSON
 from connect.rest.server.secrets import Secrets
-from connect.runtime.task.condition import Condition
+from connect.runtime.task.condition import NOTHING, Condition
 
 
 def json_answer(value: Any, status: int = 200) -> web.Response:
@@ -41,6 +41,13 @@ def status_json(status: ConnectorStatus) -> dict[str, Any]:
     return {"name": status.name, "connector": _state(status.connector), "tasks": tasks, "type": status.type}
 
 
+def task_notes(status: ConnectorStatus) -> tuple[str, ...]:
+    """Return what running tasks tell of their work, each sentence once: nothing is held up by it."""
+    told = (status.tasks[task].condition for task in sorted(status.tasks))
+    lines = (c.reason.splitlines() for c in told if c is not None and c.waiting_for == NOTHING)
+    return tuple(dict.fromkeys(line for found in lines for line in found))
+
+
 def task_status_json(task: int, status: Status) -> dict[str, Any]:
     """Return a task as Kafka Connect's ConnectorStateInfo has it."""
     return {"id": task, **_state(status)}
@@ -65,7 +72,7 @@ def _state(status: Status) -> dict[str, Any]:
 
 def _condition(condition: Condition | None) -> dict[str, str | None]:
     """Return why something does not move; times in ISO 8601, UTC. Java has no such members."""
-    if condition is None:
+    if condition is None or condition.waiting_for == NOTHING:
         return {}
     return {
         "reason": condition.reason,

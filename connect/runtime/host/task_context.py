@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from connect.api.codec import AvroValues
@@ -45,6 +45,10 @@ class TaskContext:
     def explain(self, reason: str | None) -> None:
         """Say why part of the work waits."""
         self.reports.conditions.part_waits("sink" if self.offsets is None else "source", reason)
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Say what is worth knowing of a sink's work."""
+        self.reports.conditions.noted(notes)
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         """Say up to which time all that the source held is stored, and if it is known to have more, or may have."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -27,12 +27,17 @@ class Step(StrEnum):
     """Part of the work alone, such as one table of several; the connector tells it."""
     TAIL = "tail"
     """Rows that the sink has taken and keeps, as they do not yet fill what it writes: nothing is wrong."""
+    NOTE = "note"
+    """Nothing is held up; the connector tells what is worth knowing."""
 
 
 STEPS: Final = tuple(Step)
 LONG_CALL_S: Final = 15.0
 """A call that lasts longer is told in the status, anew after each further time of this length."""
 _SHOWN_CHARS: Final = 500
+_NOTED_CHARS: Final = 5000
+NOTHING: Final = "nothing"
+"""Where a condition waits for this, its reason is notes, one a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,8 @@ class Condition:
     """What holds a task up. Times are epoch milliseconds.
 
     `reason` is one line for people. `waiting_for` names who has to move: source, sink, kafka, converter, rows, restart
-    (an automatic one) or person (nothing happens by itself). `retrying_since_ms` and `next_attempt_ms` are set while
-    something is tried again.
+    (an automatic one) or person (nothing happens by itself). `NOTHING`: rows move, and `reason` is notes.
+    `retrying_since_ms` and `next_attempt_ms` are set while something is tried again.
     """
 
     reason: str
@@ -89,6 +94,16 @@ class Conditions:
             self.over(Step.PART)
         else:
             self.waiting(Step.PART, waiting_for, reason)
+
+    def noted(self, notes: Sequence[str]) -> None:
+        """Take note of what is worth knowing while nothing is held up, in place of what was before."""
+        if not notes:
+            self.over(Step.NOTE)
+            return
+        with self._lock:
+            text = "\n".join(" ".join(note.split())[:_SHOWN_CHARS] for note in notes)[:_NOTED_CHARS]
+            self._found[Step.NOTE] = Condition(text, self._clock_ms(), NOTHING)
+            self._show()
 
     def report_again(self) -> None:
         """Report what is shown once more, to who has forgotten it; nothing while rows move."""

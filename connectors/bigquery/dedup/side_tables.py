@@ -9,6 +9,8 @@ LOG_BATCH: Final = "_dedup_batch"
 LOG_BOUND: Final = "_dedup_bound"
 """Column of logs: SQL of the least partition that is searched for the row; NULL: all are."""
 MODE_LABEL: Final = "kafka-connect-dedup-mode"
+REASON_LABEL: Final = "kafka-connect-dedup-reason"
+"""Why the mode was chosen, as a code: a label takes no sentence."""
 """The label of a table that says which mode dedup.mode=auto has chosen for it."""
 
 

@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from connectors.bigquery.dedup.side_tables import MODE_LABEL, REASON_LABEL
 from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import Mode, TableWriter, WriterFactory
 
 CHOICES: Final[Mapping[str, type[Mode]]] = MappingProxyType({mode.name: mode for mode in (MergeMode, CompactMode)})
+_COSTS: Final = re.compile(r"merge-(\d+)-compact-(\d+)")
+"""The code of a choice by costs, in US cents a day."""
+EMPTY: Final = "no-rows"
+NAMED: Final = "named"
+HAS_LOG: Final = "has-log"
+MERGED: Final = "was-merged"
+_REASONS: Final[Mapping[str, str]] = {
+    EMPTY: "it has no rows yet, and nothing is known of what will come",
+    NAMED: "dedup.mode named it before",
+    HAS_LOG: "it has a log",
+    MERGED: "it has been merged so far",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """It names a mode, and why it was chosen. `reason` is a code that fits into a label; empty: nobody kept it."""
+
+    mode: str
+    reason: str
+
+    @property
+    def why(self) -> str:
+        """Return the reason in words."""
+        costs = _COSTS.fullmatch(self.reason)
+        if costs is not None:
+            merge_usd, compact_usd = (int(cents) / 100 for cents in costs.groups())
+            return f"a day of merges costs about {merge_usd:,.2f} USD, of compact {compact_usd:,.2f}"
+        return _REASONS.get(self.reason, f"its label {MODE_LABEL} says so")
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Return the labels that keep the choice in its table."""
+        return {MODE_LABEL: self.mode, REASON_LABEL: self.reason}
+
+
+def choice_in(labels: Mapping[str, str]) -> Choice | None:
+    """Return the choice that a table's labels keep; None where they name neither mode."""
+    mode = labels.get(MODE_LABEL, "")
+    return Choice(mode, labels.get(REASON_LABEL, "")) if mode in CHOICES else None
+
+
+def reason_of_costs(merge_usd: float, compact_usd: float) -> str:
+    """Return the code of a choice by what a day costs."""
+    return f"merge-{round(merge_usd * 100)}-compact-{round(compact_usd * 100)}"
 
 
 class AutoMode(MergeMode):

@@ -7,7 +7,8 @@ from typing import Final
 
 from connect.api.errors import ConfigError
 from connectors.bigquery.dedup.rules import DELETED_AT, DedupColumns
-from connectors.bigquery.dedup.side_tables import LOG_BATCH, MODE_LABEL, cleared_table, deletes_table, log_table
+from connectors.bigquery.dedup.side_tables import LOG_BATCH, cleared_table, deletes_table, log_table
+from connectors.bigquery.modes.auto import EMPTY, Choice
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.rows.table_schema import Columns, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
@@ -53,7 +54,7 @@ def new_table(
 
 def _mode_label(config: BigQuerySinkConfig) -> Mapping[str, str]:
     """Return the label with the mode of a new table, as nothing is known of what will come."""
-    return {MODE_LABEL: MergeMode.name} if config.mode.chooses else {}
+    return Choice(MergeMode.name, EMPTY).labels if config.mode.chooses else {}
 
 
 def _check_named(config: BigQuerySinkConfig, path: str, columns: Columns) -> None:

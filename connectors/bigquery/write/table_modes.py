@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from connectors.bigquery.cost.asking import choice_for
 from connectors.bigquery.dedup.side_tables import MODE_LABEL
-from connectors.bigquery.modes.auto import CHOICES
+from connectors.bigquery.modes.auto import CHOICES, NAMED, Choice, choice_in
 from connectors.bigquery.modes.mode import Mode
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.spending.budget import prices_of_config
@@ -16,6 +16,8 @@ from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _log = logging.getLogger(__name__)
+_TOLD_MOST = 20
+"""So many tables are told one by one."""
 
 
 class TableModes:
@@ -25,6 +27,7 @@ class TableModes:
         self._config = config
         self._warehouse = warehouse
         self._modes: dict[str, Mode] = {}
+        self._choices: dict[str, Choice] = {}
 
     def of(self, target: str) -> Mode:
         """Return the mode of a table, that of the configuration where none was settled."""
@@ -38,19 +41,42 @@ class TableModes:
         label = table.labels.get(MODE_LABEL, "")
         if not mode.chooses:
             if label and label != mode.name and mode.name in CHOICES:
-                self._warehouse.label(target, {MODE_LABEL: mode.name})
+                self._warehouse.label(target, Choice(mode.name, NAMED).labels)
             self._modes[target] = mode
             return
-        if label not in CHOICES:
+        kept = choice_in(table.labels)
+        if kept is None:
             choice = choice_for(self._config, self._warehouse, prices_of_config(self._config), target, time.time())
 
             def labelled(now: Mapping[str, str]) -> Mapping[str, str] | None:
-                return None if now.get(MODE_LABEL) in CHOICES else {**now, MODE_LABEL: choice.mode}
+                return None if now.get(MODE_LABEL) in CHOICES else {**now, **choice.labels}
 
             if self._warehouse.relabel(target, labelled):
                 _log.info("dedup.mode=auto takes %s for table %s: %s.", choice.mode, target, choice.why)
-                label = choice.mode
+                kept = choice
             else:  # another task has chosen meanwhile
                 now = self._warehouse.table(target)
-                label = choice.mode if now is None else now.labels.get(MODE_LABEL, choice.mode)
-        self._modes[target] = mode.of_table(label)
+                kept = (None if now is None else choice_in(now.labels)) or choice
+        self._choices[target] = kept
+        self._modes[target] = mode.of_table(kept.mode)
+
+    def recall(self, targets: Iterable[str]) -> None:
+        """Look up what was chosen for tables before, so that it is told before their first rows come, too."""
+        if not self._config.mode.chooses:
+            return
+        for target in list(targets)[:_TOLD_MOST]:
+            table = self._warehouse.table(target)
+            chosen = None if table is None else choice_in(table.labels)
+            if chosen is not None:
+                self._choices[target] = chosen
+
+    def told(self) -> Sequence[str]:
+        """Return a sentence for each table that dedup.mode=auto has chosen for; none where a mode is named."""
+        lines = [
+            f"dedup.mode=auto takes {choice.mode} for table {self._config.table_path(target)}: {choice.why}."
+            for target, choice in sorted(self._choices.items())
+        ]
+        more = len(lines) - _TOLD_MOST
+        if more > 0:
+            lines[_TOLD_MOST:] = [f"dedup.mode=auto has chosen for {more} more tables: see their labels {MODE_LABEL}."]
+        return lines

@@ -80,7 +80,7 @@ class TargetTables:
         self._allowed = Allowed(config.allow_new_fields, config.allow_relaxation, config.ignore_unknown)
         self._admissions: dict[tuple[str, _Shape], Admission] = {}
         self._without_values: set[str] = set()
-        self._modes = TableModes(config, warehouse)
+        self.modes = TableModes(config, warehouse)
 
     def prepare(self, batch: Batch) -> ReadyTable:
         """Make the batch's table ready for its rows.
@@ -105,7 +105,7 @@ class TargetTables:
             for_deletes = buffer.target in self._without_values
             made = self._create(buffer.target, buffer.columns, buffer.dedup, for_deletes=for_deletes)
             buffer.columns = made.columns
-            self._modes.settle(buffer.target, made)
+            self.modes.settle(buffer.target, made)
         self._ready_beside(buffer.target, buffer.columns, buffer.dedup)
 
     def check_unchanged(self, buffer: TableBuffer, error: ConnectError) -> None:
@@ -142,7 +142,7 @@ class TargetTables:
         config, dedup = self._config, self._dedup_columns(batch)
         columns = self._ready(target, batch, dedup)
         _check_key_columns(config.table_path(target), columns, dedup)
-        mode, half_bytes = self._modes.of(target), max(1, config.buffer_max_bytes // 2)
+        mode, half_bytes = self.modes.of(target), max(1, config.buffer_max_bytes // 2)
         rotation = Rotation(mode.batch_rows, half_bytes, mode.batch_interval_s(batch.topic))
         return TableBuffer(target, columns, dedup, rotation, self._window(target, columns))
 
@@ -235,7 +235,7 @@ class TargetTables:
         else:
             self._config.mode.check_table(path, table.primary_key, dedup)
             self._check_log(target)
-        self._modes.settle(target, table)
+        self.modes.settle(target, table)
         if needed.values:
             self._without_values.discard(target)
         else:
@@ -246,7 +246,7 @@ class TargetTables:
             _log.info("Table %s has the columns %s now.", target, ", ".join(column.name for column in columns))
         self._ready_beside(target, columns, dedup)
         # A view shows the columns that its table had when it was created, so it is created again for new ones.
-        for name, text in self._modes.of(target).views_beside(target, self._warehouse, columns, dedup).items():
+        for name, text in self.modes.of(target).views_beside(target, self._warehouse, columns, dedup).items():
             self._warehouse.replace_view(name, text)
         return columns
 
@@ -266,7 +266,7 @@ class TargetTables:
 
     def _ready_beside(self, target: str, columns: Columns, dedup: DedupColumns) -> None:
         """Create the log and the tables that remember deletes, or give them the columns that they lack."""
-        mode = self._modes.of(target)
+        mode = self.modes.of(target)
         tables = [new_deletes_table(self._config, target, columns, dedup)] if mode.remembers_deletes else []
         if mode.remembers_clears:
             tables.append(new_cleared_table(self._config, target, columns, dedup))

@@ -69,7 +69,10 @@ def test_columns_have_the_types_that_are_chosen_for_them(dataset):
         "DATETIME",
         "BIGNUMERIC",
     ]
-    assert table.labels == {"team": "shop", "stage": "test", "kafka-connect-dedup-mode": "merge"}
+    assert table.labels == {
+        "team": "shop", "stage": "test",
+        "kafka-connect-dedup-mode": "merge", "kafka-connect-dedup-reason": "no-rows",
+    }  # fmt: skip
     assert table.table_constraints.primary_key.columns == ["id"]
     assert table.time_partitioning.field == "seen"
 

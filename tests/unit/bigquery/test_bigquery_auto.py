@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from typing import Any
 
 import pytest
-from bigquery_oracle import Message
-from plain_bigquery import PlainBigQuery
+from bigquery_oracle import Message, batch_of
+from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
 from test_bigquery_compaction import Life, Prompt, model_of, runs_of, shown
 from test_bigquery_config import parse
 
 from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
+from connect.testing.fakes import FakeSinkContext
+from connectors.bigquery import sink
 from connectors.bigquery.cost.asking import choice_for
 from connectors.bigquery.cost.choosing import new_choice
 from connectors.bigquery.cost.plan import TableSize, Traffic, plan
 from connectors.bigquery.cost.prices import Prices
+from connectors.bigquery.modes.auto import choice_in
+from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write import table_modes
@@ -178,3 +184,57 @@ def test_modes_that_change_in_mid_flow_keep_the_rows(service, seed, others):
             life.writer.collect()
         has_log = "_orders_log" in service.tables and bool(service.rows("_orders_log"))
         assert shown(service, "orders_latest" if has_log else "orders") == model_of(loaded, others), (mode, loaded)
+
+
+def noted_by(service: PlainBigQuery, monkeypatch: pytest.MonkeyPatch, *batches: Any, **others: str) -> tuple[str, ...]:
+    """A life of a task that takes these batches, and what it notes."""
+    monkeypatch.setattr(
+        sink, "open_warehouse", lambda _: Warehouse(PlainClient(service), PROJECT, DATASET, timeout_s=9)
+    )
+    given = {
+        "project": PROJECT, "defaultDataset": DATASET, "topics": "orders", "dedup.fields": "id",
+        "timePartitioningType": "NONE", "dedup.merge.interval.ms": "0", **others,
+    }  # fmt: skip
+    task, context = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(given)), FakeSinkContext()
+    task.open(context)
+    for batch in batches:
+        task.put(batch, Deadline.after(10))
+        task.flush(Deadline.after(10))
+    task.close()
+    return context.noted
+
+
+def test_the_choice_for_a_table_and_its_reason_are_noted_and_after_a_restart_too(service, monkeypatch):
+    batch = batch_of([Message(0, 0, 1, 0)])
+    first = noted_by(service, monkeypatch, batch, **AUTO)
+    assert first == (
+        "dedup.mode=auto takes merge for table p.d.orders: it has no rows yet, and nothing is known of what will come.",
+    )
+    assert noted_by(service, monkeypatch, **AUTO) == first, "before a row comes"
+    assert noted_by(service, monkeypatch, batch, **AUTO) == first
+    assert noted_by(service, monkeypatch, batch, **{"dedup.mode": "merge"}) == ()
+
+
+def test_a_choice_by_costs_is_noted_with_its_figures_after_a_restart_and_a_word_of_the_user_as_his(
+    service, monkeypatch
+):
+    Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
+    service.drop("_orders_merges")
+    first = noted_by(service, monkeypatch, batch_of(runs_of(5)[1]), **AUTO)
+    assert "a day of merges costs about" in first[0]
+    assert "USD, of compact" in first[0]
+    assert noted_by(service, monkeypatch, **AUTO) == first
+    noted_by(service, monkeypatch, batch_of(runs_of(5)[2]), **{"dedup.mode": "compact"})
+    assert noted_by(service, monkeypatch, **AUTO) == (
+        "dedup.mode=auto takes compact for table p.d.orders: dedup.mode named it before.",
+    )
+
+
+def test_a_label_of_a_choice_is_one_that_bigquery_takes_and_reads_back_as_the_same_sentence():
+    for choice in (new_choice(costs(5 << 30, 5 << 40), has_window=False), new_choice([], has_window=False)):
+        assert choice_in(choice.labels) == choice
+        for text in (*choice.labels, *choice.labels.values()):
+            assert re.fullmatch(r"[a-z0-9_-]{1,63}", text)
+    kept = choice_in({LABEL: "merge", "kafka-connect-dedup-reason": "else"})
+    assert kept is not None
+    assert kept.why == f"its label {LABEL} says so"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 
 import pytest
-from memory_cluster import MemoryOperations
+from memory_cluster import MemoryConnectors, MemoryOperations
 from rest_client import Rest, ServerMaker
 from sample_plugins import FILE_SOURCE, VAULT_SOURCE
 
+from connect.cluster.model.statuses import ConnectorStatus, Status
 from connect.lib.deadline import Deadline
 from connect.rest.resources import notes
+from connect.runtime.task.condition import Condition
+from connect.runtime.task.state import State
 
 CONFIG = {"connector.class": FILE_SOURCE, "topic": "t"}
 NOTE = "batch.sise: nobody knows this key, so it has no effect. Is batch.size meant?"
@@ -63,6 +67,24 @@ def test_the_status_of_all_connectors_and_the_reasons_of_one_have_them_too(rest:
     assert set(rest.get("/connectors?expand=info")["a"]) == {"info"}
     assert {"about": "configuration", "text": NOTE} in rest.get("/connectors/a/why")
     assert [part for part in rest.get("/connectors/b/why") if part["about"] == "configuration"] == []
+
+
+def test_what_tasks_note_of_their_work_is_a_note_once_and_no_reason(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rest("PUT", "/connectors/a/config", CONFIG | {"batch.sise": "1"})
+    status, told = MemoryConnectors.status, Condition("Table x is merged.\nTable y, too.", 1, "nothing")
+
+    def noting(connectors: MemoryConnectors, name: str) -> ConnectorStatus:
+        found = status(connectors, name)
+        return replace(found, tasks={task: Status(State.RUNNING, "w", condition=told) for task in (0, 1)})
+
+    monkeypatch.setattr(MemoryConnectors, "status", noting)
+    found = rest.get("/connectors/a/status")
+    assert found["notes"] == [NOTE, "Table x is merged.", "Table y, too."]
+    assert [task for task in found["tasks"] if "reason" in task or "waiting_for" in task] == []
+    assert {"about": "configuration", "text": "Table y, too."} in rest.get("/connectors/a/why")
+    assert rest.get("/connectors?expand=status&notes=true")["a"]["status"] == found
 
 
 def test_a_configuration_that_takes_long_to_look_at_holds_up_no_list(

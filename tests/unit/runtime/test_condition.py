@@ -107,3 +107,13 @@ def test_a_trace_begins_with_its_cause_and_holds_the_python_traceback():
     assert lines[0] == "connect.api.errors.RetriableError: The database cannot be reached."
     assert lines[1] == "Caused by: OSError: connection refused"
     assert "The above exception was the direct cause of the following exception:" in lines
+
+
+def test_notes_are_told_while_nothing_is_held_up_one_a_line():
+    heard, conditions = told()
+    conditions.noted(["Table a\nis merged.", "Table b, too."])
+    conditions.part_waits("sink", "Table a waits: 503.")
+    conditions.part_waits("sink", None)
+    conditions.noted([])
+    noted = Condition("Table a is merged.\nTable b, too.", 1_000, "nothing")
+    assert heard == [noted, Condition("Table a waits: 503.", 1_000, "sink"), noted, None]
