@@ -45,13 +45,14 @@ BOUNDS: Final[Mapping[Reach, str]] = MappingProxyType({
 
 _SCHEME: Final = re.compile(r"\s*([a-zA-Z][a-zA-Z0-9+.\-]{0,40})(?:://|(?<=file):)")
 _HTTP: Final = frozenset({"http", "https"})
+_HTTP_URL: Final = re.compile(r"https?://(?!.*://)")
 
 
 def url_problems(name: str, reaches: Sequence[Reach], bounds: str, texts: Iterable[object]) -> Iterator[ConfigProblem]:
     """Yield what is wrong with texts of a key that names machines: URLs that are not HTTP's where the key speaks no
-    other protocol, and any URL where it names hosts alone, as others than the judge may read another host in it."""
+    other protocol. A key that names hosts alone takes no others either: who connects may read another host in them."""
     if Reach.HOST in reaches and Reach.URL not in reaches:
-        if any("://" in str(text or "") for text in texts):
+        if any("://" in str(text or "") and not _HTTP_URL.match(str(text)) for text in texts):
             yield ConfigProblem(name, f"Invalid value for configuration {name}: it is a URL. Write host or host:port.")
     elif _speaks_http_alone(reaches, bounds):
         yield from _problems_of_urls(name, texts)

@@ -153,6 +153,12 @@ class Mode(ABC):
                 "alone: a key that moves to another partition, or a topic that is made anew, can keep an older value. "
                 "Leave it out for Kafka's time, or name a field such as a version.",
             )
+        if config.delete and not self.is_keyed:
+            yield ConfigProblem(
+                "deleteEnabled",
+                f"deleteEnabled has no effect with dedup.mode={self.name}, which adds each record: tombstones delete "
+                "nothing. Leave dedup.mode out, as in a Java configuration.",
+            )
         if config.upsert and not config.dedup_fields and "dedup.order.by" not in config.originals:
             yield ConfigProblem(
                 "dedup.order.by",

@@ -301,3 +301,11 @@ def _row(definition: KeyDefinition) -> str:
     choices = ", ".join(f"`{value}`" for value in definition.recommended_values if value)
     doc = f"{definition.doc} One of {choices}." if len(choices) > 0 else definition.doc
     return f"| `{definition.name}` | {definition.type.lower()} | {default} | {doc} |"
+
+
+@pytest.mark.parametrize("mode", ["none", "insert_id"])
+def test_a_mode_that_deletes_nothing_says_so_of_delete_enabled(mode):
+    given = {"deleteEnabled": "true", "kafkaKeyFieldName": "k", "dedup.mode": mode, "dedup.fields": "key"}
+    told = {note.key: note.message for note in parse(**given).notes()}
+    assert f"deleteEnabled has no effect with dedup.mode={mode}" in told["deleteEnabled"]
+    assert "deleteEnabled" not in {note.key for note in parse(**given | {"deleteEnabled": "false"}).notes()}
