@@ -25,6 +25,7 @@ from connect.api.errors import ConnectError
 from connect.tools.demo.backfill import BackfillAct
 from connect.tools.demo.dataset import FLIGHTS, TABLES, Dataset, load
 from connect.tools.demo.screen import Screen
+from connect.tools.demo.targets import Target
 from connect.tools.demo.verify import Comparison, compare, read_source, read_target
 from connect.tools.demo.watch import Reading, Watch, file_system
 from connect.tools.demo.worker import DemoWorker
@@ -34,6 +35,7 @@ BUCKET: Final = "lake"
 TOPIC_PREFIX: Final = "nyc-"
 AGREE_TIMEOUT_S: Final = 180.0
 WATCH_INTERVAL_S: Final = 0.2
+TARGET_INTERVAL_S: Final = 1.0
 KILL_AT: Final = 0.5
 
 
@@ -42,12 +44,13 @@ class DemoPlan:
     """Tells what to do.
 
     kill_at: the shares of all work (rows into Kafka, rows into S3) at which the worker is killed. flights: how many of
-    the flights to load, None for all.
+    the flights to load, None for all. targets: what the flights go into besides S3.
     """
 
     kill_at: tuple[float, ...]
     stay: bool
     flights: int | None = None
+    targets: tuple[Target, ...] = ()
 
 
 def kill_moments(*, kill: bool, seed: int | None) -> tuple[float, ...]:
@@ -70,6 +73,10 @@ def run(demo: DemoPlan, console: Console) -> int:
     with ExitStack() as stack:
         stack.callback(screen.end_watch)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="connect-demo-")))
+        addresses: dict[str, str] = {}
+        for target in demo.targets:
+            screen.say(f"starting {target.title} on loopback")
+            addresses |= target.start(stack)
         screen.say("starting Apache Kafka and SeaweedFS (S3) on loopback")
         kafka = stack.enter_context(KafkaService())
         s3 = stack.enter_context(SeaweedS3Service())
@@ -81,19 +88,22 @@ def run(demo: DemoPlan, console: Console) -> int:
         screen.say(f"worker {worker.rest.url} takes requests after {_started(stack, worker):.1f} s")
         watch = Watch(kafka.endpoint, s3.endpoint, BUCKET, TOPIC_PREFIX)
         stack.callback(watch.close)
-        addresses = {
+        addresses |= {
             "DATABASE_URL": dataset.url,
             "S3_URL": s3.endpoint.url,
             "S3_BUCKET": BUCKET,
             "S3_ACCESS_KEY_ID": s3.endpoint.access_key_id,
             "S3_SECRET_ACCESS_KEY": s3.endpoint.secret_access_key,
         }
-        connectors = [_connector(file, addresses) for file in sorted(_config_folder("demo").glob("*.json"))]
+        configs = _config_folder("demo")
+        files = (*sorted(configs.glob("*.json")), *(configs / "with" / f"{t.name}.json" for t in demo.targets))
+        connectors = [_connector(file, addresses) for file in files]
         for connector in connectors:
             worker.rest.create(connector["name"], connector["config"])
             screen.say(f"POST /connectors {connector['name']}: {connector['config']['connector.class']}")
         _move(screen, worker, watch, dataset, demo.kill_at)
         comparisons = _verify(watch, dataset, file_system(s3.endpoint))
+        comparisons += [_compare_target(screen, worker, dataset, target) for target in demo.targets]
         screen.result(comparisons)
         equal = all(c.equal for c in comparisons)
         screen.say(_verdict(comparisons, len(demo.kill_at)))
@@ -204,6 +214,20 @@ def _verify(watch: Watch, dataset: Dataset, s3: Any) -> list[Comparison]:
     ]
 
 
+def _compare_target(screen: Screen, worker: DemoWorker, dataset: Dataset, target: Target) -> Comparison:
+    """Wait until a target has all flights, and compare them with the source's."""
+    wanted = dataset.rows[FLIGHTS.name]
+    limit_s = time.monotonic() + AGREE_TIMEOUT_S
+    pause = threading.Event()
+    while (rows := target.count()) < wanted:
+        if time.monotonic() > limit_s:
+            found = f"After {AGREE_TIMEOUT_S:.0f} s {target.title} has {rows:,} of {wanted:,} flights."
+            raise ConnectError(f"{found}\n{_statuses(worker)}", fix=f"See {worker.log_path}.")
+        screen.say(f"in {target.title} {rows:,} of {wanted:,} flights")
+        pause.wait(TARGET_INTERVAL_S)
+    return compare(f"flights in {target.title}", read_source(dataset.path, FLIGHTS), target.read())
+
+
 def _verdict(comparisons: Sequence[Comparison], kills: int) -> str:
     lost = sum(c.lost_rows for c in comparisons)
     doubled = sum(c.duplicate_rows for c in comparisons)
@@ -214,11 +238,14 @@ def _verdict(comparisons: Sequence[Comparison], kills: int) -> str:
 
 def _stuck(worker: DemoWorker, readings: Mapping[str, Reading], dataset: Dataset) -> str:
     missing = {name: dataset.rows[name] - r.s3_rows for name, r in readings.items() if r.s3_rows < dataset.rows[name]}
+    return f"After {AGREE_TIMEOUT_S:.0f} s rows are missing in S3: {missing}.\n{_statuses(worker)}"
+
+
+def _statuses(worker: DemoWorker) -> str:
     try:
-        statuses = json.dumps({n: c.get("status") for n, c in worker.rest.connectors().items()}, indent=1)
+        return json.dumps({n: c.get("status") for n, c in worker.rest.connectors().items()}, indent=1)
     except ConnectError as error:
-        statuses = f"The worker does not answer: {error}"
-    return f"After {AGREE_TIMEOUT_S:.0f} s rows are missing in S3: {missing}.\n{statuses}"
+        return f"The worker does not answer: {error}"
 
 
 def _counts(rows: Mapping[str, int]) -> str:

@@ -63,7 +63,7 @@ class Screen:
         for name in (
             "table",
             "rows in SQLite",
-            "rows in S3",
+            "rows in target",
             "lost",
             "duplicate",
             "NULLs",

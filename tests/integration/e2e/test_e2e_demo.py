@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -24,3 +25,30 @@ def test_the_demo_ends_equal_whenever_the_worker_is_killed(options, tmp_path):
     assert "kill -9" in done.stdout
     assert re.search(r"^Pages +http://\S+/ui$", done.stdout, re.MULTILINE)
     assert children_of(psutil.Process().pid) <= before
+
+
+def test_the_flights_go_into_bigquery_and_cassandra_as_well():
+    argv = [sys.executable, "-m", "connect.cli", "demo", "--exit", "--seed", "11", "--rows", "3000"]
+    done = subprocess.run(
+        [*argv, "--with", "bigquery,cassandra"],
+        capture_output=True, text=True, timeout=280, check=False, env={**os.environ, "COLUMNS": "160"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    verdicts = {
+        cells[0]: cells[1:6] + cells[7:]
+        for line in done.stdout.splitlines()
+        if len(cells := [cell.strip() for cell in line.strip("│").split("│")]) == 8
+    }
+    s3 = verdicts["flights"]
+    assert s3[:4] == ["3,000", "3,000", "0", "0"]
+    assert s3[-1] == "yes"
+    assert verdicts["flights in BigQuery"] == verdicts["flights in Cassandra"] == s3
+
+
+def test_a_database_that_the_demo_does_not_know_is_named():
+    argv = [sys.executable, "-m", "connect.cli", "demo", "--exit", "--with", "bigquery,casandra"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "'casandra'" in done.stderr
+    assert "Is cassandra meant?" in done.stderr
+    assert "starting" not in done.stdout

@@ -1,0 +1,152 @@
+"""Describes the databases that the demo's flights may go into besides S3, an object for each.
+
+Rows are counted and read by the database's own client, never through our own code.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from sqlalchemy import DateTime, Integer
+
+from connect.api.errors import ConnectError
+from connect.lib.nearest import nearest
+from connect.tools.demo.dataset import FLIGHTS
+from connect.tools.services.bigquery import BigQueryService
+from connect.tools.services.cassandra import CassandraService
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SPACE: Final = "nyc"
+"""Names the dataset or keyspace of the flights, as the connectors' files do."""
+_COLUMNS: Final = ", ".join(column.name for column in FLIGHTS.columns)
+_REQUEST_TIMEOUT_S: Final = 60.0
+
+
+class Target(ABC):
+    """Tells how a database starts, what its sink is told, and which flights it has. Owned by the demo's main thread."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+
+    @abstractmethod
+    def start(self, stack: ExitStack) -> Mapping[str, str]:
+        """Start it, to be stopped by the stack; return the variables of the file of its sink.
+
+        ServiceError: it does not start. ModuleNotFoundError: its client is not installed; nothing was started.
+        """
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return how many flights it has now, 0 where the sink has not made the table yet."""
+
+    @abstractmethod
+    def read(self) -> pl.DataFrame:
+        """Return all flights, with the columns of the source in their order."""
+
+
+class BigQueryTarget(Target):
+    """The embedded BigQuery, whose sink makes the table and keeps one row for each `id`."""
+
+    name = "bigquery"
+    title = "BigQuery"
+
+    def start(self, stack: ExitStack) -> Mapping[str, str]:
+        """Start it with a dataset without tables."""
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud import bigquery
+
+        endpoint = stack.enter_context(BigQueryService()).endpoint
+        self._client = bigquery.Client(
+            project=endpoint.project,
+            credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call] # google-auth has no types
+            client_options={"api_endpoint": endpoint.url},
+        )
+        stack.callback(self._client.close)
+        self._client.create_dataset(SPACE, timeout=_REQUEST_TIMEOUT_S)
+        return {
+            "BIGQUERY_PROJECT": endpoint.project,
+            "BIGQUERY_URL": endpoint.url,
+            "BIGQUERY_STORAGE": endpoint.storage,
+        }
+
+    def count(self) -> int:
+        """Count by a query."""
+        from google.api_core.exceptions import NotFound
+
+        try:
+            self._client.get_table(f"{SPACE}.flights", timeout=_REQUEST_TIMEOUT_S)
+        except NotFound:
+            return 0
+        (row,) = self._query("COUNT(*)")
+        return int(row[0])
+
+    def read(self) -> pl.DataFrame:
+        """Read by a query."""
+        return _frame([tuple(row.values()) for row in self._query(_COLUMNS)])
+
+    def _query(self, columns: str) -> Any:
+        statement = f"SELECT {columns} FROM {SPACE}.flights"  # noqa: S608 - names of our own
+        return self._client.query_and_wait(statement, api_timeout=_REQUEST_TIMEOUT_S)
+
+
+class CassandraTarget(Target):
+    """One Cassandra node with a table of flights, whose primary key is `id`."""
+
+    name = "cassandra"
+    title = "Cassandra"
+
+    def start(self, stack: ExitStack) -> Mapping[str, str]:
+        """Start it with a keyspace and the table, as the sink makes none."""
+        from cassandra.cluster import Cluster
+
+        endpoint = stack.enter_context(CassandraService()).endpoint
+        cluster = Cluster([endpoint.host], port=endpoint.port)
+        stack.callback(cluster.shutdown)
+        self._session = cluster.connect()
+        self._session.default_timeout = _REQUEST_TIMEOUT_S
+        replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+        self._session.execute(f"CREATE KEYSPACE {SPACE} WITH replication = {replication}")
+        kinds: Mapping[type, str] = {Integer: "int", DateTime: "timestamp"}
+        columns = ", ".join(f"{column.name} {kinds.get(type(column.type), 'text')}" for column in FLIGHTS.columns)
+        self._session.execute(f"CREATE TABLE {SPACE}.flights ({columns}, PRIMARY KEY (id))")
+        return {"CASSANDRA_HOST": endpoint.host, "CASSANDRA_PORT": str(endpoint.port)}
+
+    def count(self) -> int:
+        """Count page by page, as one COUNT of all rows may take the node too long."""
+        return sum(1 for _ in self._session.execute(f"SELECT id FROM {SPACE}.flights"))  # noqa: S608 - names of our own
+
+    def read(self) -> pl.DataFrame:
+        """Read page by page."""
+        rows = self._session.execute(f"SELECT {_COLUMNS} FROM {SPACE}.flights")  # noqa: S608 - names of our own
+        return _frame([tuple(row) for row in rows])
+
+
+def _frame(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
+    """Return rows of flights with times as UTC in milliseconds, as the source is read."""
+    import polars as pl
+
+    names = [column.name for column in FLIGHTS.columns]
+    frame = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+    moment = pl.col("time_hour").cast(pl.Datetime("ms"))
+    return frame.with_columns(moment.dt.replace_time_zone("UTC"))
+
+
+_TARGETS: Final[Mapping[str, Callable[[], Target]]] = {kind.name: kind for kind in (BigQueryTarget, CassandraTarget)}
+
+
+def targets_of(text: str) -> tuple[Target, ...]:
+    """Return the targets of a comma-separated list, each once. ConnectError: some are unknown."""
+    names = list(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    for name in names:
+        if name not in _TARGETS:
+            near = nearest(name, _TARGETS)
+            raise ConnectError(
+                f"--with names {name!r}, which connect demo does not write into.",
+                fix=f"{f'Is {near} meant? ' if near else ''}There are {', '.join(_TARGETS)}.",
+            )
+    return tuple(_TARGETS[name]() for name in names)
