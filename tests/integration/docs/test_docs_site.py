@@ -58,7 +58,7 @@ def test_a_search_leads_to_a_guide(page, site):
     page.goto(f"{site}/index.html")
     page.keyboard.press("/")
     page.keyboard.type("large table")
-    found = page.get_by_role("link", name="then its connector").first
+    found = page.get_by_role("option", name="then its connector").first
     found.wait_for(timeout=60_000)
 
 
