@@ -15,6 +15,21 @@ SERVED = -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK) -n $
 # What `make check` leaves out: whole folders, and of the unit tests the files that hold more than quick ones.
 BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rl --include='*.py' 'mark.thorough' tests/unit)
 PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/* connectors/jdbc/native/src/* connectors/cassandra/native/src/*)
+# On Linux a wheel is for every system with glibc 2.17: Zig's compiler links against the one that it is told, and auditwheel
+# reads from the wheel what it asks for. The Python that runs Zig is isolated (-I) from the environment that pip builds in,
+# which has no Zig. Elsewhere the platform's own compiler is taken.
+ifeq ($(shell uname -s),Linux)
+MACHINE := $(shell uname -m)
+WHEEL_TOOLS := auditwheel ziglang
+ZIG := $(CURDIR)/$(BIN)/python -I -m ziglang c++ -target $(MACHINE)-linux-gnu.2.17
+WHEEL_COMPILER := CC="$(ZIG)" CXX="$(ZIG)" LDFLAGS=-s CONNECT_PLATFORM=manylinux_2_17_$(MACHINE)
+WHEEL_CHECK := $(BIN)/auditwheel show dist/*-abi3-*.whl | grep -q '"manylinux_2_17_$(MACHINE)"' || \
+	{ $(BIN)/auditwheel show dist/*-abi3-*.whl >&2; exit 1; }
+else
+WHEEL_TOOLS := setuptools
+WHEEL_COMPILER :=
+WHEEL_CHECK := true
+endif
 # Workers start task hosts, and tests start workers: compiling everything anew in each of them would double their start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -58,11 +73,13 @@ test-bigquery: setup ## The BigQuery sink on Google's service (PROJECT=... DATAS
 	CONNECT_BIGQUERY_PROJECT=$(PROJECT) CONNECT_BIGQUERY_DATASET=$(DATASET) \
 		$(BIN)/python -m pytest -q -rs -p no:schemathesis tests/integration/bigquery $(ARGS)
 
-wheels: $(VENV)/bin/python ## Two wheels in dist/: one with native code (needs a C++ compiler), and a pure one
+wheels: $(VENV)/bin/python ## Two wheels in dist/: one with native code for this platform, and a pure one
 	rm -rf dist build/lib* build/bdist* build/temp*
-	$(PIP) wheel --no-deps --wheel-dir dist .
+	$(PIP) install --constraint constraints.txt $(WHEEL_TOOLS)
+	$(WHEEL_COMPILER) $(PIP) wheel --no-deps --wheel-dir dist .
 	@$(BIN)/python -m zipfile -l dist/*-abi3-*.whl | grep -c '_[a-z]*[.]abi3[.]so' | grep -qx 3 || \
-		{ echo "The wheel lacks native code: install a C++17 compiler, and see what 'pip wheel -v .' says." >&2; exit 1; }
+		{ echo "The wheel lacks native code: see what '$(PIP) wheel -v .' says, with the variables above." >&2; exit 1; }
+	@$(WHEEL_CHECK)
 	rm -rf build/lib* build/bdist* build/temp*
 	CONNECT_PURE=1 $(PIP) wheel --no-deps --wheel-dir dist .
 

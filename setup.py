@@ -1,6 +1,7 @@
 """What pyproject.toml cannot say: the native code, which an install without a compiler leaves out.
 
-CONNECT_PURE=1 leaves it out anyhow, for a wheel that every platform takes.
+CONNECT_PURE=1 leaves it out anyhow, for a wheel that every platform takes. CONNECT_PLATFORM names the platform of a
+wheel with native code, as `make wheels` knows what its compiler links against: manylinux_2_17_x86_64.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ ROWS = Path("connectors/jdbc/native/src")
 CASSANDRA = Path("connectors/cassandra/native/src")
 # Arrow's interface, memory and checksums, which each module has a copy of.
 SHARED = tuple(CORE / f"{name}.cpp" for name in ("arrow", "buffer", "crc32", "utf8"))
+PLATFORM = os.environ.get("CONNECT_PLATFORM")
 PURE = os.environ.get("CONNECT_PURE") == "1"
 SOURCES_ID = runpy.run_path("connect/lib/native_build.py")["sources_id"]
 
@@ -62,7 +64,9 @@ class WithDemoFiles(build_py):
 setup(
     cmdclass={"build_ext": BuildWhatCan, "build_py": WithDemoFiles},
     # The native code is of the stable ABI, so one wheel per platform serves every supported Python.
-    options={} if PURE else {"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={}
+    if PURE
+    else {"bdist_wheel": {"py_limited_api": "cp311", **({"plat_name": PLATFORM} if PLATFORM else {})}},
     ext_modules=[]
     if PURE
     else [

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from connect.tools.services.process.python import find_python
+
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(3600)]
+PYTHONS = ("3.11", "3.12", "3.13")
+MINIMAL_MB, DEMO_MB = 380, 1400
 ROOT = Path(__file__).parents[3]
 NATIVE = {
     "connect/native/_connect.abi3.so", "connectors/jdbc/native/_rows.abi3.so",
@@ -47,18 +52,26 @@ def wheels(tree: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def installed(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A fresh environment with the native wheel and what the demo needs."""
-    folder = tmp_path_factory.mktemp("installed")
-    run(folder, sys.executable, "-m", "venv", "venv")
-    (native,) = (path for tag, path in wheels.items() if "abi3" in tag)
-    run(folder, "venv/bin/pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt"), f"{native}[demo]")
-    yield folder
-    shutil.rmtree(folder)
+def native(wheels: dict[str, Path]) -> Path:
+    return next(path for tag, path in wheels.items() if "abi3" in tag)
+
+
+def installed(folder: Path, python: str, wheel: Path, extras: str = "") -> Path:
+    """The commands of a fresh environment with a wheel and its extras."""
+    run(folder, str(find_python(*map(int, python.split(".")))), "-m", "venv", "venv")
+    given = f"{wheel}{extras}"
+    run(folder, "venv/bin/pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt"), given)
+    return folder / "venv/bin"
+
+
+def size_mb(folder: Path) -> float:
+    """What files take, one of several names once."""
+    found = {(one.st_dev, one.st_ino): one.st_size for one in map(os.lstat, folder.rglob("*"))}
+    return sum(found.values()) / 1e6
 
 
 def test_one_wheel_has_the_native_code_and_one_is_for_all_platforms(wheels: dict[str, Path]) -> None:
-    assert {tag.partition("-linux_")[0] for tag in wheels} == {"cp311-abi3", "py3-none-any"}
+    assert {tag.partition("-manylinux_")[0] for tag in wheels} == {"cp311-abi3", "py3-none-any"}
     names = {tag: set(zipfile.ZipFile(path).namelist()) for tag, path in wheels.items()}
     native, pure = (next(held for tag, held in names.items() if mark in tag) for mark in ("abi3", "none"))
     assert {name for name in native if name.endswith(".so")} == NATIVE
@@ -66,9 +79,29 @@ def test_one_wheel_has_the_native_code_and_one_is_for_all_platforms(wheels: dict
     assert {"connect/rest/ui/templates/base.html.j2", "connect/tools/demo/configs/demo/lake-sink.json"} <= pure
 
 
-def test_the_native_wheel_moves_the_demo_outside_the_repository(installed: Path) -> None:
-    environ = {**os.environ, "PATH": f"{installed}/venv/bin:{os.environ['PATH']}"}
+def test_the_native_wheel_is_for_systems_with_an_old_glibc(native: Path) -> None:
+    assert f"-manylinux_2_17_{platform.machine()}.whl" in native.name
+    asked = [line for line in run(native.parent, "../.venv/bin/auditwheel", "show", str(native)).splitlines() if line]
+    assert f'"manylinux_2_17_{platform.machine()}"' in " ".join(asked)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("kind", ["native", "pure"])
+def test_a_wheel_serves_each_python(wheels: dict[str, Path], tmp_path: Path, python: str, kind: str) -> None:
+    wheel = next(path for tag, path in wheels.items() if ("abi3" in tag) is (kind == "native"))
+    commands = installed(tmp_path, python, wheel)
+    assert size_mb(tmp_path / "venv") < MINIMAL_MB
+    assert run(tmp_path, str(commands / "python"), "-I", "-c", _HAS_NATIVE) == f"{kind == 'native'}\n"
+    assert "FileStreamSource" in run(tmp_path, str(commands / "connect"), "reference")
+    shutil.rmtree(tmp_path / "venv")
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_native_wheel_moves_the_demo_outside_the_repository(native: Path, tmp_path: Path, python: str) -> None:
+    commands = installed(tmp_path, python, native, "[demo]")
+    assert size_mb(tmp_path / "venv") < DEMO_MB
+    environ = {**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}
     environ.pop("PYTHONPATH", None)
-    assert run(installed, "venv/bin/connect", "--version").startswith("connect, version ")
-    assert run(installed, "venv/bin/python", "-I", "-c", _HAS_NATIVE) == "True\n"
-    run(installed, "venv/bin/connect", "demo", "--exit", environ=environ)
+    assert run(tmp_path, str(commands / "connect"), "--version").startswith("connect, version ")
+    run(tmp_path, str(commands / "connect"), "demo", "--exit", environ=environ)
+    shutil.rmtree(tmp_path / "venv")
