@@ -5,6 +5,7 @@ Rows are counted and read by the database's own client, never through our own co
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -32,12 +33,14 @@ class Target(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    client: ClassVar[str]
+    """Names the module of the database's client, which the extra of the target's name brings."""
 
     @abstractmethod
     def start(self, stack: ExitStack) -> Mapping[str, str]:
         """Start it, to be stopped by the stack; return the variables of the file of its sink.
 
-        ServiceError: it does not start. ModuleNotFoundError: its client is not installed; nothing was started.
+        ServiceError: it does not start.
         """
 
     @abstractmethod
@@ -54,6 +57,7 @@ class BigQueryTarget(Target):
 
     name = "bigquery"
     title = "BigQuery"
+    client = "google.cloud.bigquery"
 
     def start(self, stack: ExitStack) -> Mapping[str, str]:
         """Start it with a dataset without tables."""
@@ -99,6 +103,7 @@ class CassandraTarget(Target):
 
     name = "cassandra"
     title = "Cassandra"
+    client = "cassandra"
 
     def start(self, stack: ExitStack) -> Mapping[str, str]:
         """Start it with a keyspace and the table, as the sink makes none."""
@@ -140,7 +145,7 @@ _TARGETS: Final[Mapping[str, Callable[[], Target]]] = {kind.name: kind for kind 
 
 
 def targets_of(text: str) -> tuple[Target, ...]:
-    """Return the targets of a comma-separated list, each once. ConnectError: some are unknown."""
+    """Return the targets of a comma-separated list, each once. ConnectError: one is unknown or has no client."""
     names = list(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     for name in names:
         if name not in _TARGETS:
@@ -149,4 +154,17 @@ def targets_of(text: str) -> tuple[Target, ...]:
                 f"--with names {name!r}, which connect demo does not write into.",
                 fix=f"{f'Is {near} meant? ' if near else ''}There are {', '.join(_TARGETS)}.",
             )
-    return tuple(_TARGETS[name]() for name in names)
+    targets = tuple(_TARGETS[name]() for name in names)
+    for target in targets:
+        _require_client(target)
+    return targets
+
+
+def _require_client(target: Target) -> None:
+    try:
+        importlib.import_module(target.client)
+    except ModuleNotFoundError as error:
+        raise ConnectError(
+            f"The Python client of {target.title} cannot be loaded: {error}.",
+            fix=f"Run: pip install 'connect-for-kafka[demo,{target.name}]'",
+        ) from error

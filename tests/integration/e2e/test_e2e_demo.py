@@ -52,3 +52,13 @@ def test_a_database_that_the_demo_does_not_know_is_named():
     assert "'casandra'" in done.stderr
     assert "Is cassandra meant?" in done.stderr
     assert "starting" not in done.stdout
+
+
+@pytest.mark.parametrize(("name", "module"), [("bigquery", "google.cloud.bigquery"), ("cassandra", "cassandra")])
+def test_a_database_without_its_client_names_the_extra_before_anything_starts(name, module):
+    code = f"import sys; sys.modules[{module!r}] = None; from connect.cli import main; main(sys.argv[1:])"
+    argv = [sys.executable, "-c", code, "demo", "--exit", "--with", name]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"pip install 'connect-for-kafka[demo,{name}]'" in done.stderr
+    assert "starting" not in done.stdout
