@@ -112,7 +112,10 @@ class Cassandra(Database[CassandraEndpoint]):
     name = "cassandra"
     title = "Cassandra"
     ports: ClassVar[Mapping[str, int]] = {"native": 9042, "storage": 7000, "jmx": 7199}
-    about = "data stay in the folder; make the keyspace shop first"
+    about = (
+        "data stay in the folder; first CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', "
+        "'replication_factor': 1}; CREATE TABLE shop.orders (id int PRIMARY KEY, status text) WITH cdc = true"
+    )
 
     def service(self, folder: Path, ports: Mapping[str, int]) -> SupervisedService[CassandraEndpoint]:
         """Return a node."""
@@ -138,7 +141,6 @@ class SqlDatabase(Database[SqlEndpoint]):
     """Keeps the password of a database's one user in a file of the environment's folder."""
 
     scheme: ClassVar[str]
-    about = "data stay in the folder; make the table orders first"
 
     def address(self, endpoint: SqlEndpoint) -> str:
         """Return the JDBC URL."""
@@ -172,6 +174,7 @@ class Postgres(SqlDatabase):
 
     name = "postgres"
     title = "PostgreSQL"
+    about = "data stay in the folder; first CREATE TABLE orders (id SERIAL PRIMARY KEY, status TEXT)"
     ports: ClassVar[Mapping[str, int]] = {"port": 5432}
     scheme = "postgresql"
 
@@ -185,6 +188,7 @@ class MariaDb(SqlDatabase):
 
     name = "mariadb"
     title = "MariaDB"
+    about = "data stay in the folder; first CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, status TEXT)"
     ports: ClassVar[Mapping[str, int]] = {"port": 3306}
     scheme = "mariadb"
 

@@ -43,3 +43,10 @@ def test_a_note_that_lacks_a_port_is_told_by_its_name(tmp_path):
     (tmp_path / "ports.json").write_text(json.dumps({**ports, "postgres": {}}))
     with pytest.raises(ConnectError, match=r"postgres\.port missing"):
         ports_of(tmp_path, {"postgres": {"port": 5432}})
+
+
+@pytest.mark.parametrize(
+    ("name", "table"), [("cassandra", "shop.orders"), ("postgres", "orders"), ("mariadb", "orders")]
+)
+def test_a_source_says_by_which_statement_its_table_is_made(name, table):
+    assert f"CREATE TABLE {table} (id " in DATABASES[name].about
