@@ -26,6 +26,8 @@ FILLED_IN = {
     "S3_URL": "http://127.0.0.1:8333", "S3_BUCKET": "lake",
     "BIGQUERY_PROJECT": "shop-1", "BIGQUERY_DATASET": "orders",
     "S3_ACCESS_KEY_ID": "a", "S3_SECRET_ACCESS_KEY": "b", "BIGQUERY_KEYFILE": "/etc/connect/bigquery-key.json",
+    "BIGQUERY_URL": "http://127.0.0.1:9050", "BIGQUERY_STORAGE": "127.0.0.1:9060",
+    "CASSANDRA_HOST": "127.0.0.1", "CASSANDRA_PORT": "9042",
 }  # fmt: skip
 
 
