@@ -97,11 +97,20 @@ class BrokerTopicInspector:
         places = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
         begins, ends = admin.beginning_offsets(places, deadline), admin.end_offsets(places, deadline)
         spans = {place: OffsetRange(begins[place], ends[place]) for place in places if begins[place] < ends[place]}
-        left, read = dict.fromkeys(spans, _RECORDS), 0
-        for raw in read_spans(self._settings, spans, deadline):
-            keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
-            yield from zip(keys, raw.values.to_pylist(), strict=True)
-            read += len(raw)
-            left[TopicPartition(raw.topic, raw.partition or 0)] -= len(raw) - raw.values.null_count
-            if read >= _MOST_RECORDS or all(number <= 0 for number in left.values()):
-                return
+        left, read, offsets = dict.fromkeys(spans, _RECORDS), 0, _RECORDS
+        while spans and read < _MOST_RECORDS:
+            first = {
+                place: OffsetRange(span.start, min(span.end, span.start + offsets)) for place, span in spans.items()
+            }
+            for raw in read_spans(self._settings, first, deadline):
+                keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
+                yield from zip(keys, raw.values.to_pylist(), strict=True)
+                read += len(raw)
+                left[TopicPartition(raw.topic, raw.partition or 0)] -= len(raw) - raw.values.null_count
+            # Most partitions have no gap at their beginning, and are left alone now, however much they hold.
+            spans = {
+                place: OffsetRange(first[place].end, span.end)
+                for place, span in spans.items()
+                if left[place] > 0 and first[place].end < span.end
+            }
+            offsets *= 10
