@@ -15,6 +15,12 @@ _NEXT = {
     "restart": "It restarts by itself.",
     "person": "Nothing happens by itself: mend the cause, then `connect connectors restart`.",
 }
+_MOVES = "RUNNING; rows move, or there are none."
+_WITHOUT_REASON = {
+    "RUNNING": _MOVES,
+    "PAUSED": "PAUSED: somebody asked for it; `connect connectors resume` lets it go on.",
+    "STOPPED": "STOPPED: somebody asked for it; `connect connectors resume` lets it go on.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,11 @@ def reasons(
 
     `offsets` are those of GET …/offsets; `figures` are the metrics of tasks by their number, where they are known.
     """
-    found = [Reason(f"connector {status['name']}", _text(status["connector"]))]
+    stands = [task for task in status["tasks"] if task["state"] != "RUNNING" or task.get("reason")]
+    own = _text(status["connector"])
+    if own == _MOVES and stands:
+        own = f"RUNNING, but {len(stands)} of {len(status['tasks'])} tasks do not move; see there."
+    found = [Reason(f"connector {status['name']}", own)]
     for task in status["tasks"]:
         measured = _measured((figures or {}).get(str(task["id"]), {}))
         found.append(Reason(f"task {task['id']}", f"{_text(task)}{measured}"))
@@ -65,7 +75,7 @@ def _text(part: Mapping[str, Any]) -> str:
         if part["state"] == "UNASSIGNED" and not part.get("trace"):
             return "UNASSIGNED: no worker has said that it runs; where it opens for long, a log says whom it asks."
         cause = str(part.get("trace") or "").partition("\n")[0]
-        return f"{part['state']}: {cause}" if cause else f"{part['state']}; rows move, or there are none."
+        return f"{part['state']}: {cause}" if cause else _WITHOUT_REASON.get(part["state"], f"{part['state']}.")
     times = [f"since {part['since']}"] if part.get("since") else []
     if part.get("next_attempt"):
         times.append(f"next attempt {part['next_attempt']}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from connect.client.changes import KeyChange, changes
 from connect.client.manifests import Manifest
 from connect.client.overview import overview
@@ -76,6 +78,20 @@ def test_reasons_tell_a_source_that_is_behind_from_one_that_was_looked_at_a_whil
     drained = reasons(status, offsets, {"0": {"source_lag_s": 0.0, "caught_up_age_s": 3.2}})
     assert "behind" not in drained[-1].text
     assert "all was in Kafka that its source had 3.2 s ago" in drained[-1].text
+
+
+@pytest.mark.parametrize(
+    ("state", "tasks", "told"),
+    [
+        ("RUNNING", ["RUNNING", "RUNNING"], "RUNNING; rows move, or there are none."),
+        ("RUNNING", ["RUNNING", "FAILED"], "RUNNING, but 1 of 2 tasks do not move; see there."),
+        ("PAUSED", ["PAUSED"], "PAUSED: somebody asked for it; `connect connectors resume` lets it go on."),
+        ("STOPPED", [], "STOPPED: somebody asked for it; `connect connectors resume` lets it go on."),
+    ],
+)
+def test_a_connector_does_not_say_that_rows_move_where_its_tasks_stand(state, tasks, told):
+    status = {"name": "s", "connector": {"state": state}, "tasks": [{"id": n, "state": s} for n, s in enumerate(tasks)]}
+    assert reasons(status, [{"partition": {}, "offset": {}}])[0].text == told
 
 
 def test_reasons_name_what_is_waited_for_and_since_when():
