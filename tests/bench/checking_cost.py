@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from connect.api.allowed_hosts import AllowedHosts
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.config import Config
 from connect.kafka.client.client_reaches import override_problems
@@ -26,6 +27,7 @@ CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 MOST_MS = 1.0
 RUNS = 50
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+_GIVEN = {"connection.url": "jdbc:sqlite:/data/app.db", "port": "9042"}
 _OVERRIDES = ("producer.override.", "consumer.override.", "admin.override.")
 
 
@@ -40,7 +42,7 @@ def configurations() -> Iterator[tuple[str, dict[str, str]]]:
 
 def _resolved(key: str, value: str) -> str:
     """Return a value with something in the place of what a config provider gives."""
-    return _PLACEHOLDER.sub("jdbc:sqlite:/data/app.db" if key == "connection.url" else "given", value)
+    return _PLACEHOLDER.sub(_GIVEN.get(key, "given"), value)
 
 
 def check(catalog: Catalog, settings: Config, config: Mapping[str, str]) -> int:
@@ -48,12 +50,13 @@ def check(catalog: Catalog, settings: Config, config: Mapping[str, str]) -> int:
 
     `settings`: the connector's own, read from it.
     """
-    allowed = settings.allowed
+    allowed, hosts = settings.allowed, AllowedHosts(("*.example.com", "10.0.0.0/8"))
     looked = len(secret_texts(catalog, config)) + len({masked_setting(value) for value in config.values()})
     looked += len([allowed.problem(key, path) for key, path in settings.named_files()])
+    looked += len(list(hosts.problems(settings.named_hosts())))
     for prefix in _OVERRIDES:
         given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
-        looked += len(list(override_problems(given, prefix, allowed)))
+        looked += len(list(override_problems(given, prefix, allowed, hosts)))
     if (address := config.get("connection.url", "")).startswith("jdbc:"):
         url = parse(address, {})
         looked += len(list(driver_problems(url, ()))) + len(list(files_of(url)))
