@@ -40,7 +40,11 @@ async def notes_of(request: web.Request, name: str) -> tuple[str, ...]:
         if len(noted) >= _MOST:
             noted.clear()  # connectors that were deleted leave theirs behind
         known = noted[name] = ConnectorNotes(dict(config), found)
-    return *known.notes, *task_notes(context_of(request).operations.connectors.status(name))
+    try:
+        status = context_of(request).operations.connectors.status(name)
+    except NotFoundError:  # it is so new that nobody has said anything of it
+        return known.notes
+    return *known.notes, *task_notes(status)
 
 
 async def notes_of_each(request: web.Request, names: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
