@@ -180,8 +180,8 @@ class Config(BaseModel):
             raise ConfigError(_problems(cls, given, error)) from None
         config._take_leave(given)  # noqa: SLF001 - our own instance, just built
         secret = {d.name for d in cls.definitions() if d.type is ConfigType.PASSWORD}
-        refused = (*config._allowed.problems(config.named_files(), secret), *config._refused_urls())  # noqa: SLF001
-        problems = (*config.problems(), *refused, *config._hosts.problems(config.named_hosts()))  # noqa: SLF001
+        refused = (*config._allowed.problems(config.named_files(), secret), *config._refused_urls())  # noqa: SLF001 - as above
+        problems = (*config.problems(), *refused, *config._hosts.problems(config.named_hosts()))  # noqa: SLF001 - as above
         if problems:
             raise ConfigError(problems)
         return config

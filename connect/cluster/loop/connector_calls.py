@@ -147,7 +147,7 @@ class ConnectorCalls:
                 self._answer(CallResult(number, error=text, trace=_with_stacks(text, host)))
             else:
                 overdue_s = self._clock_s() + asked.call.timeout_s + KILL_GRACE_S
-                # Where it is known which call cost the host, that is no try of the others.
+                # A host that an overdue call has cost counts as no try of the other calls.
                 self._asked[number] = replace(asked, tries=asked.tries + (not overdue), overdue_s=overdue_s)
                 self._send(asked.call)
 

@@ -21,12 +21,12 @@ def credentials_of(config: BigQuerySinkConfig) -> Credentials:
     from google.auth.credentials import AnonymousCredentials
 
     if config.insecure:
-        return AnonymousCredentials()  # type: ignore[no-untyped-call]
+        return AnonymousCredentials()  # type: ignore[no-untyped-call]  # google-auth has no types
     found: Any = _own(config)
     if config.impersonated:
         from google.auth import impersonated_credentials
 
-        found = impersonated_credentials.Credentials(  # type: ignore[no-untyped-call]
+        found = impersonated_credentials.Credentials(  # type: ignore[no-untyped-call]  # google-auth has no types
             source_credentials=found, target_principal=config.impersonated, target_scopes=[_SCOPE]
         )
     if config.quota_project:
@@ -92,7 +92,7 @@ def _federated(key: AccountKey, allowed: AllowedPaths) -> Credentials:
                 return str(json.loads(text)[key.token_field]) if key.token_field else text
             except (OSError, ValueError, KeyError, TypeError):
                 problem = "The file of credential_source.file in keyfile holds no token that can be read."
-                raise RefreshError(problem) from None  # type: ignore[no-untyped-call]
+                raise RefreshError(problem) from None  # type: ignore[no-untyped-call]  # google-auth has no types
 
     fields = key.fields
     given = {n: fields[n] for n in ("token_info_url", "service_account_impersonation_url") if n in fields}

@@ -60,7 +60,7 @@ def open_storage(config: BigQuerySinkConfig) -> StorageWriter:
     if config.insecure:
         return StorageWriter(_insecure_storage(config), config.project, config.dataset, timeout_s=timeout_s)
     options = {"api_endpoint": config.storage_endpoint} if config.storage_endpoint else None
-    client: Any = BigQueryWriteClient(credentials=credentials_of(config), client_options=options)  # type: ignore[no-untyped-call]
+    client: Any = BigQueryWriteClient(credentials=credentials_of(config), client_options=options)  # type: ignore[no-untyped-call]  # no types
     return StorageWriter(client, config.project, config.dataset, timeout_s=timeout_s)
 
 

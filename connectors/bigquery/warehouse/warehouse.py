@@ -251,7 +251,7 @@ class Warehouse:
             parquet_options=options,
             labels=self.jobs.labels,
         )
-        # What is added to a table of somebody else's has that table's key: another one is refused.
+        # An append names no key: the rows take that of the table.
         if replaces and self._terms.kms_key:
             config.destination_encryption_configuration = _encryption(self._terms.kms_key)
 

@@ -340,7 +340,7 @@ def services(postgres: Any, mariadb: Any, s3: Any, s3_bucket: str) -> dict[str, 
 def found(
     patient: None, services: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[dict[str, str]]]:
-    """What is found of a system that has all faults at once."""
+    """Returns the findings of a system that has all faults at once."""
     with KafkaService(properties=BADLY_SET) as kafka:
         system = System(tmp_path_factory.mktemp("faults"), kafka.endpoint.bootstrap_servers, **services)
         for fault in FAULTS.values():

@@ -187,7 +187,7 @@ def test_workload_identity_trades_the_token_of_its_file_and_acts_as_the_account(
     assert google.asked[1][1]["authorization"] == "Bearer federated"
     assert credentials.token == "of-the-account"
     (tmp_path / "token").write_text("second")
-    credentials_of(config_of(**given)).refresh(google)  # type: ignore[no-untyped-call]
+    credentials_of(config_of(**given)).refresh(google)  # type: ignore[no-untyped-call]  # google-auth has no types
     assert parse_qs(google.asked[2][2].decode())["subject_token"] == ["second"]
 
 
