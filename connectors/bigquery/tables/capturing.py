@@ -1,8 +1,8 @@
 """Send records as upserts and deletes by the table's primary key, which BigQuery applies itself (dedup.mode=cdc).
 
 All of it runs on threads. BigQuery keeps of a key the change of the largest sequence number, whenever it comes, so
-replays and changes out of order are harmless. The number is the record's order: its field, partition, offset and, as
-two topics may share these, topic.
+replays and changes out of order are harmless. The number is the record's order, as a MERGE compares it: its field,
+time, partition, offset and, as two topics may share these, topic.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
-from connectors.bigquery.dedup.rules import IS_DELETE
+from connectors.bigquery.dedup.rules import IS_DELETE, KAFKA_TIMESTAMP
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.rows.proto_rows import descriptor_of, messages_of, order_sections, sections
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType, by_name
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 CHANGE_TYPE: Final = "_CHANGE_TYPE"
 SEQUENCE: Final = "_CHANGE_SEQUENCE_NUMBER"
+_PARTITION_BITS: Final = 20
+"""A number has four sections of 64 bits, so one holds the time, in milliseconds, and the partition."""
+_LONGEST_MS: Final = 2 ** (63 - _PARTITION_BITS) - 1
+"""Times further from 1970, as no clock shows, count as this one: 278 years."""
 _MARKS: Final = (ColumnSchema(CHANGE_TYPE, ColumnType.STRING), ColumnSchema(SEQUENCE, ColumnType.STRING))
 
 
@@ -61,10 +65,13 @@ def _sequences(batch: SealedBatch, rows: pa.Table) -> pa.ChunkedArray:
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())
     orders, first, found = order_sections(values.cast(pa.int64())), 0, []
+    times_ms = pc.divide(rows[KAFKA_TIMESTAMP].combine_chunks().cast(pa.int64()), 1000).fill_null(-_LONGEST_MS)
+    times_ms = pc.max_element_wise(pc.min_element_wise(times_ms, _LONGEST_MS), -_LONGEST_MS)
     for piece in batch.pieces:
         size = len(piece.offsets)
         topic = f"{zlib.crc32((piece.partition.topic + (piece.topic_id or '')).encode()):x}"
-        places = (f"{piece.partition.partition:x}", sections(piece.offsets), topic)
+        times = pc.shift_left(times_ms.slice(first, size), _PARTITION_BITS)
+        places = (order_sections(pc.add(times, piece.partition.partition)), sections(piece.offsets), topic)
         found.append(pc.binary_join_element_wise(orders.slice(first, size), *places, "/"))
         first += size
     return pa.chunked_array(found, pa.string())

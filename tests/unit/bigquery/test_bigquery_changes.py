@@ -13,7 +13,9 @@ from bigquery_oracle import Message, batch_of, first, histories, latest
 from bigquery_sql import SqlTable, config, quoted, texts, wanted
 from bigquery_write_shim import _message_class
 from google.cloud.bigquery_storage_v1.types import AppendRowsResponse
+from drawn_cases import cases
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import TopicPartition
@@ -57,7 +59,7 @@ def viewed() -> SqlTable:
     return SqlTable(config(mode="view", null_key="append"))
 
 
-@settings(max_examples=10, **SLOW)
+@settings(max_examples=cases(10, drawn=500), **SLOW)
 @given(history=histories())
 def test_a_view_shows_the_latest_record_of_each_key_whatever_comes_again(viewed, history):
     runs = [list(run) for merge in history for run in merge]
@@ -85,6 +87,40 @@ class Sent:
         return {}
 
 
+class Captured(Sent):
+    """A table by Google's rules of change data capture: of a key the change of the largest sequence number stays."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, tuple[tuple[int, ...], Any]] = {}
+
+    def append_messages(self, table: str, descriptor: Any, messages: pa.BinaryArray) -> dict[int, Exception]:
+        refused = super().append_messages(table, descriptor, messages)
+        for row in self.rows:
+            order = tuple(int(section, 16) for section in getattr(row, SEQUENCE).split("/"))
+            if order >= self.last.get(row.id, ((), None))[0]:
+                self.last[row.id] = order, row
+        return refused
+
+    def texts(self) -> list[tuple[Any, ...]]:
+        alive = {key: row for key, (_, row) in self.last.items() if getattr(row, CHANGE_TYPE) == "UPSERT"}
+        return [(key, alive[key].text) for key in sorted(alive)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", [{}, {"delete": "gone=true"}, {"order_by": "version"}], ids=["time", "gone", "version"])
+@settings(max_examples=cases(15, drawn=170), **SLOW)
+@given(data=st.data())
+def test_changes_keep_the_latest_record_of_each_key_whatever_comes_again(way, data):
+    history = data.draw(histories(deletes="order_by" not in way, null_keys=False))
+    table, sent = SqlTable(config(mode="cdc", **way)), Captured()
+    for run in (list(run) for merge in history for run in merge):
+        batch = sealed(table, run)
+        assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]
+    messages = [message for merge in history for run in merge for message in run]
+    model = latest(messages, by_version="order_by" in way, field_deletes="delete" in way)
+    assert sent.texts() == wanted(model)
+
+
 def test_changes_carry_what_they_do_and_their_order():
     table, sent = SqlTable(config(mode="cdc", delete="gone=true")), Sent()
     run = [Message(3, 7, 1, 5), Message(3, 8, 1, 5, text=None), Message(3, 9, 2, -1, gone=True), Message(3, 260, 2, 0)]
@@ -92,11 +128,24 @@ def test_changes_carry_what_they_do_and_their_order():
     assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]
     assert [getattr(row, CHANGE_TYPE) for row in sent.rows] == ["UPSERT", "DELETE", "DELETE", "UPSERT"]
     orders = [tuple(int(part, 16) for part in getattr(row, SEQUENCE).split("/")) for row in sent.rows]
-    assert [order[1:3] for order in orders] == [(3, 7), (3, 8), (3, 9), (3, 260)]
+    assert [(order[1] % 2**20, order[2]) for order in orders] == [(3, 7), (3, 8), (3, 9), (3, 260)]
     assert orders[2] < orders[3] < orders[0] < orders[1]
     assert [row.id for row in sent.rows] == [1, 1, 2, 2]
     assert not sent.rows[1].HasField("text")
     assert not sent.rows[0].HasField("_kafka_topic") or sent.rows[0]._kafka_topic == "orders"
+
+
+def test_times_that_no_clock_shows_have_a_place_in_the_order_of_changes():
+    far_s = 9_000_000_000  # in the year 2311, beyond the bits of a time
+    run = [
+        Message(3, offset, 1, time_s) for offset, time_s in enumerate([-far_s, -60 * 86_400 * 365, 5, far_s, 2 * far_s])
+    ]
+    table, sent = SqlTable(config(mode="cdc", order_by="version")), Sent()
+    batch = sealed(table, run)
+    assert Capture(sent).write(batch, rows_of(batch)) == {}  # type: ignore[arg-type]
+    orders = [tuple(int(part, 16) for part in getattr(row, SEQUENCE).split("/")) for row in sent.rows]
+    assert orders == sorted(orders)
+    assert len(set(orders)) == len(orders)
 
 
 class Answering:
