@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,6 +51,7 @@ class SqlTable:
         columns = tuple(column.relaxed() for column in value_columns(sample, types))
         self.newest_us: int | None = None
         self.late = 0
+        self._staged: list[str] = []
         self.columns = (*columns, *own_columns(self.dedup, rules, sample, types))
         length_ms = parse_window(settings.dedup_window)
         self.window = (
@@ -68,6 +69,9 @@ class SqlTable:
 
     def clear(self) -> None:
         self.newest_us = None
+        for name in self._staged:
+            self.database.execute(f"DROP TABLE {name}")
+        self._staged = []
         self.database.execute("DELETE FROM target")
         if self.settings.mode.remembers_deletes:
             self.database.execute("DELETE FROM deletes")
@@ -76,12 +80,18 @@ class SqlTable:
 
     def merge(self, runs: Sequence[Sequence[Message]]) -> None:
         """Stage each run as a batch of its own, and merge them together."""
+        for run in self.merging(self.staged(runs)):
+            run()
+
+    def staged(self, runs: Sequence[Sequence[Message]]) -> Merge:
+        """Stage each run as a batch of its own; return what merges them together."""
         names, oldest, self.late = [], [], 0
-        for number, run in enumerate(runs):
+        for run in runs:
             admitted = self.admission.admit(batch_of(run), self.newest_us)
             rows = admitted.rows
-            name = f"staged_{number}"
-            self.database.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM rows")
+            name = f"staged_{len(self._staged)}"
+            self.database.execute(f"CREATE TABLE {name} AS SELECT * FROM rows")
+            self._staged.append(name)
             names.append(name)
             del rows
             self.newest_us = admitted.newest_us
@@ -90,13 +100,15 @@ class SqlTable:
         merge = self.merge_of(tuple(names))
         if self.window is not None and oldest:
             merge = replace(merge, bound=Bound(self.window.column, self.window.bound(min(oldest))))
-        if merge.has_clears:
-            for statement in merge.clear("now()"):
-                self.database.execute(statement)
+        return merge
+
+    def merging(self, merge: Merge) -> Iterator[Callable[[], Any]]:
+        """Yield each statement of a merge, to be run in turn."""
+        texts = [*(merge.clear("now()") if merge.has_clears else ())]
         if self.settings.mode.remembers_deletes:
-            self.database.execute(merge.remember_deletes("now()"))
-        self.database.execute(merge.text())
-        self.database.execute(merge.append())
+            texts.append(merge.remember_deletes("now()"))
+        for text in (*texts, merge.text(), merge.append()):
+            yield lambda text=text: self.database.execute(text)
 
     def merge_of(self, staged: tuple[str, ...]) -> Merge:
         return Merge(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -50,13 +49,8 @@ class SqlLog(SqlTable):
 
     def statements(self, batches: Sequence[str]) -> Iterator[Callable[[], Any]]:
         """Yield each statement of a compaction of these batches, to be run in turn."""
-        merge = replace(self.merge_of((self.parts.rows_of(batches),)), quote=quoted)
-        texts = [*(merge.clear("now()") if merge.has_clears else ())]
-        if self.settings.mode.remembers_deletes:
-            texts.append(merge.remember_deletes("now()"))
-        texts += [merge.text(), merge.append(), self.parts.forget(batches)]
-        for text in texts:
-            yield lambda text=text: self.database.execute(text)
+        yield from self.merging(self.merge_of((self.parts.rows_of(batches),)))
+        yield lambda: self.database.execute(self.parts.forget(batches))
 
     def shown(self) -> list[dict[str, Any]]:
         """The rows that the view shows, all columns, in an order of their own."""

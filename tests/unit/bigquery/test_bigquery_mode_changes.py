@@ -1,0 +1,130 @@
+"""Random logs through dedup modes that follow each other, in DuckDB, with processes that are killed or stand still.
+
+Whoever writes the next batch may do it in another mode than those before. A process that is killed leaves its statements
+where they are, and its records come again; one that stands still goes on later with the statements that it had left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+from bigquery_oracle import Message, behind_tombstones, histories, latest
+from bigquery_sql import config, texts, wanted
+from bigquery_sql_log import SqlLog
+from drawn_cases import cases
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+MODES = ("merge", "compact")
+WAYS = (
+    {}, {"delete": "soft"}, {"delete": "gone=true"}, {"window": "10s"}, {"null_key": "append"},
+    {"order_by": "version"}, {"order_by": "version", "delete": "soft"}, {"order_by": "version", "delete": "gone=true"},
+)  # fmt: skip
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
+Step = Callable[[], Any]
+
+
+@cache
+def table_of(number: int) -> SqlLog:
+    return SqlLog(config(mode="compact", **WAYS[number]))
+
+
+def writing(table: SqlLog, mode: str, runs: Sequence[Sequence[Message]]) -> Iterator[Step]:
+    """What a process does that has these runs to write: in mode merge it takes over what it finds in the log."""
+    if mode == "compact":
+        yield lambda: table.load(runs)
+        return
+    yield from compacting(table)
+    yield from table.merging(table.staged(runs))
+
+
+def compacting(table: SqlLog) -> Iterator[Step]:
+    if listed := table.listed():
+        yield from table.statements(listed)
+
+
+class Processes:
+    """The processes that write one table, each with what it has left to do."""
+
+    def __init__(self, table: SqlLog, data: st.DataObject) -> None:
+        self._table, self._draw, self._frozen = table, data.draw, list[Iterator[Step]]()
+
+    def done(self, steps: Iterator[Step]) -> bool:
+        """Do the steps, among which those of frozen processes go on; False where the process ends before its work."""
+        fate = self._draw(st.sampled_from(["lives", "lives", "killed", "frozen"]))
+        last = self._draw(st.integers(0, 4))
+        for number, run in enumerate(steps):
+            if fate != "lives" and number == last:
+                if fate == "frozen":
+                    self._frozen.append(chain_of(run, steps))
+                return False
+            run()
+            if self._frozen and self._draw(st.booleans()):
+                self.thaw()
+        return True
+
+    def thaw(self) -> None:
+        """One that was frozen does some of what it had left."""
+        one = self._draw(st.integers(0, len(self._frozen) - 1))
+        for _ in range(self._draw(st.integers(1, 3))):
+            run = next(self._frozen[one], None)
+            if run is None:
+                del self._frozen[one]
+                return
+            run()
+
+    def end(self) -> None:
+        while self._frozen:
+            self.thaw()
+
+
+def chain_of(first: Step, others: Iterator[Step]) -> Iterator[Step]:
+    yield first
+    yield from others
+
+
+def model_of(known: Sequence[Message], way: dict[str, str], *, clears: bool) -> list[tuple[Any, ...]]:
+    by_version = way.get("order_by") == "version"
+    counted = behind_tombstones(known) if by_version and clears else known
+    return wanted(latest(counted, by_version=by_version, field_deletes="=" in way.get("delete", "")))
+
+
+def check(number: int, history: list[list[Sequence[Message]]], data: st.DataObject) -> None:
+    """Write batch after batch, each as the mode of the moment does; readers see the model whenever a batch is written."""
+    way, table = WAYS[number], table_of(number)
+    table.clear()
+    processes, known, clears = Processes(table, data), list[Message](), table.settings.dedup.clears
+    for runs in history:
+        while True:
+            mode = data.draw(st.sampled_from(MODES))
+            if processes.done(writing(table, mode, runs)):
+                break
+        known += [message for run in runs for message in run]
+        processes.done(compacting(table) if data.draw(st.booleans()) else iter(()))
+        look(table, known, way, clears=clears)
+    processes.end()
+    look(table, known, way, clears=clears)
+    for run in compacting(table):
+        run()
+    look(table, known, way, clears=clears)
+    assert table.listed() == []
+    assert len(table.rows()) == len(table.shown())
+
+
+def look(table: SqlLog, known: Sequence[Message], way: dict[str, str], *, clears: bool) -> None:
+    rows = [row for row in table.shown() if not row.get("_deleted")]
+    keyed = [row for row in rows if row["id"] is not None]
+    assert texts(keyed) == model_of(known, way, clears=clears)
+    own = sorted((row["_kafka_partition"], row["_kafka_offset"]) for row in rows if row["id"] is None)
+    has_own = way.get("null_key") == "append"
+    assert own == sorted({(m.partition, m.offset) for m in known if has_own and m.id is None and m.text is not None})
+
+
+@settings(max_examples=cases(40, drawn=500), **SLOW)
+@given(number=st.integers(0, len(WAYS) - 1), data=st.data())
+def test_rows_are_exact_whichever_modes_follow_each_other_and_whoever_is_killed_or_frozen(number, data):
+    check(number, data.draw(histories(own_keys=WAYS[number].get("order_by") == "version")), data)
