@@ -21,6 +21,8 @@ from worker_log import Place, Sent, WorkerLog, send
 
 from connect.tools.services import BigQueryService, KafkaEndpoint
 
+MODES: Final = ("merge", "compact", "auto")
+"""These modes may follow each other."""
 STANDSTILL_S: Final = 240.0
 """With records to read some are committed within this time, whichever fault came last. A merge waits 15 s for a task
 that is gone, a group 6 s, and the emulator is frozen for 30 s at most; the rest is for a machine that is busy."""
@@ -54,6 +56,7 @@ class WorkerHistory:
     name: str
     size: Size
     log: WorkerLog = field(init=False)
+    config: dict[str, str] = field(init=False)
     _admin: AdminClient = field(init=False)
     _thaw: threading.Timer | None = None
 
@@ -77,6 +80,7 @@ class WorkerHistory:
                 self._until(draw.randrange(self.log.count))
                 fault = draw.choice([
                     self._kill_host, self._kill_worker, self._restart, self._freeze, self._freeze, self._reset,
+                    self._change_mode, self._change_mode,
                 ])  # fmt: skip
                 fault()
             self._until(self.log.count)
@@ -106,7 +110,8 @@ class WorkerHistory:
         drawn = {
             "tasks.max": draw.choice(["1", "2", "3"]), "dedup.delete": draw.choice(["tombstone", "soft"]),
             "dedup.merge.max.records": draw.choice(["20", "1000"]), "threadPoolSize": draw.choice(["1", "2", "10"]),
-            "dedup.order.by": "version" if self.log.by_version else "__timestamp",
+            "dedup.order.by": "version" if self.log.by_version else "__timestamp", "dedup.mode": draw.choice(MODES),
+            "dedup.compact.interval.ms": draw.choice(["0", "3000", "86400000"]),
         }  # fmt: skip
         self.history.note("create", **drawn)
         others = {
@@ -114,7 +119,8 @@ class WorkerHistory:
             "consumer.override.max.poll.records": "30", "bigquery.request.timeout.ms": "20000",
         }  # fmt: skip
         config = config_of(self.services.kafka, self.services.dataset, self.name, **drawn, **others, **SOON)
-        answer = self.services.worker.create(self.name, {**config, "topics": ",".join(self.log.tables)})
+        self.config = {**config, "topics": ",".join(self.log.tables)}
+        answer = self.services.worker.create(self.name, self.config)
         assert answer.status_code == 201, answer.text
 
     def _send(self, records: list[Sent]) -> None:
@@ -147,6 +153,12 @@ class WorkerHistory:
     def _restart(self) -> None:
         self.history.note("restart the connector")
         self._call("POST", "/restart?includeTasks=true&onlyFailed=false")
+
+    def _change_mode(self) -> None:
+        """Write rows as another mode does from now on; what is on its way goes on as it was."""
+        self.config["dedup.mode"] = self.history.draw.choice([m for m in MODES if m != self.config["dedup.mode"]])
+        self.history.note("change the mode", mode=self.config["dedup.mode"])
+        self._call("PUT", "/config", self.config)
 
     def _freeze(self) -> None:
         """Let the emulator stand still while the history goes on."""
@@ -227,7 +239,7 @@ class WorkerHistory:
     def _compare(self) -> None:
         """Check that each table equals the model, and that the bad records alone are dead letters."""
         for table in sorted(set(self.log.tables.values())):
-            rows = self.services.dataset.rows(table)
+            rows = self.services.dataset.rows(self._read_by_users(table))
             assert len({row["id"] for row in rows}) == len(rows), f"a key has two rows in {table}"
             found = {row["id"]: row["text"] for row in rows if not row.get("_deleted")}
             wanted = self.log.rows(table)
@@ -237,6 +249,12 @@ class WorkerHistory:
         assert letters == self.log.bad, (
             f"no letters: {self.log.bad - letters}; no bad records: {letters - self.log.bad}"
         )
+
+    def _read_by_users(self, table: str) -> str:
+        """Return the table or, while rows wait in its log, the view of both."""
+        log = f"_{table}_log"
+        has_log = log in self.services.dataset.tables()
+        return f"{table}_latest" if has_log and self.services.dataset.rows(log) else table
 
     def _letters(self) -> set[Place]:
         """Return the places of the dead letters."""

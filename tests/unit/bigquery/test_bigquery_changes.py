@@ -12,8 +12,8 @@ import pytest
 from bigquery_oracle import Message, batch_of, first, histories, latest
 from bigquery_sql import SqlTable, config, quoted, texts, wanted
 from bigquery_write_shim import _message_class
-from google.cloud.bigquery_storage_v1.types import AppendRowsResponse
 from drawn_cases import cases
+from google.cloud.bigquery_storage_v1.types import AppendRowsResponse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

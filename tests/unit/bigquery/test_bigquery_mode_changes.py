@@ -1,7 +1,7 @@
 """Random logs through dedup modes that follow each other, in DuckDB, with processes that are killed or stand still.
 
-Whoever writes the next batch may do it in another mode than those before. A process that is killed leaves its statements
-where they are, and its records come again; one that stands still goes on later with the statements that it had left.
+Whoever writes the next batch may do it in another mode than those before. A process that is killed leaves its
+statements where they are, and its records come again; one that stands still goes on later with those that it had left.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def model_of(known: Sequence[Message], way: dict[str, str], *, clears: bool) -> 
 
 
 def check(number: int, history: list[list[Sequence[Message]]], data: st.DataObject) -> None:
-    """Write batch after batch, each as the mode of the moment does; readers see the model whenever a batch is written."""
+    """Write batch after batch, each in the mode of the moment; readers see the model whenever one is written."""
     way, table = WAYS[number], table_of(number)
     table.clear()
     processes, known, clears = Processes(table, data), list[Message](), table.settings.dedup.clears
