@@ -116,9 +116,10 @@ def run(
 def _evaluated(manifests: Sequence[Manifest], options: Options, worker: Mapping[str, str] | None) -> Result:
     """Who typed the command named the connector, which reaches what that person may."""
     from connect.api.allowed_paths import EVERYWHERE
-    from connect.poc.evaluation import evaluate
+    from connect.poc.evaluation import evaluate, usual_providers
 
-    return evaluate(manifests, options, _say, worker, EVERYWHERE)
+    providers = usual_providers([manifest.config for manifest in manifests]) if worker is None else {}
+    return evaluate(manifests, options, _say, worker, {**providers, **EVERYWHERE})
 
 
 def _say(text: str) -> None:

@@ -17,22 +17,26 @@ if TYPE_CHECKING:
     from connect.client.rest import ConnectClient, Json
 
 _commands = click.Group()
+_file = click.Path(path_type=Path)
 _UNKNOWN: Final = "Failed to find any class"
 
 
 @cluster_command(
     _commands,
-    click.option(
-        "-f", "--file", "files", multiple=True, required=True, type=click.Path(path_type=Path),
-        help="A file of a connector, or a folder; repeatable.",
-    ),
-)  # fmt: skip
-def validate(client: ConnectClient, files: Sequence[Path]) -> None:
-    """Ask the cluster; every broken key is named. Exit code 1 when there is one."""
+    click.argument("files", nargs=-1, type=_file),
+    click.option("-f", "--file", "more", multiple=True, type=_file, help="A file, too, as `apply` takes it."),
+)
+def validate(client: ConnectClient, files: Sequence[Path], more: Sequence[Path]) -> None:
+    """Ask the cluster about the connectors in FILES, or in folders of them.
+
+    Every broken key is named. Exit code 1 when there is one.
+    """
     from connect.client.manifests import read_manifests
 
+    if not (files or more):
+        raise click.UsageError("Name a file of a connector, or a folder of them.")
     broken = 0
-    for manifest in read_manifests(files):
+    for manifest in read_manifests([*files, *more]):
         found = _asked(client, {"name": manifest.name, **manifest.config})
         problems = [(c["value"]["name"], error) for c in found["configs"] for error in c["value"]["errors"]]
         broken += bool(problems)

@@ -24,6 +24,12 @@ from connect.poc.source.source_evaluation import check_source
 from connect.runtime.settings.config_providers import placeholders
 
 _PROVIDERS = "config.providers"
+_APACHE = "org.apache.kafka.common.config.provider"
+_USUAL_PROVIDERS = {
+    "file": f"{_APACHE}.FileConfigProvider",
+    "directory": f"{_APACHE}.DirectoryConfigProvider",
+    "env": f"{_APACHE}.EnvVarConfigProvider",
+}
 _FROM_WORKER = (
     "key.converter",
     "value.converter",
@@ -141,6 +147,15 @@ def worker_settings(
     leave = {name for plugin in catalog.plugins() for name in leave_keys(plugin.config)}
     kept = {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}
     return kept | _providers(worker, [kept, *configs])
+
+
+def usual_providers(configs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return worker settings with Apache Kafka's providers under their usual names, as far as `configs` name them.
+
+    They stand in for the settings of a worker that is not known. Pure.
+    """
+    classes = {f"{_PROVIDERS}.{name}.class": found for name, found in _USUAL_PROVIDERS.items()}
+    return _providers({_PROVIDERS: ",".join(_USUAL_PROVIDERS), **classes}, configs)
 
 
 def _providers(worker: Mapping[str, str], configs: Sequence[Mapping[str, str]]) -> dict[str, str]:

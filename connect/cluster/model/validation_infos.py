@@ -12,6 +12,8 @@ from typing import Any, Final
 WHERE_ELSE: Final = (
     "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
 )
+NO_PROVIDER: Final = "no config provider"
+"""Every note on a placeholder that nobody replaces has these words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,9 @@ class ConfigInfos:
         """Return the text of the answer to an invalid configuration."""
         errors = [error for info in self.configs for error in info.value.errors]
         head = f"Connector configuration is invalid and contains the following {len(errors)} error(s):"
-        return "\n".join((head, *errors, WHERE_ELSE))
+        # A password that nobody has put in its place is often why the target refuses.
+        causes = [f"Note: {note}" for note in self.notes if NO_PROVIDER in note]
+        return "\n".join((head, *errors, *causes, WHERE_ELSE))
 
 
 def _info(members: Mapping[str, Any]) -> Info:

@@ -16,7 +16,7 @@ from connect.cluster.model.request_errors import BadRequestError, FailedRequestE
 from connect.cluster.model.validation_infos import ConfigInfos, Info
 from connect.cluster.validation.client_settings import OverrideValueError, client_overrides
 from connect.cluster.validation.definitions import framework_config, framework_definitions, plugin_definitions
-from connect.cluster.validation.notes import notes
+from connect.cluster.validation.notes import missing_providers, notes
 from connect.cluster.validation.plugins import (
     CONVERTERS,
     PREDICATES,
@@ -112,7 +112,10 @@ class Validator:
         groups = _SOURCE_GROUPS if plugin.kind is PluginKind.SOURCE else _SINK_GROUPS
         own_groups = dict.fromkeys(d.group for d in definitions if d.group)
         groups = tuple(dict.fromkeys((*groups, *transforms, *predicates, *own_groups)))
-        told = tuple(notes(plugin, given, (info.value.name for info in infos)))
+        told = (
+            *notes(plugin, given, (info.value.name for info in infos)),
+            *missing_providers(raw, self.worker.config_providers),
+        )
         found = ConfigInfos(config["connector.class"] or "", groups, tuple(infos), told)
         return with_nulls(self._with_placeholders(found, raw, given).with_errors(unreadable), config)
 

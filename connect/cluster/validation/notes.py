@@ -11,10 +11,12 @@ from typing import Final
 from connect.api.config import Config, former_names
 from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin
+from connect.cluster.model.validation_infos import NO_PROVIDER
 from connect.cluster.validation.definitions import framework_config
 from connect.cluster.validation.plugins import CONVERTERS, PREDICATES, TRANSFORMS, EmbeddedKind
 from connect.cluster.validation.rules import comma_separated
 from connect.lib.nearest import nearest
+from connect.runtime.settings.config_providers import placeholders
 
 _OF_CLIENTS: Final = ("producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 """What clients and topics take is theirs to know."""
@@ -44,6 +46,21 @@ def notes(plugin: Plugin, given: Mapping[str, str], shown: Iterable[str]) -> Ite
         if own and f"{side}.converter" not in given:
             yield f"{', '.join(own)}: {NO_EFFECT} without {side}.converter; the worker's has its own settings."
     yield from _of_plugin(plugin, given)
+
+
+def missing_providers(config: Mapping[str, str], providers: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each placeholder of a config provider that the worker lacks.
+
+    As in Kafka Connect, such a value is used as the text that it is.
+    """
+    there = f"it has {', '.join(sorted(providers))}" if providers else "it has none"
+    for key, value in config.items():
+        for name in dict.fromkeys(found.provider for found in placeholders(value)):
+            if name not in providers:
+                yield (
+                    f"{key}: the worker has {NO_PROVIDER} {name} ({there}), so the placeholder is used as the text "
+                    "that it is. Add the provider to config.providers in the worker's file."
+                )
 
 
 def _without_effect(key: str, listed: Mapping[EmbeddedKind, Collection[str]], known: Iterable[str]) -> str:

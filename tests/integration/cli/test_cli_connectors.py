@@ -71,7 +71,7 @@ def test_a_connectors_life_by_commands(run, request, tmp_path, unique):
 
     assert f"create  {unique}" in run("connectors", "apply", "-f", str(file), "--dry-run")
     assert unique not in json.loads(run("connectors", "list", "--json"))
-    assert f"{unique}: fine" in run("validate", "-f", str(file))
+    assert f"{unique}: fine" in run("validate", str(file))
     run("connectors", "apply", "-f", str(file))
     wait_for(lambda: "1/1" in run("connectors", "list"), 60, "a running task")
     assert f"leave   {unique}" in run("connectors", "apply", "-f", str(file))
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_said_in_words(run, tmp_path, unique):
     assert "refused" in run("connectors", "apply", "-f", str(file), code=1)
     misspelt = {**source(tmp_path, unique), "connector.class": "FileStreamSourceConector"}
     (tmp_path / "misspelt.json").write_text(json.dumps({"name": f"{unique}-2", "config": misspelt}))
-    both = run("validate", "-f", str(tmp_path / "misspelt.json"), "-f", str(file), code=1)
+    both = run("validate", str(tmp_path / "misspelt.json"), "-f", str(file), code=1)
     assert "connector.class: The cluster has no connector FileStreamSourceConector." in both
     assert "Is org.apache.kafka.connect.file.FileStreamSourceConnector meant?" in both
     assert "PluginDesc" not in both

@@ -106,13 +106,16 @@ def test_what_cannot_work_ends_in_a_report_that_says_so(database, tmp_path):
     assert (code, outcomes(result)["Discovery"]) == (1, "warn"), printed
 
 
-def test_schemas_are_written_to_a_registry_of_its_own(database, tmp_path):
+def test_schemas_are_written_to_a_registry_of_its_own_and_a_file_holds_the_address(database, tmp_path):
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text(f"url=sqlite:///{database}\n")
     nowhere = {
         f"{part}.converter{key}": value
         for part in ("key", "value")
         for key, value in (("", AVRO), (".schema.registry.url", "http://127.0.0.1:1"))
     }
-    code, result, printed = poc(tmp_path, source(database, **nowhere), "--crash", "0", "--budget-rows", "2000")
+    kept = {"connection.url": f"${{file:{secrets}:url}}", **nowhere}
+    code, result, printed = poc(tmp_path, source(database, **kept), "--crash", "0", "--budget-rows", "2000")
     assert code == 0, printed
     assert {outcomes(result).get(name) for name in ("Round trip", "Throughput", "Schema change")} == {"pass"}, printed
     assert_fits_and_hides_values(tmp_path, printed)

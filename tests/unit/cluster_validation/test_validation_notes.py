@@ -59,3 +59,12 @@ def test_a_plugin_says_what_is_worth_knowing_of_right_settings(monkeypatch) -> N
     monkeypatch.setattr(FileSinkConfig, "notes", notes)
     assert validate(FILE_SINK, file="/x").notes == ("file: /x is overwritten.",)
     assert validate(FILE_SINK, **{"file": "/x", "tasks.max": "none"}).error_count > 0
+
+
+def test_a_placeholder_of_a_provider_that_the_worker_lacks_is_noted_also_where_the_configuration_is_refused() -> None:
+    keys = {"file": "${vault:secrets/db:file}", "batch.size": "many", "header.converter": JSON}
+    found = validate(FILE_SOURCE, **keys)
+    (note,) = found.notes
+    assert note.startswith("file: the worker has no config provider vault (it has none), so the placeholder is used")
+    assert f"\nNote: {note}\n" in found.message()
+    assert "Note:" not in validate(FILE_SOURCE, **{"batch.size": "many", "error.tolerance": "all"}).message()

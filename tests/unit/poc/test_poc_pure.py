@@ -8,7 +8,7 @@ import pytest
 
 from connect.api.errors import ConfigError
 from connect.plugins.catalog import Catalog
-from connect.poc.evaluation import worker_settings
+from connect.poc.evaluation import usual_providers, worker_settings
 from connect.poc.report.estimate import Load, judge_load
 from connect.poc.sandbox.prices import Prices, read_prices
 from connect.poc.sandbox.result import Outcome
@@ -197,3 +197,14 @@ def test_the_sandboxs_worker_has_the_providers_that_the_connectors_name_and_no_o
     assert worker_settings(catalog, worker | {"value.converter.x": ""}, [{"a": "${other:b}"}]).keys() == {
         "key.converter", "value.converter", "value.converter.x",
     }  # fmt: skip
+
+
+def test_without_a_worker_there_are_the_providers_that_a_configuration_names() -> None:
+    package = "org.apache.kafka.common.config.provider"
+    named = [{"connection.password": "${file:/a:b}"}, {"user": "${env:USER} ${vault:x:y}"}]
+    assert usual_providers(named) == {
+        "config.providers": "file,env",
+        "config.providers.file.class": f"{package}.FileConfigProvider",
+        "config.providers.env.class": f"{package}.EnvVarConfigProvider",
+    }
+    assert usual_providers([{"connection.password": "secret"}]) == {}
