@@ -23,8 +23,8 @@ class TaskContext(Protocol):
     def task(self) -> int:
         """Return the task's number, counted from 0."""
 
-    def gauge(self, name: str, value: float) -> None:
-        """Set a metric of this task.
+    def gauge(self, name: str, value: float | None) -> None:
+        """Set a metric of this task; None: its value is not known, and it is not shown until it is set again.
 
         `name` is snake_case with its unit (`source_lag_s`); it is shown with connector and task.
         """

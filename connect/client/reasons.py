@@ -61,6 +61,10 @@ def _measured(figures: Mapping[str, float]) -> str:
         said.append(f"{figures['lag_rows']:,.0f} rows are not committed")
     if figures.get("lag_s"):
         said.append(f"the oldest of them is {figures['lag_s']:,.1f} s old")
+    if figures.get("source_lag_rows"):
+        said.append(f"at least {figures['source_lag_rows']:,.0f} rows of its source are not in Kafka")
+    if figures.get("source_lag_bytes"):
+        said.append(f"{figures['source_lag_bytes']:,.0f} bytes of the source's log are not read")
     if figures.get("source_lag_s"):
         said.append(f"{figures['source_lag_s']:,.1f} s behind its source")
     elif "caught_up_age_s" in figures:

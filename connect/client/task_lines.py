@@ -27,8 +27,8 @@ class Scrape:
 class TaskLine:
     """Describes a task, or a connector without one (`task` empty). None: the cluster does not tell, as a Java one.
 
-    `lag_s` of a source is how far it is behind. CPU and memory are those of the process that the task is in,
-    which it may share with others.
+    `lag_s` of a source is how far it is behind, `lag_rows` by how many rows at least. CPU and memory are those of
+    the process that the task is in, which it may share with others.
     """
 
     connector: str
@@ -86,7 +86,7 @@ def _of_connector(name: str, parts: Mapping[str, Any], before: Scrape, now: Scra
         yield TaskLine(
             name, number, kind, task["state"], task.get("worker_id", ""),
             rows_per_second=_rate("rows_total", was, found, passed_s),
-            lag_rows=found.get("lag_rows"),
+            lag_rows=found.get("lag_rows", found.get("source_lag_rows")),
             lag_s=found.get("lag_seconds", found.get("source_lag_seconds")),
             host_cpu_percent=None if cpu is None else 100 * cpu,
             host_memory_bytes=found.get("host_memory_bytes"),

@@ -48,7 +48,7 @@ class FrameContext:
     transactions: TransactionContext | None = None
     caught_up_s: float | None = None
 
-    def gauge(self, name: str, value: float) -> None:
+    def gauge(self, name: str, value: float | None) -> None:
         """Do nothing, as metrics are not kept: Spark has its own."""
 
     def explain(self, reason: str | None) -> None:

@@ -72,7 +72,7 @@ class FrameSinkContext:
     task: int = 0
     refused: list[Exception] = field(default_factory=list)
 
-    def gauge(self, name: str, value: float) -> None:
+    def gauge(self, name: str, value: float | None) -> None:
         """Do nothing, as metrics are not kept: Spark has its own."""
 
     def explain(self, reason: str | None) -> None:

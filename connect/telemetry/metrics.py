@@ -86,6 +86,13 @@ TASK_METRICS: Final = (
           "in Kafka is older than this. Sources that tell of it: JDBC, agents of Cassandra.",
           "where it grows, the source is read too slowly, a table is left aside or the database is away: connect "
           "connectors why NAME."),
+    _task("source_lag_rows", "source_lag_rows", "rows",
+          "Rows that the source held at the last look and that are not in Kafka, so many at least; 0: it had no more. "
+          "Missing where it cannot tell without a look at a whole table. JDBC counts by the index that it reads by, up "
+          "to 1,000,000 rows for a table.", "as for source_lag_seconds."),
+    _task("source_lag_bytes", "source_lag_bytes", "bytes",
+          "How much of its log the source had not read at the last look, changes of other tables included; 0 at its "
+          "end. Sources that tell of it: JDBC by mode=log, agents of Cassandra.", "as for source_lag_seconds."),
     _task("caught_up_age_s", "caught_up_age_seconds", "seconds",
           "Age of the last look at the source after which all that it held was in Kafka; at first the age of the task. "
           "Between two looks (poll.interval.ms) nobody knows of newer rows."),

@@ -75,9 +75,11 @@ class FakeTaskContext:
     gauges: dict[str, float] = field(default_factory=dict)
     explained: str | None = None
 
-    def gauge(self, name: str, value: float) -> None:
-        """Keep the last value."""
-        self.gauges[name] = value
+    def gauge(self, name: str, value: float | None) -> None:
+        """Keep the last value; None: forget it."""
+        self.gauges.pop(name, None)
+        if value is not None:
+            self.gauges[name] = value
 
     def explain(self, reason: str | None) -> None:
         """Keep the last reason, one line or None."""

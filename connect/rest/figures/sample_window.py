@@ -50,16 +50,16 @@ class SampleWindow:
         """Return the sum of several tasks' rates at each moment; None where none is known."""
         return [total([self._rate(at, task, figure) for task in tasks]) for at in range(1, len(self.samples))]
 
-    def values(self, tasks: Sequence[str], figure: str) -> list[float | None]:
-        """Return the sum of several tasks' figures at each moment; None where none is known."""
-        return [total([sample.figures.get(task, _EMPTY).get(figure) for task in tasks]) for sample in self.samples]
+    def lags(self, tasks: Sequence[str]) -> list[float | None]:
+        """Return by how many rows several tasks were behind at each moment; None where none tells."""
+        return [total([lag_rows(sample.figures.get(task, _EMPTY)) for task in tasks]) for sample in self.samples]
 
     def pace(self, tasks: Sequence[str]) -> Pace:
         """Return what tasks do together now."""
         found = [self.figures(task) for task in tasks]
         return Pace(
             total([self.rate(task) for task in tasks]),
-            total([counted.get("lag_rows") for counted in found]),
+            total([lag_rows(counted) for counted in found]),
             largest([counted.get("lag_s", counted.get("source_lag_s")) for counted in found]),
         )
 
@@ -77,6 +77,11 @@ class SampleWindow:
             return None
         grown = after.get(figure, 0.0) - before.get(figure, 0.0)
         return grown / (now.at_s - was.at_s) if grown >= 0 else None
+
+
+def lag_rows(figures: Mapping[str, float]) -> float | None:
+    """Return by how many rows a task is behind, a sink or, at least, a source; None: it does not tell."""
+    return figures.get("lag_rows", figures.get("source_lag_rows"))
 
 
 def total(values: Sequence[float | None]) -> float | None:

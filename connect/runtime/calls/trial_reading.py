@@ -27,7 +27,7 @@ class _Context:
     refuse: Callable[[Exception], None]
     transactions: None = None
 
-    def gauge(self, name: str, value: float) -> None:
+    def gauge(self, name: str, value: float | None) -> None:
         """Do nothing, as metrics are not kept."""
 
     def explain(self, reason: str | None) -> None:

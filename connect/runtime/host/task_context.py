@@ -38,9 +38,12 @@ class TaskContext:
     commits: SinkCommits | None = None
     membership: SinkMembership | None = None
 
-    def gauge(self, name: str, value: float) -> None:
-        """Set a metric of this task."""
-        self.reports.figures.set(name, value)
+    def gauge(self, name: str, value: float | None) -> None:
+        """Set a metric of this task; None: it is not known."""
+        if value is None:
+            self.reports.figures.unset(name)
+        else:
+            self.reports.figures.set(name, value)
 
     def explain(self, reason: str | None) -> None:
         """Say why part of the work waits."""

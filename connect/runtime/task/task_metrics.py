@@ -67,6 +67,10 @@ class TaskFigures:
         """Set a gauge."""
         self._values[name] = value
 
+    def unset(self, name: str) -> None:
+        """Take a gauge away, as its value is not known."""
+        self._values.pop(name, None)
+
     def set_since(self, name: str, at_s: float | None) -> None:
         """Set a gauge of seconds that is the age of this time (epoch seconds) whenever it is read; None: it is 0."""
         self._since_s[name] = at_s

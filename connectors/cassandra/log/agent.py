@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 PROTOCOL = "1"
 OWNER: Final = {"protocol": PROTOCOL, "owner": "agent"}
 """The source partition of the process that runs the agent."""
+_UNREAD_S = 1.0
+"""How often the index files of all waiting segments are read, at most."""
 BATCH_BYTES = 524_288
 """A batch has mutations of at most so many bytes, or one mutation; in memory it takes many times that."""
 
@@ -92,6 +94,7 @@ class CassandraCdcTask:
         self._segment: int | None = None
         """The segment of the mutations that were read last."""
         self._lock: FolderLock | None = None
+        self._unread_at_s = 0.0
         self._notes: list[SourcePosition] = []
         """This list holds the source positions to be stored with the next unit."""
 
@@ -191,6 +194,7 @@ class CassandraCdcTask:
         else:
             self._delay.unread()
         self._tell_delay()
+        self._tell_unread()
         if made or self._notes:
             return self._unit(made)
         return () if has_moved or self._segments.is_passing else None
@@ -217,6 +221,13 @@ class CassandraCdcTask:
     def _tell_delay(self) -> None:
         assert self._context is not None
         self._context.caught_up(self._delay.caught_up_s, behind=self._delay.is_behind)
+
+    def _tell_unread(self) -> None:
+        # Each index file is read for it.
+        if (now_s := time.monotonic()) >= self._unread_at_s:
+            self._unread_at_s = now_s + _UNREAD_S
+            assert self._context is not None
+            self._context.gauge("source_lag_bytes", 0 if self._segments.is_drained else self._segments.unread_bytes)
 
     def _nothing(self) -> Batch:
         """Return an empty batch that carries a position.

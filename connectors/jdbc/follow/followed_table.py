@@ -44,6 +44,10 @@ class ScheduledRead(Protocol):
     def complete_s(self) -> float | None:
         """Return the time (epoch seconds) of which all rows were given by `read`; None: that is not known."""
 
+    @property
+    def unread_rows(self) -> int | None:
+        """Return how many rows at least the source held at the last look and were not given; None: not known."""
+
     def prepare(self) -> None:
         """Look at the table now. ConnectError when it cannot be read."""
 
@@ -103,6 +107,11 @@ class FollowedTable:
     def complete_s(self) -> float | None:
         """Return the time (epoch seconds) of which all rows were given by `read`; None: that is not known."""
         return None if self._reader is None else self._reader.complete_s
+
+    @property
+    def unread_rows(self) -> int | None:
+        """Return how many rows at least the source held at the last look and were not given; None: not known."""
+        return None if self._reader is None else self._reader.unread.rows
 
     def prepare(self) -> None:
         """Look at the table now. ConnectError when it cannot be read."""

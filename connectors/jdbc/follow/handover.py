@@ -66,6 +66,11 @@ class PartReader:
         """Return True if a statement is open."""
         return self._reader is not None and self._reader.is_reading
 
+    @property
+    def unread_rows(self) -> int | None:
+        """Return 0 once nothing is left to read; None: a part of the ranges says nothing of the table."""
+        return 0 if self.complete_s is not None and self._reader is None else None
+
     def prepare(self) -> None:
         """Do nothing: before the task that owns the table has begun, its ranges are not known."""
 
@@ -172,6 +177,11 @@ class Handover:
     def complete_s(self) -> float | None:
         """Return the time (epoch seconds) of which all rows were given by `read`; None while the first read goes on."""
         return self._followed.complete_s if self._is_over else None
+
+    @property
+    def unread_rows(self) -> int | None:
+        """Return how many rows at least were not read; None while the first read goes on, or where it is not known."""
+        return self._followed.unread_rows if self._is_over else None
 
     def prepare(self) -> None:
         """Look at the table now. ConnectError when it cannot be read."""

@@ -122,6 +122,7 @@ class PlanBuilder:
         config, shape = self._config, self.shape
         begin_us = self._begin_us(stored)
         mode, guard = self._guarded(stored, begin_us)
+        scans = self._scans(mode)
         paged = (
             self.dialect.cursors.holds_writers
             and self.table is not None
@@ -133,7 +134,7 @@ class PlanBuilder:
             topic=topic_of(self.table, config) if self.table else config.topic_prefix,
             key=self._record_key(),
             names_row=self._names_row(),
-            blind_spots=self._blind_spots(mode, is_first=stored is None),
+            blind_spots=self._blind_spots(mode, is_first=stored is None, scans=scans),
             partition=partition,
             source=self.source,
             format=RowFormat(
@@ -152,17 +153,22 @@ class PlanBuilder:
             first_wait_s=self._first_wait_s(stored),
             begins=self._offset_of(begin_us) if self._begins_now(stored) else None,
             described=self._described,
+            counts_unread=scans is False and not config.query_suffix,
         )
 
-    def _blind_spots(self, mode: Mode, *, is_first: bool) -> tuple[BlindSpot, ...]:
-        config, scans, disorder, least = self._config, None, None, None
+    def _scans(self, mode: Mode) -> bool | None:
+        """Tell if a pass reads the whole table; None: nobody can say, or it is to."""
+        if self._config.mode == "bulk":
+            return None
+        names = [c.name for c in self.timestamp_columns()] if "timestamp" in self._config.mode else self._order
+        first = self.shape.find(names[0])
+        return None if first is None else reads_all(self._database, self.source, mode.order, first)
+
+    def _blind_spots(self, mode: Mode, *, is_first: bool, scans: bool | None) -> tuple[BlindSpot, ...]:
+        config, disorder, least = self._config, None, None
         if config.mode == "incrementing" and self.table is not None:
             disorder = self.dialect.settled.out_of_order(self._database, self.table, self._order[0])
             least = self._least_id(mode.order[0]) if is_first else None
-        if config.mode != "bulk":
-            names = [c.name for c in self.timestamp_columns()] if "timestamp" in config.mode else self._order
-            first = self.shape.find(names[0])
-            scans = None if first is None else reads_all(self._database, self.source, mode.order, first)
         offset_s = self._server_offset_s()
         spots = blind_spots(
             self._label,

@@ -19,6 +19,7 @@ from connectors.jdbc.follow.audit import BlindSpot
 from connectors.jdbc.follow.late_commits import LateCommitGuard
 from connectors.jdbc.follow.modes import Bulk, Mode
 from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.unread_rows import UnreadRows
 from connectors.jdbc.values.columns import RowFormat
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
@@ -123,7 +124,8 @@ class ReadingPlan:
     the order. `row_id`: SQLite's hidden key, read beside the row's columns.
     `key`: the columns of the record key; `names_row`: those that tell a person which row it is. `blind_spots`: what is
     not seen. `begins`: the offset of a beginning that is another one whenever it is asked for, as now is. `described`:
-    the columns that the plan was made of; None: not watched.
+    the columns that the plan was made of; None: not watched. `counts_unread`: an index lets the rows behind a place be
+    counted without a look at all.
     """
 
     label: str
@@ -144,6 +146,7 @@ class ReadingPlan:
     first_wait_s: float = 0.0
     begins: Offset | None = None
     described: Described | None = None
+    counts_unread: bool = False
 
 
 @dataclass(slots=True)
@@ -153,6 +156,7 @@ class _Pass:
     conditions: Sequence[sa.ColumnElement[bool]] = ()
     pages: Pages | None = None
     began_s: float = field(default_factory=time.time)
+    has_more: bool = False
     database: Database | None = field(default=None, repr=False)
 
 
@@ -171,6 +175,7 @@ class TableReader:
         """The time, on the monotonic clock, at which `read` is to be called next."""
         self.complete_s: float | None = None
         """When the last pass began that ended with nothing held back, in epoch seconds; None: there was none."""
+        self.unread = UnreadRows(plan.label, may_ask=plan.counts_unread)
 
     @property
     def is_reading(self) -> bool:
@@ -185,6 +190,7 @@ class TableReader:
         """
         try:
             page = self._next_page()
+            self.unread.read(len(page))
             if page.following is None:
                 self._end_pass()
             # Last, because it moves the place: were anything to fail after it, the page would be lost.
@@ -195,6 +201,9 @@ class TableReader:
 
     def _next_page(self) -> Page:
         current = self._pass = self._pass or self._begin()
+        if current.has_more and self.unread.is_due:
+            # Before the page is read, as nothing may fail once the place has moved behind it.
+            self.unread.ask(self._connections.asked, self._statement(current))
         if current.pages is None:
             current.database = current.database or self._connections.take()
             self._require_columns(current.database)
@@ -203,6 +212,7 @@ class TableReader:
             statement = self._statement(current)
             current.pages = current.database.pages(statement, rules, self._doing)
         page = current.pages.next()
+        current.has_more = page.following is not None
         if self._plan.paged:
             self._release(current)
         return page
@@ -263,6 +273,7 @@ class TableReader:
         if current is not None:
             if not soon:
                 self.complete_s = current.began_s
+            self.unread.rows = None if soon else 0
             self._release(current)
 
     def _release(self, current: _Pass) -> None:
@@ -283,6 +294,8 @@ class TableReader:
         """Break the pass off; the next read goes on from what was delivered."""
         current, self._pass = self._pass, None
         self.due_at_s = time.monotonic()
+        if current is not None:
+            self.unread.rows = None
         if isinstance(self._plan.mode, Bulk):
             self._plan.mode.restart()
         if current is not None and current.database is not None:

@@ -69,6 +69,7 @@ class JdbcLogTask:
         assert self._reading is not None
         assert self._ctx is not None
         self._ctx.gauge("slot_retained_bytes", self._reading.log.retained_bytes)
+        self._ctx.gauge("source_lag_bytes", self._reading.log.end.unread_bytes)
         self._explain(self._ctx)
         # Asked for before the batches: all that was read before the end was seen is among them.
         end_s = self._reading.log.end.reached_s

@@ -16,9 +16,13 @@ from connect.api.records import SourcePosition
 
 @dataclass(slots=True)
 class _Given:
-    """A position that was given to the framework. `up_to_s`: what is known once it and all before it are stored."""
+    """A position that was given to the framework, with `rows` rows.
+
+    `up_to_s`: what is known once it and all before it are stored.
+    """
 
     position: SourcePosition
+    rows: int = 0
     up_to_s: float | None = None
     is_stored: bool = False
 
@@ -34,11 +38,14 @@ class StoredProgress:
         self._in_pass: set[str] = set(self._known_s)
         """Names of which more may come before all that was there is given."""
         self._read_s: dict[str, float] = {}
+        self.unstored_rows = 0
+        """The rows that were given and whose position is not stored."""
 
-    def given(self, name: str, position: SourcePosition | None) -> None:
-        """A batch was given to the framework."""
+    def given(self, name: str, position: SourcePosition | None, rows: int = 0) -> None:
+        """A batch of `rows` rows was given to the framework."""
         if position is not None:
-            self._given[name].append(_Given(position))
+            self._given[name].append(_Given(position, rows))
+            self.unstored_rows += rows
             self._in_pass.add(name)
 
     def read(self, name: str, up_to_s: float | None) -> None:
@@ -61,6 +68,7 @@ class StoredProgress:
                 _mark(given, position)
             while given and given[0].is_stored:
                 first = given.popleft()
+                self.unstored_rows -= first.rows
                 if first.up_to_s is not None:
                     self._know(name, first.up_to_s)
 

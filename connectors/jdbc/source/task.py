@@ -52,6 +52,7 @@ class JdbcSourceTask:
         self._reading_had_failed = False
         self._ctx: SourceContext | None = None
         self._progress = StoredProgress((), 0.0)
+        self._unread_rows: list[int | None] = []
         self._bad: list[BadRows] = []
         self._ahead: Future[Batch | None] | None = None
         self._polled = threading.Event()
@@ -243,16 +244,23 @@ class JdbcSourceTask:
 
     def _count(self, reader: ScheduledRead, batch: Batch | None) -> None:
         if batch is not None:
-            self._progress.given(reader.label, batch.position)
+            self._progress.given(reader.label, batch.position, len(batch))
         # Rows younger than timestamp.delay.interval.ms were left for later passes.
         delay_s = self._config.delay_ms / 1000 if "timestamp" in self._config.mode else 0.0
         self._progress.read(reader.label, None if reader.complete_s is None else reader.complete_s - delay_s)
+        # Now, as no page is read ahead that was not given.
+        self._unread_rows = [reader.unread_rows for reader in self._readers]
         self._tell_progress()
 
     def _tell_progress(self) -> None:
         assert self._ctx is not None
         is_left_aside = any(reader.failure is not None for reader in self._readers)
         self._ctx.caught_up(self._progress.caught_up_s, behind=self._progress.is_behind or is_left_aside)
+        known = [rows for rows in self._unread_rows if rows is not None]
+        lag_rows = sum(known) + self._progress.unstored_rows
+        # So many at least, where a table says nothing; but that there are none nobody knows then.
+        is_known = lag_rows or (len(known) == len(self._readers) and not is_left_aside)
+        self._ctx.gauge("source_lag_rows", lag_rows if is_known else None)
 
 
 def _table_plan(database: Database, stored: StoredOffset, *, table: TableName, config: JdbcTaskConfig) -> ReadingPlan:

@@ -79,7 +79,7 @@ class _Context:
     def stored_offset(self, partition: Mapping[str, object]) -> Mapping[str, object] | None:
         return self._offsets.get(json.dumps(partition))
 
-    def gauge(self, name: str, value: float) -> None:
+    def gauge(self, name: str, value: float | None) -> None:
         """Tell nobody."""
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:

@@ -35,8 +35,10 @@ class OffsetStore:
         text = self.offsets.get(json.dumps(partition))
         return None if text is None else json.loads(text)
 
-    def gauge(self, name: str, value: float) -> None:
-        self.gauges[name] = value
+    def gauge(self, name: str, value: float | None) -> None:
+        self.gauges.pop(name, None)
+        if value is not None:
+            self.gauges[name] = value
 
     def caught_up(self, at_s: float, *, behind: bool = False) -> None:
         self.caught_up_s, self.is_behind = at_s, behind

@@ -13,6 +13,11 @@ from jdbc_server import Server
 from test_jdbc_servers import POSTGRES_TYPES
 
 from connect.lib.deadline import Deadline
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.binlog.position import Place, file_number
+from connectors.jdbc.log.mysql.snapshot import log_bytes_after
+from connectors.jdbc.log.mysql.snapshot import log_end as log_end_of
+from connectors.jdbc.log.shared import log_end
 
 postgres_only = pytest.mark.parametrize("server", ["postgres"], indirect=True)
 
@@ -294,3 +299,40 @@ def test_no_more_changes_per_second_are_given_than_may_be(server):
         run.until_events(80)
         # Three pauses of 0.2 s.
         assert time.monotonic() - began_s >= 0.5
+
+
+def test_the_unread_log_is_told_in_bytes_and_none_is_left_at_its_end(server: Server, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(log_end, "MEASURE_S", 0.0)
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY, name VARCHAR(200))", "INSERT INTO {t} VALUES (0, 'a')")
+    with log_run(server, max__batch__size=100) as run:
+        run.open()
+        assert "source_lag_bytes" not in run.store.gauges, "nobody has looked yet"
+        run.until_events(1)
+        run.until(lambda: run.store.gauges.get("source_lag_bytes") == 0)
+        run.close()
+        for first in range(1, 3001, 100):
+            rows = ", ".join(f"({i}, '{'x' * 200}')" for i in range(first, first + 100))
+            server.run(f"INSERT INTO {{t}} VALUES {rows}")
+        run.open()
+        run.until(lambda: (run.store.gauges.get("source_lag_bytes") or 0) > 3000 * 200 / 2)
+        assert len(run.events) < 3001, "told while it is behind"
+        run.until_events(3001)
+        run.until(lambda: run.store.gauges["source_lag_bytes"] == 0)
+
+
+@pytest.mark.parametrize("server", ["mariadb"], indirect=True)
+def test_the_unread_log_counts_over_files_and_is_unknown_without_the_right_to_see_them(server: Server):
+    user = f"{server.table}_user"
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", f"CREATE USER {user} IDENTIFIED BY 'p'")
+    server.run(f"GRANT SELECT ON {{t}} TO {user}")
+    database = Database(server.connector(mode="log")._config)
+    here = Place(*log_end_of(database)).order
+    server.run("INSERT INTO {t} VALUES (1)", "FLUSH BINARY LOGS", "INSERT INTO {t} VALUES (2)", "FLUSH BINARY LOGS")
+    found = log_bytes_after(database, here)
+    sizes = {file_number(row[0]): row[1] for row in database.rows(sa.text("SHOW BINARY LOGS"), "asking")}
+    database.close()
+    assert found == sum(size for number, size in sizes.items() if number >= here[0]) - here[1]
+    blind = Database(server.connector(mode="log", connection__user=user, connection__password="p")._config)
+    assert log_bytes_after(blind, here) is None
+    assert log_bytes_after(blind, (max(sizes), 4)) == sizes[max(sizes)] - 4, "one file needs no right"
+    blind.close()

@@ -20,6 +20,7 @@ from connect.testing.fakes import FakeSourceContext, OffsetStore
 from connectors.cassandra.log import agent
 from connectors.cassandra.log.agent import CassandraCdcTask
 from connectors.cassandra.log.agent_config import CassandraAgentConfig
+from connectors.cassandra.log.segments.index_file import parse_index
 
 IDS = {"plain": 1795225529915, "lz4": 1795225910689}
 
@@ -264,4 +265,20 @@ def test_the_delay_is_none_once_all_that_the_node_wrote_is_stored_and_grows_whil
     task.poll(Deadline.after(0.01))
     assert context.is_behind, "a segment whose index tells nothing holds what was not read"
     assert context.caught_up_s < drained_s + 60
+    task.close()
+
+
+def test_the_unread_part_of_the_log_is_told_until_there_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "_UNREAD_S", 0.0)
+    ends = [parse_index(file.read_text()) for file in folder.glob("*_cdc.idx")]
+    written_bytes = sum(end.synced for end in ends if end is not None)
+    task, context = opened(folder, OffsetStore())
+    assert "source_lag_bytes" not in context.gauges, "nobody has looked yet"
+    told = []
+    while unit := task.poll(Deadline.after(0.01)):
+        told.append(context.gauges["source_lag_bytes"])
+        task.stored([batch.position for batch in unit if batch.position is not None])
+    assert 0 < told[0] < written_bytes
+    assert told == sorted(told, reverse=True)
+    assert context.gauges["source_lag_bytes"] == 0
     task.close()

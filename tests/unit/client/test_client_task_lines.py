@@ -60,3 +60,11 @@ def test_what_needs_a_person_comes_first_and_java_tells_states_and_traces():
     ]  # fmt: skip
     assert cells(lines[0])[3:8] == ("–",) * 5
     assert workers_of(found) == ["w:1"]
+
+
+def test_a_source_shows_how_many_rows_it_is_behind():
+    told = 'kafka_connect_task_source_lag_rows{connector="a-b",task="0"} 1200\nkafka_connect_task_rows_total 3\n'
+    (line,) = task_lines(
+        {"a-b": {"status": status("RUNNING", task(0))}}, Scrape(0.0, {}), Scrape(1.0, figures_of(told))
+    )
+    assert line.lag_rows == 1200.0

@@ -35,8 +35,14 @@ def test_rates_are_growth_in_a_second_and_unknown_where_a_task_began_anew() -> N
     assert LOOK.rate("a-1") is None
     assert LOOK.rate("b-0") is None
     assert LOOK.rates(["a-0", "a-1"]) == [100.0]
-    assert LOOK.values(["a-0", "b-0"], "lag_rows") == [8, 6]
+    assert LOOK.lags(["a-0", "b-0"]) == [8, 6]
     assert SampleWindow(LOOK.samples[:1]).rate("a-0") is None
+
+
+def test_a_source_is_behind_by_the_rows_that_it_tells_of() -> None:
+    window = SampleWindow((Sample(10.0, {"a-0": {"source_lag_rows": 8}, "a-1": {"lag_rows": 2}, "b-0": {}}, {}),))
+    assert window.pace(["a-0", "a-1"]).lag_rows == 10
+    assert window.pace(["b-0"]).lag_rows is None
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,12 @@ def test_a_source_is_behind_until_it_has_caught_up_and_when_that_is_long_ago():
     assert not figures.is_behind()
     now_s = 103.6
     assert figures.is_behind()
+
+
+def test_a_gauge_that_is_not_known_any_more_is_not_told():
+    figures = TaskFigures()
+    figures.unset("source_lag_rows")
+    figures.set("source_lag_rows", 7.0)
+    assert figures.snapshot()["source_lag_rows"] == 7.0
+    figures.unset("source_lag_rows")
+    assert "source_lag_rows" not in figures.snapshot()

@@ -85,7 +85,7 @@ def standing(status: Mapping[str, Any], found: Sequence[Reason], look: SampleWin
     return LiveState(
         name, status["type"], min(states, key=rank), own["state"], _why(status, worst, found), tasks, len(ids),
         has_failed="FAILED" in states,
-        pace=look.pace(ids), rates=look.rates(ids), lags=look.values(ids, "lag_rows"),
+        pace=look.pace(ids), rates=look.rates(ids), lags=look.lags(ids),
         span_s=look.span_s,
         silent={worker: why for worker, why in look.silent.items() if worker in workers},
     )  # fmt: skip

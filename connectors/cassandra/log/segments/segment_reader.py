@@ -156,6 +156,15 @@ class Segments:
         return len({files.id for files in self._unstored} | self._awaited.keys())
 
     @property
+    def unread_bytes(self) -> int | None:
+        """Return how much of the segments with changes was not read, as their index files tell; None: one does not."""
+        unread = [] if self._files is None or self._finished or not self._files.has_index else [self._files]
+        progress = [files.progress() for files in (*unread, *self._awaited.values())]
+        known = [one.synced for one in progress if one is not None]
+        read = self._open.position if unread and self._open is not None else 0
+        return max(0, sum(known) - read) if len(known) == len(progress) else None
+
+    @property
     def is_passing(self) -> bool:
         """Return True if the segment just read to its end is left to the node, and there may be a next one."""
         return self._finished and self._is_nodes_own

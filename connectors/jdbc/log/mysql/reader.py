@@ -24,7 +24,7 @@ from connectors.jdbc.log.mysql.flavour import flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
 from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.segments import SegmentFilter
-from connectors.jdbc.log.mysql.snapshot import begin_snapshot, log_end
+from connectors.jdbc.log.mysql.snapshot import begin_snapshot, log_bytes_after, log_end
 from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError
 from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
 from connectors.jdbc.log.shared.envelope import Headers
@@ -92,7 +92,7 @@ class MySqlLog:
         self._history = MySqlHistory(
             self._database, self._chooses, session.stopping, history, number=self._stored_number
         )
-        self.end = LogEnd(self._ask_for_end)
+        self.end = LogEnd(self._ask_for_end, lambda here: log_bytes_after(self._database, here))
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
         """Yield batches in order, bad rows before the batch that is behind them; None where there is nothing now, so
@@ -206,6 +206,8 @@ class MySqlLog:
             if event is None:
                 self.end.look(events.read_to.order)
                 self._history.at_end(events.read_to)
+            else:
+                self.end.measure(events.read_to.order)
             while event is not None:
                 events.take(event)
                 event = None if events.has(limit) else self._stream.next(0.0)

@@ -18,7 +18,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page, PageRules, Pages
 from connectors.jdbc.database.catalog import NoTableError, describe
 from connectors.jdbc.database.query import table_source
-from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, gtids_of
+from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, file_number, gtids_of
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, Fence, Key, KeyRange
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -87,6 +87,22 @@ def log_end(database: Database) -> tuple[str, int]:
             file, pos = str(row[0]), int(row[1])
     database.end_transaction()
     return file, pos
+
+
+def log_bytes_after(database: Database, here: tuple[int, int]) -> int | None:
+    """Return how much of the binary log is behind a place (a file's number, and the place in it).
+
+    None: that is in several files, and the user may not see how large they are.
+    """
+    file, pos = log_end(database)
+    if file_number(file) == here[0]:
+        return max(0, pos - here[1])
+    files = database.told(lambda: database.rows(sa.text("SHOW BINARY LOGS"), "asking for the files of the log"))
+    database.end_transaction()
+    if files is None:
+        return None
+    sizes = {file_number(str(row[0])): int(row[1]) for row in files}
+    return sum(size for number, size in sizes.items() if number >= here[0]) - (here[1] if here[0] in sizes else 0)
 
 
 def fence_of(position: BinlogPosition, table: BinlogTable, seen: SnapshotEnd | None) -> Fence[SnapshotEnd]:

@@ -74,7 +74,10 @@ class PostgresLog:
         self.position = resumed(stored(partition_of(session.config.topic_prefix)), read_offset)
         self._stored_lsn = 0
         self.retained_bytes = 0
-        self.end = LogEnd(lambda: pg_slot.end_of_log(self._database))
+        self.end = LogEnd(
+            lambda: pg_slot.end_of_log(self._database),
+            lambda lsn: max(0, pg_slot.end_of_log(self._database) - lsn),
+        )
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
         """Yield batches in order, bad rows before the batch that is behind them; None where there is nothing now, so
@@ -210,6 +213,8 @@ class PostgresLog:
                 self.position = self.position.moved(self._stream.server_end)
             if not len(messages) and not state.is_open:
                 self.end.look(self.position.commit_lsn)
+            else:
+                self.end.measure(self.position.commit_lsn)
             beat = self._session.heartbeat.due(self.position.commit_lsn)
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 P = TypeVar("P", int, tuple[int, int])
-ASK_S = 1.0
+ASK_S: Final = 1.0
 """How often the server is asked where its log ends, at most."""
+MEASURE_S: Final = 10.0
+"""How often it is asked how much log a reader that is not at the end has before it, at most."""
 
 
 class LogEnd(Generic[P]):
     """Where the log ended when the server was asked last, and whether the reader has come there."""
 
-    def __init__(self, ask: Callable[[], P], clock_s: Callable[[], float] = time.time) -> None:
-        """`ask` gives the end of the server's log now. `clock_s` gives epoch seconds."""
+    def __init__(
+        self, ask: Callable[[], P], bytes_after: Callable[[P], int | None], clock_s: Callable[[], float] = time.time
+    ) -> None:
+        """`ask` gives the end of the server's log now, `bytes_after` how much of it is behind a place, None: it cannot
+        tell. `clock_s` gives epoch seconds.
+        """
         self._ask: Callable[[], P] = ask
+        self._bytes_after: Callable[[P], int | None] = bytes_after
         self._clock_s = clock_s
         self._end: tuple[P, float] | None = None
         self._ask_at_s = 0.0
+        self._measure_at_s = 0.0
         self.reached_s: float | None = None
         """The reader has read all that the log held at this time, in epoch seconds; None: it was not at the end yet."""
+        self.unread_bytes: int | None = None
+        """How much of the log was behind the reader at the last look; None: that is not known."""
 
     def look(self, here: P) -> None:
         """Take note that the reader has read all before `here`, and that nothing more is there for now."""
@@ -30,3 +40,13 @@ class LogEnd(Generic[P]):
             self._end, self._ask_at_s = (self._ask(), now_s), now_s + ASK_S
         if self._end is not None and here >= self._end[0]:
             (_, self.reached_s), self._end = self._end, None
+            self.unread_bytes = 0
+        elif self._end is not None:
+            self.measure(here)
+
+    def measure(self, here: P) -> None:
+        """Take note that the reader has read all before `here`, and that there may be more."""
+        now_s = self._clock_s()
+        if now_s >= self._measure_at_s:
+            self.unread_bytes = self._bytes_after(here)
+            self._measure_at_s = now_s + MEASURE_S
