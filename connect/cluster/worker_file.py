@@ -19,6 +19,7 @@ from connect.lib.setting_text import text_of
 from connect.plugins.catalog import Catalog
 from connect.runtime.settings.config_providers import config_providers
 from connect.runtime.settings.config_secrets import secret_texts
+from connect.runtime.settings.encryption_keys import ENCRYPTION_KEY, key_texts
 from connect.runtime.settings.java_properties import parse_properties
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS
@@ -136,6 +137,7 @@ def worker_config(properties: Mapping[str, str], catalog: Catalog) -> WorkerConf
         problems += [problem for problem in error.problems if problem.key not in unknown]
     SECRET_TEXTS.add(secret_texts(catalog, resolved))
     SECRET_TEXTS.add(resolved.get(key, "") for key in _PASSWORDS)
+    SECRET_TEXTS.add(key_texts(resolved.get(ENCRYPTION_KEY, "")))
     if problems:
         raise ConfigError(problems)
     return config

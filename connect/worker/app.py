@@ -41,6 +41,7 @@ from connect.plugins.catalog import Catalog
 from connect.runtime.calls.group_calls import ADMIN_OVERRIDE
 from connect.runtime.host.loading import loading
 from connect.runtime.settings.config_providers import config_providers
+from connect.runtime.settings.encryption_keys import ENCRYPTION_KEY
 from connect.runtime.settings.internal_topics import slots_topic
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.source.exactly_once import fences_leader
@@ -191,8 +192,11 @@ class Worker:
         return make
 
     def _launcher(self) -> Launch:
+        # What runs connectors reads no configurations.
+        given = {key: value for key, value in self._config.originals.items() if key != ENCRYPTION_KEY}
+
         def launch(name: str, listener: HostListener) -> Host:
-            return TaskHost(name, self._config.originals, listener, self._start_process, lambda: self._lease.is_good)
+            return TaskHost(name, given, listener, self._start_process, lambda: self._lease.is_good)
 
         return at_worker_levels(launch, LOG_LEVELS)
 

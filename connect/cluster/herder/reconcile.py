@@ -22,6 +22,7 @@ from connect.cluster.leader.connector_runs import ConnectorRuns
 from connect.cluster.leader.fencing import Fencing
 from connect.cluster.leader.overdue_tasks import OverdueTasks
 from connect.cluster.leader.present_workers import PresentWorkers
+from connect.cluster.leader.resealing import reseal
 from connect.cluster.leader.task_placement import TaskPlacer
 from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
@@ -35,6 +36,7 @@ from connect.cluster.model.restarts import selected_tasks, selects_connector, wi
 from connect.cluster.offsets.sink_groups import GroupOffsets
 from connect.cluster.store.compacted_log import MakeLog
 from connect.cluster.store.config_store import ConfigStore
+from connect.cluster.store.record_seals import RecordSeals
 from connect.cluster.store.session_key import needs_rotation, new_session_key
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline
@@ -96,7 +98,8 @@ class Reconciler:
     def _build(self, worker: WorkerConfig) -> HerderParts:
         around = self._around
         loop = around.make_loop("herder", self._settle)
-        configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker))
+        seals = RecordSeals.of(worker)
+        configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker), seals=seals)
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
 
@@ -263,9 +266,10 @@ class Reconciler:
                 return snapshot
             self.parts.configs.claim()
             self._placer.forget(snapshot)
-            gone = orphans(snapshot)
+            gone = orphans(snapshot, self.parts.configs.closed)
             if gone:
                 self.parts.configs.put(*gone)
+            reseal(self.parts.configs)
             self._led = True
             _logger.info("leadership_taken", extra={"workers": sorted(view.urls)})
         self._present.settle(snapshot, frozenset(view.urls))

@@ -9,7 +9,7 @@ from typing import Final
 
 from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.loop.herder_parts import HerderParts, connector_config
-from connect.cluster.model.config_records import ConnectorRecord, LoggerRecord, RestartRecord, encode
+from connect.cluster.model.config_records import ConnectorRecord, LoggerRecord, RestartRecord
 from connect.cluster.model.connector_values import Saved, TargetState
 from connect.cluster.model.request_errors import (
     BadRequestError,
@@ -169,8 +169,7 @@ class Requests:
         """Refuse, before anything is written, a connector of which not all records fit: its own, its version's, its
         tasks'.
         """
-        key, value = encode(ConnectorRecord(name, config))
-        size, most = len(key) + len(value or b""), self._parts.limits.config_max_bytes
+        size, most = self._parts.configs.size_bytes(ConnectorRecord(name, config)), self._parts.limits.config_max_bytes
         if size > most:
             raise BadRequestError(
                 f"The configuration of connector {name} is {size} bytes as a record of the config topic, but at most "

@@ -7,7 +7,7 @@ it is first seen to differ from the last one recorded; nobody knows then who wro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from connect.cluster.model.config_records import ConfigHistoryRecord
@@ -47,9 +47,12 @@ def removed(name: str, snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
     return [ConfigHistoryRecord(name, number, None) for number in sorted(snapshot.history.get(name, {}))]
 
 
-def orphans(snapshot: ConfigSnapshot) -> list[ConfigHistoryRecord]:
-    """Return what to write for connectors that went another way, deleted by a Java worker."""
-    gone = snapshot.history.keys() - snapshot.connectors.keys()
+def orphans(snapshot: ConfigSnapshot, unread: Collection[str] = ()) -> list[ConfigHistoryRecord]:
+    """Return what to write for connectors that went another way, deleted by a Java worker.
+
+    `unread`: connectors of which a record cannot be read, so that nobody knows if they are there.
+    """
+    gone = snapshot.history.keys() - snapshot.connectors.keys() - set(unread)
     return [record for name in sorted(gone) for record in removed(name, snapshot)]
 
 

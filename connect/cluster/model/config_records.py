@@ -38,10 +38,12 @@ class ConnectorRecord:
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """A task's configuration; takes effect with the next CommitRecord of its connector."""
+    """A task's configuration; takes effect with the next CommitRecord of its connector. `properties` None forgets a
+    task that its connector has no more.
+    """
 
     task: TaskId
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kin
         case ConnectorRecord(name, properties):
             return keyed(f"connector-{name}", None if properties is None else {"properties": dict(properties)})
         case TaskRecord(task, properties):
-            return keyed(f"task-{task}", {"properties": dict(properties)})
+            return keyed(f"task-{task}", None if properties is None else {"properties": dict(properties)})
         case CommitRecord(name, tasks):
             return keyed(f"commit-{name}", {"tasks": tasks})
         case TargetRecord(name, target):
@@ -204,7 +206,15 @@ def _connector(name: str, value: bytes | None) -> ConnectorRecord:
 
 
 def _task(name: str, value: bytes | None) -> TaskRecord:
-    return TaskRecord(parse_task_id(name), _properties(_present(value)))
+    return TaskRecord(parse_task_id(name), None if value is None else _properties(json_object(value)))
+
+
+def connector_of(key: str) -> str:
+    """Return the connector whose configuration the record of this key holds; empty: none's."""
+    for prefix in ("task-", "history-config-"):
+        if key.startswith(prefix):
+            return key.removeprefix(prefix).rpartition("-")[0]
+    return key.removeprefix("connector-") if key.startswith("connector-") else ""
 
 
 def parse_task_id(text: str) -> TaskId:

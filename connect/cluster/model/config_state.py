@@ -91,7 +91,9 @@ class ConfigState:
         match record:
             case ConnectorRecord(name, properties):
                 self._apply_connector(name, properties)
-            case TaskRecord(task, properties):
+            case TaskRecord(task, None):
+                self._pending.get(task.connector, {}).pop(task.task, None)
+            case TaskRecord(task, properties) if properties is not None:
                 self._pending.setdefault(task.connector, {})[task.task] = properties
             case CommitRecord(name, count):
                 self._commit(name, count)

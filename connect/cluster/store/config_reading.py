@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from connect.api.records import TopicPartition
-from connect.cluster.model.config_records import decode
 from connect.cluster.model.config_state import ConfigState
 from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.store.config_opening import ConfigOpening
+from connect.cluster.store.record_seals import RecordSeals
 from connect.kafka.admin.topics import TopicAdmin
 from connect.kafka.client.settings import admin_settings, consumer_settings
 from connect.kafka.consume.log_reader import OffsetRange, read_spans
@@ -16,18 +17,22 @@ from connect.runtime.settings.worker_config import WorkerConfig
 
 
 def read_connectors(worker: WorkerConfig, client_id: str, deadline: Deadline) -> Mapping[str, Mapping[str, str]]:
-    """Name -> configuration, with its placeholders; may hold secrets. RetriableError: not read in time."""
+    """Name -> configuration, with its placeholders; may hold secrets.
+
+    RetriableError: not read in time. ConnectError: they are sealed by a key that the worker's file has not.
+    """
     topic = worker.config_storage_topic
     admin = TopicAdmin(admin_settings(worker.originals, {}, client_id).properties)
     partitions = [TopicPartition(topic, p) for p in range(admin.partition_counts([topic], deadline).get(topic, 0))]
     ends = admin.end_offsets(partitions, deadline, committed_only=True) if partitions else {}
-    state = ConfigState()
+    state, opening = ConfigState(), ConfigOpening(RecordSeals.of(worker))
     settings = consumer_settings(worker.originals, {}, client_id=client_id).properties
     for raw in read_spans(settings, {tp: OffsetRange(0, end) for tp, end in ends.items()}, deadline):
         keys = raw.keys.to_pylist() if raw.keys is not None else [None] * len(raw)
         for key, value in zip(keys, raw.values.to_pylist(), strict=True):
             try:
-                state.apply(decode(key, value))
+                state.apply(opening.take(key, value))
             except RecordFormatError:
                 continue  # the workers warn of it
+    opening.check()
     return state.snapshot().connectors

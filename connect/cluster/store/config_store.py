@@ -20,14 +20,16 @@ from connect.cluster.model.config_records import (
     TargetRecord,
     TaskRecord,
     WorkerRecord,
-    decode,
+    connector_of,
     encode,
 )
 from connect.cluster.model.config_state import ConfigSnapshot, ConfigState
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.history import Author
-from connect.cluster.model.record_json import RecordFormatError
+from connect.cluster.model.record_json import KeyedBytes, RecordFormatError
 from connect.cluster.store.compacted_log import MakeLog, OpenedLog, RecordLog
+from connect.cluster.store.config_opening import ConfigOpening
+from connect.cluster.store.record_seals import RecordSeals
 from connect.cluster.store.skipped_records import SkippedRecords
 from connect.kafka.client.errors import FencedError
 from connect.lib.deadline import Deadline
@@ -73,9 +75,14 @@ class ConfigStore:
     more.
     """
 
-    def __init__(self, make_log: MakeLog, listener: ConfigListener, *, fenced: bool = False) -> None:
+    def __init__(
+        self, make_log: MakeLog, listener: ConfigListener, *, fenced: bool = False, seals: RecordSeals | None = None
+    ) -> None:
+        """`seals`: None: configurations are written as they are, as Java writes them."""
         self._listener = listener
         self._fenced = fenced
+        self._seals = seals or RecordSeals()
+        self._opening = ConfigOpening(self._seals)
         self._claim = Claim.NONE
         self._lock = threading.Lock()
         self._state = ConfigState()
@@ -85,10 +92,15 @@ class ConfigStore:
         self._opened = OpenedLog("config", make_log, self._on_record)
 
     def start(self, deadline: Deadline) -> None:
-        """Read the topic to its end. The log's errors, after which it may be started again."""
+        """Read the topic to its end. The log's errors, after which it may be started again.
+
+        ConnectError: configurations in it are sealed by a key that this worker has not.
+        """
         self.close()
         self._state, self._snapshot, self._claim = ConfigState(), None, Claim.NONE
+        self._opening = ConfigOpening(self._seals)
         self._opened.start(deadline)
+        self._opening.check()
         self._caught_up = True
 
     def close(self) -> None:
@@ -107,6 +119,27 @@ class ConfigStore:
         """Return the configuration after reading everything that is in the topic now."""
         self._opened.log.read_to_end(Deadline.after(WRITE_TIMEOUT_S))
         return self.snapshot
+
+    @property
+    def closed(self) -> frozenset[str]:
+        """Return the connectors of which a sealed record does not open: what is known of them is older, or nothing."""
+        with self._lock:
+            return self._opening.closed
+
+    @property
+    def sealed_by(self) -> str:
+        """Return the key that seals new records, as logs say it."""
+        return self._seals.sealed_by
+
+    def outdated(self) -> Mapping[str, Sequence[bytes]]:
+        """Return keys of records that are not sealed as this worker seals, by connector; "": of none."""
+        with self._lock:
+            return self._opening.outdated()
+
+    def size_bytes(self, record: ConfigRecord) -> int:
+        """Return what a record takes in the topic."""
+        key, value = self._seals.seal(encode(record))
+        return len(key) + len(value or b"")
 
     @property
     def lost_claim(self) -> bool:
@@ -154,7 +187,8 @@ class ConfigStore:
 
     def _write(self, records: Sequence[ConfigRecord], deadline: Deadline | None = None) -> None:
         deadline = deadline or Deadline.after(WRITE_TIMEOUT_S)
-        encoded = [encode(record) for record in records]
+        encoded = [self._seals.seal(encode(record)) for record in records]
+        self._refuse_unread(encoded)
         as_leader = self._fenced and not all(isinstance(record, _ANYONES) for record in records)
         try:
             if as_leader:
@@ -169,6 +203,14 @@ class ConfigStore:
             raise ConnectError(f"{NOT_WRITTEN}: {error}") from error
         self._opened.log.read_to_end(deadline)
 
+    def _refuse_unread(self, records: Sequence[KeyedBytes]) -> None:
+        """Raise ConnectError where something would be written over a configuration that this worker cannot read."""
+        for name in {connector_of(record.key.decode()) for record in records if record.value is not None}:
+            with self._lock:
+                why = self._opening.lacks_key(name)
+            if why is not None:
+                raise ConnectError(f"Nothing of connector {name} was written: of its present configuration {why}.")
+
     def _log_of_leader(self) -> RecordLog:
         if self._claim is Claim.LOST:
             raise ConnectError(f"{NOT_WRITTEN}: another worker leads, or did a moment ago.")
@@ -177,12 +219,12 @@ class ConfigStore:
         return self._opened.log
 
     def _on_record(self, key: bytes | None, value: bytes | None, partition: int, offset: int, _ms: int) -> None:
-        try:
-            record = decode(key, value)
-        except RecordFormatError as error:
-            self._skipped.add(key, partition, offset, str(error))
-            record = None
+        record = None
         with self._lock:
+            try:
+                record = self._opening.take(key, value)
+            except RecordFormatError as error:
+                self._skipped.add(key, partition, offset, str(error))
             self._state.advance(offset)
             if record is not None:
                 self._state.apply(record)

@@ -31,6 +31,7 @@ from connect.api.config import (
 from connect.api.errors import ConfigProblem
 from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.runtime.settings.alert_keys import AlertKeys
+from connect.runtime.settings.encryption_keys import EncryptionKeys
 from connect.runtime.settings.worker_rest_keys import BASIC_AUTH_CLASS, BASIC_AUTH_FILE, RestKeys
 
 SLOTS_DEFAULT: Final = 60
@@ -56,7 +57,7 @@ def _check_hosts(value: tuple[str, ...]) -> tuple[str, ...]:
 _hosts: Final = AfterValidator(_check_hosts)
 
 
-class WorkerConfig(RestKeys, AlertKeys):
+class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
     """Holds the keys of org.apache.kafka.connect.runtime.distributed.DistributedConfig (Kafka 4.1) that make sense
     without a JVM, and ours.
 

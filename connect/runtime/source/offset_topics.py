@@ -19,7 +19,7 @@ from connect.runtime.source.offset_store import OffsetStore
 log = logging.getLogger(__name__)
 
 _BROKERS: Final = "bootstrap.servers"
-_NOT_CONFIGS: Final = frozenset({"topic", "partitions", "replication.factor"})
+_NOT_CONFIGS: Final = frozenset({"topic", "partitions", "replication.factor", "encryption.key"})
 
 
 def own_topic(worker: WorkerConfig, config: SourceConnectorConfig, *, transactional: bool) -> str | None:

@@ -100,7 +100,6 @@ def test_a_target_state_of_an_old_worker_is_understood():
         (b"connector-a", b'{"properties":{"x":7}}'),
         (b"task-a", b'{"properties":{}}'),
         (b"task-a-x", b'{"properties":{}}'),
-        (b"task-a-0", None),
         (b"commit-a", b'{"tasks":true}'),
         (b"commit-a", None),
         (b"target-state-a", b'{"state.v2":"FLYING"}'),

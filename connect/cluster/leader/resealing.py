@@ -1,0 +1,77 @@
+"""Writes configurations anew that are not sealed as this worker seals: after a key was set, changed or taken away.
+
+The leader does so once, when it begins to lead. A reader folds records in their order, so that tasks and their commit
+follow a connector that is written anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from connect.cluster.model.config_records import (
+    CommitRecord,
+    ConfigHistoryRecord,
+    ConfigRecord,
+    ConnectorRecord,
+    FencingRecord,
+    TaskRecord,
+    parse_task_id,
+)
+from connect.cluster.model.config_state import ConfigSnapshot
+from connect.cluster.store.config_store import ConfigStore
+from connect.runtime.task.task_id import TaskId
+
+_logger = logging.getLogger(__name__)
+
+
+class Resealed(NamedTuple):
+    """Two lots of records; the second is written when the first is."""
+
+    first: list[ConfigRecord]
+    then: list[ConfigRecord]
+
+
+def reseal(configs: ConfigStore) -> None:
+    """Write what is not sealed by the first key of the worker's file anew. ConnectError: it cannot be written."""
+    outdated = configs.outdated()
+    for name, keys in outdated.items():
+        if not name and configs.snapshot.session_key is not None:
+            configs.put(configs.snapshot.session_key)
+        elif name not in configs.closed:
+            lots = resealed(name, configs.snapshot, keys)
+            configs.put(*lots.first)
+            configs.put(*lots.then)
+    if outdated:
+        told = {"connectors": len([name for name in outdated if name]), "sealed_by": configs.sealed_by}
+        _logger.info("configurations_sealed_anew", extra=told)
+
+
+def resealed(name: str, snapshot: ConfigSnapshot, outdated: Iterable[bytes]) -> Resealed:
+    """Return the records of a connector anew; pure. `outdated`: the keys that hold something in another form."""
+    config, tasks = snapshot.connectors.get(name), snapshot.tasks.get(name, {})
+    first: list[ConfigRecord] = [
+        ConfigHistoryRecord(name, number, version) for number, version in snapshot.history.get(name, {}).items()
+    ]
+    then: list[ConfigRecord] = []
+    if config is not None:
+        first.append(ConnectorRecord(name, config))
+    # Tasks of an older configuration are not committed to the new one: the leader is about to publish others.
+    if config is not None and snapshot.applied.get(name) == config:
+        first += [TaskRecord(TaskId(name, number), properties) for number, properties in tasks.items()]
+        then.append(CommitRecord(name, len(tasks)))
+        if name not in snapshot.unfenced and name in snapshot.fenced_tasks:
+            then.append(FencingRecord(name, snapshot.fenced_tasks[name]))
+    first += [TaskRecord(task, None) for task in _left_over(name, outdated) if task.task not in tasks]
+    return Resealed(first, then)
+
+
+def _left_over(name: str, outdated: Iterable[bytes]) -> Iterable[TaskId]:
+    """Yield the tasks of these keys, which may be from a time with more tasks or of a connector that is deleted."""
+    for key in outdated:
+        text = key.decode()
+        if text.startswith("task-"):
+            task = parse_task_id(text.removeprefix("task-"))
+            if task.connector == name:
+                yield task
