@@ -52,15 +52,17 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 collect_ignore = ["conformance"]
 """A suite of its own, which `integration/conformance` runs against two workers."""
 
-_INTEGRATION = Path(__file__).parent / "integration"
-_QUICK = (Path(__file__).parent / "unit", Path(__file__).parent / "shape")
+_TESTS = f"{Path(__file__).parent}{os.sep}"
+_INTEGRATION = f"{_TESTS}integration{os.sep}"
+_QUICK = (f"{_TESTS}unit{os.sep}", f"{_TESTS}shape{os.sep}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _INTEGRATION in item.path.parents:
+        path = str(item.path)
+        if path.startswith(_INTEGRATION):
             item.add_marker(pytest.mark.integration)
-        elif item.get_closest_marker("thorough") is None and any(f in item.path.parents for f in _QUICK):
+        elif path.startswith(_QUICK) and item.get_closest_marker("thorough") is None:
             item.add_marker(pytest.mark.quick)
     longest_first(items)
 
@@ -72,7 +74,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 

@@ -40,6 +40,8 @@ class StoredTable:
     resource: dict[str, Any]
     version: int = 0
     changes: list[bool] = field(default_factory=list)
+    counted: tuple[int, str] = (0, "0")
+    """A version, and its number of rows."""
 
 
 @dataclass
@@ -73,6 +75,7 @@ class PlainBigQuery:
         self.lock = threading.RLock()
         self.tables: dict[str, StoredTable] = {}
         self.jobs: dict[str, StoredJob] = {}
+        self.running: list[StoredJob] = []
         self.database = duckdb.connect()
         self.database.execute(f"SET TimeZone = 'UTC'; SET threads = 1; ATTACH ':memory:' AS {PROJECT}")
         # The optimizer of DuckDB 2.0.0 loses rows of a LEFT JOIN whose right side is empty by a join of its own.
@@ -84,16 +87,18 @@ class PlainBigQuery:
             return self.database.sql(f"SELECT * FROM {_sql(table)}").to_arrow_table().to_pylist()
 
     def size(self, table: str) -> str:
-        ((count,),) = self.database.execute(f"SELECT COUNT(*) FROM {_sql(table)}").fetchall()
-        return str(count)
+        stored = self.tables[table]
+        if stored.counted[0] != stored.version:
+            stored.counted = stored.version, str(self._count(f"SELECT * FROM {_sql(table)}"))
+        return stored.counted[1]
 
     def tick(self) -> None:
         """Time passes: jobs go on, and rows leave the streaming buffer."""
-        for job in self.jobs.values():
-            if job.state == "RUNNING":
-                job.left -= 1
-                if job.left <= 0:
-                    job.state, job.error_result = "DONE", job.end()
+        for job in [job for job in self.running if job.state == "RUNNING"]:
+            job.left -= 1
+            if job.left <= 0:
+                job.state, job.error_result = "DONE", job.end()
+                self.running.remove(job)
         self.streamed = {name: left - 1 for name, left in self.streamed.items() if left > 1}
 
     def stored(self, name: str) -> StoredTable:
@@ -116,6 +121,7 @@ class PlainBigQuery:
             reason = self.draw.choice(_JOB_FAULTS)
             job.end = lambda: {"reason": reason, "message": "It passes."}
         self.jobs[job_id] = job
+        self.running.append(job)
         return job
 
     def answer(self, sql: str) -> list[dict[str, Any]]:
@@ -211,7 +217,8 @@ class PlainBigQuery:
         self.database.execute(f"DROP TABLE {_sql(name)}")
 
     def _count(self, sql: str) -> int:
-        return len(self.database.execute(sql).fetchall())
+        ((count,),) = self.database.execute(f"SELECT COUNT(*) FROM ({sql})").fetchall()
+        return int(count)
 
 
 class PlainClient:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from bigquery_oracle import Message, batch_of
+from drawn_cases import quick_first
 from plain_bigquery import DATASET, PROJECT, PlainBigQuery, PlainClient
 from test_bigquery_compaction import Life, Prompt, model_of, runs_of, shown
 from test_bigquery_config import parse
@@ -27,7 +28,7 @@ from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write import table_modes
 
-pytestmark = [pytest.mark.quick, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 LABEL = "kafka-connect-dedup-mode"
 AUTO = {"dedup.mode": "auto"}
 
@@ -172,7 +173,7 @@ def test_a_mode_that_another_task_has_chosen_meanwhile_stays(service, monkeypatc
 
 
 @pytest.mark.parametrize("others", [{}, {"dedup.order.by": "version"}], ids=["time", "version"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", quick_first(3, of=8))
 def test_modes_that_change_in_mid_flow_keep_the_rows(service, seed, others):
     draw, runs, loaded = random.Random(seed), runs_of(seed), list[list[Message]]()
     for run in runs:
