@@ -117,6 +117,17 @@ class Database:
         with self.errors.translated(doing):
             connection.exec_driver_sql(statement)
 
+    def commit(self, statement: str, doing: str) -> None:
+        """Run a statement, which may write, in a transaction of its own."""
+        self.end_transaction()
+        connection = self.connection
+        try:
+            with self.errors.translated(doing):
+                connection.execution_options(no_parameters=True).exec_driver_sql(statement)
+                connection.commit()
+        finally:
+            self.end_transaction()
+
     def told(self, ask: Callable[[], T]) -> T | None:
         """Return what the server answers, in a transaction of its own; None where it will not.
 

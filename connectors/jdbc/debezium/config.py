@@ -20,7 +20,10 @@ from connectors.jdbc.debezium.shared.handling import BINARY_MODES, Handling
 from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES, DebeziumConfig
 from connectors.jdbc.debezium.unused_keys import ANSWERS
 
-SNAPSHOT_MODES = ("initial", "initial_only", "no_data", "never", "when_needed", "schema_only", "exported", "always")
+SNAPSHOT_MODES = (
+    "initial", "initial_only", "no_data", "never", "when_needed", "schema_only", "exported", "always",
+    "configuration_based",
+)  # fmt: skip
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 PLUGINS = ("pgoutput", "decoderbufs", "wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
 
@@ -87,7 +90,8 @@ class LogKeys(ConnectorConfig):
     snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
         "snapshot.mode", "initial", importance="high", group=LOG,
         doc="initial: read the tables once, then the log. initial_only: the tables alone. no_data (never, "
-        "schema_only): the log alone. when_needed: as initial, and again when the place in the log is lost.",
+        "schema_only): the log alone. when_needed: as initial, and again when the place in the log is lost. "
+        "always: as initial, at each start. configuration_based: as snapshot.mode.configuration.based.* say.",
     )  # fmt: skip
     status_update_interval_ms: Annotated[Int, at_least(1)] = key(
         "status.update.interval.ms", 10_000, importance="low", group=LOG,

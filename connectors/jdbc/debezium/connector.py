@@ -10,9 +10,10 @@ from connect.api.config import ConnectorConfig
 from connect.lib.deadline import Deadline
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
+from connectors.jdbc.debezium.shared.column_rules import ColumnRules
 from connectors.jdbc.debezium.shared.connector import DebeziumConnector
 from connectors.jdbc.debezium.shared.headers import EventHeaders
-from connectors.jdbc.debezium.shared.translation import columns_left_out
+from connectors.jdbc.debezium.shared.translation import columns_left_out, reading_options
 from connectors.jdbc.debezium.translation import reader_config
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -43,10 +44,11 @@ def _open_log(config: DebeziumPostgresConfig, session: LogSession, stored: Store
     from connectors.jdbc.log.postgres.reader import PostgresLog  # of drivers that a worker may lack
 
     headers = EventHeaders("postgresql", config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
-    return PostgresLog(session, stored, partial(_tables, config), headers)
+    return PostgresLog(session, stored, partial(_tables, config), reading_options(config, headers))
 
 
 def _tables(config: DebeziumPostgresConfig, database: Database, reading: JdbcSourceConfig) -> DebeziumTables:
     from connectors.jdbc.debezium.tables import DebeziumTables  # as above
 
-    return DebeziumTables(database, reading, config.handling, columns_left_out(config))
+    rules = ColumnRules(config.originals, columns_left_out(config))
+    return DebeziumTables(database, reading, config.handling, rules)

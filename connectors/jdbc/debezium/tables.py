@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,12 +15,14 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.catalog_types import columns_of, types_of
 from connectors.jdbc.debezium.defaults import default_of
 from connectors.jdbc.debezium.kinds import Kind
+from connectors.jdbc.debezium.shared.column_rules import ColumnRules
 from connectors.jdbc.debezium.shared.handling import Handling
-from connectors.jdbc.debezium.types import kind_of
+from connectors.jdbc.debezium.types import kind_of, text_column
 from connectors.jdbc.dialects.postgres.result_types import bases
 from connectors.jdbc.log.postgres.pgoutput import Relation
 from connectors.jdbc.log.postgres.tables import SOURCE, LogTable, LogTables, key_of, unique_columns
 from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Cells, Mask
+from connectors.jdbc.log.shared.column_change import ColumnChange
 from connectors.jdbc.log.shared.envelope import EventFormat
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
@@ -31,12 +33,13 @@ from connectors.jdbc.values.types import ColumnPlan, Raw
 
 @dataclass(frozen=True, slots=True)
 class EventColumn:
-    """Holds a column of the records."""
+    """Holds a column of the records. `change`: how the events show it; None: as it is."""
 
     name: str
     kind: Kind
     schema: s.Schema
     not_null: bool
+    change: ColumnChange | None = None
 
     @property
     def absent(self) -> object:
@@ -112,13 +115,16 @@ class DebeziumTables(LogTables):
     """Makes the plans of tables for Debezium's records. Owned by the reading thread."""
 
     def __init__(
-        self, database: Database, config: JdbcSourceConfig, handling: Handling, left_out: Callable[[str], bool]
+        self,
+        database: Database,
+        config: JdbcSourceConfig,
+        handling: Handling,
+        rules: ColumnRules,
     ) -> None:
-        """`left_out` tells by a column's full name that no record holds it."""
         super().__init__(database, config)
         self._config = config
         self._handling = handling
-        self._left_out = left_out
+        self._rules_of_columns = rules
 
     def plan(self, relation: Relation) -> DebeziumTable:
         """Return a table as the log describes it; what it leaves out (NOT NULL, defaults, keys) is as it is now."""
@@ -131,7 +137,7 @@ class DebeziumTables(LogTables):
         columns: list[EventColumn | None] = []
         for told, type_ in zip(relation.columns, types, strict=True):
             kind = kind_of(type_, self._handling)
-            if kind is None or self._left_out(f"{name.full}.{told.name}"):
+            if kind is None or self._rules_of_columns.left_out(f"{name.full}.{told.name}"):
                 columns.append(None)
                 continue
             known = now.get(told.name)
@@ -139,7 +145,8 @@ class DebeziumTables(LogTables):
             not_null = (known is not None and known.not_null) or told.name in key
             default = None if known is None else default_of(known.default, kind, type_.name, type_.category)
             schema = replace(kind.schema.as_optional(kind.always_optional or not not_null), default=default)
-            columns.append(EventColumn(told.name, kind, schema, not_null))
+            change = self._rules_of_columns.change(f"{name.full}.{told.name}", text_column(type_, kind))
+            columns.append(EventColumn(told.name, kind, schema, not_null, change))
         return self._table(name, relation, tuple(columns), key, tuple(oid for oid, _ in found_bases))
 
     def widened(self, table: LogTable, columns: Sequence[str]) -> DebeziumTable:
@@ -164,12 +171,14 @@ class DebeziumTables(LogTables):
         # Rows that no record can hold are shown by their texts.
         plans = [ColumnPlan(c.name, Raw.TEXT, s.STRING.as_optional()) for c in relation.columns]
         form = RowFormat(name.full, row.name, plans, TimeRules.of(self._config))
-        kept = {c.name for c in columns if c is not None}
-        if missing := [column for column in key if column not in kept]:
+        kept = {c.name: c.change for c in columns if c is not None}
+        chosen = self._rules_of_columns.key_of(name.full, list(kept))
+        if missing := [column for column in chosen or key if column not in kept]:
             raise SchemaError(
                 f"Column {', '.join(missing)} of the key of table {name.full} is left out.",
                 field=missing[0],
                 fix="Keep it in column.include.list, and out of column.exclude.list.",
             )
-        events = EventFormat(topic, row, key, SOURCE, optional=False)
+        changes = {column: change for column, change in kept.items() if change is not None}
+        events = EventFormat(topic, row, key, SOURCE, optional=False, chosen_key=chosen, changes=changes)
         return DebeziumTable(name, relation, form, events, base_types, columns)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
 from urllib.parse import quote
 
 from connectors.jdbc.debezium.config import DebeziumPostgresConfig
-from connectors.jdbc.debezium.shared.translation import by_own_keys, excluded_tables, included_tables, shared_settings
+from connectors.jdbc.debezium.shared.translation import (
+    by_own_keys,
+    excluded_tables,
+    included_tables,
+    shared_settings,
+    snapshot_mode,
+)
 from connectors.jdbc.settings.config import JdbcTaskConfig
-
-_SNAPSHOT_MODES: Final = {"never": "no_data", "schema_only": "no_data", "exported": "initial"}
 
 
 def reader_config(config: DebeziumPostgresConfig, tables: str = "") -> JdbcTaskConfig:
@@ -23,7 +26,7 @@ def reader_config(config: DebeziumPostgresConfig, tables: str = "") -> JdbcTaskC
         "slot.name": config.slot_name, "slot.failover": str(config.slot_failover).lower(),
         "slot.drop.on.stop": str(config.slot_drop_on_stop).lower(), "publication.name": config.publication_name,
         "publication.autocreate.mode": config.publication_autocreate,
-        "snapshot.mode": _SNAPSHOT_MODES.get(config.snapshot_mode, config.snapshot_mode),
+        "snapshot.mode": snapshot_mode(config, config.snapshot_mode),
         "unavailable.value.placeholder": config.toasted_placeholder or config.placeholder,
         "status.update.interval.ms": str(config.status_update_interval_ms),
     }  # fmt: skip

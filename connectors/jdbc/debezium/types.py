@@ -13,6 +13,7 @@ from connectors.jdbc.debezium import geometry, moments, numbers, texts
 from connectors.jdbc.debezium.arrays import array
 from connectors.jdbc.debezium.catalog_types import CatalogType
 from connectors.jdbc.debezium.kinds import TEXT, Kind, Unavailable
+from connectors.jdbc.debezium.shared.column_rules import TextColumn
 from connectors.jdbc.debezium.shared.handling import Handling
 from connectors.jdbc.values.types import Raw
 
@@ -57,6 +58,12 @@ _BY_MODIFIER: Final[Mapping[str, _Make]] = MappingProxyType(
         "interval": lambda _, handling: moments.interval(handling.intervals),
     }
 )
+_CUT: Final[Mapping[str, int | None]] = MappingProxyType(
+    {"char": 1, "bpchar": None, "varchar": None, "text": None, "name": None}
+)
+"""The types that are texts to JDBC, with their lengths."""
+_HEADER_SIZE: Final = 4
+"""Holds the bytes that PostgreSQL counts before a text in its length."""
 _NO_ITEMS: Final = frozenset({"interval", "money", "xml", *geometry.KINDS})
 """Types whose arrays Debezium leaves out."""
 
@@ -74,6 +81,16 @@ def kind_of(found: CatalogType, handling: Handling) -> Kind | None:
     if found.name in _BY_MODIFIER:
         return _BY_MODIFIER[found.name](found.modifier, handling)
     return texts.unknown(handling.binary) if handling.unknown else None
+
+
+def text_column(found: CatalogType, kind: Kind) -> TextColumn:
+    """Return what the rules for columns ask of a type, whose values have this kind."""
+    if found.base is not None:
+        return text_column(found.base, kind)
+    is_text = found.category == "e" or found.name in _CUT
+    has_length = found.name in {"varchar", "bpchar"} and found.modifier >= _HEADER_SIZE
+    length = found.modifier - _HEADER_SIZE if has_length else _CUT.get(found.name)
+    return TextColumn(is_text, length, comes_as_text=kind.schema.type is s.Type.STRING)
 
 
 def _array_of(found: CatalogType, item: CatalogType, handling: Handling) -> Kind | None:

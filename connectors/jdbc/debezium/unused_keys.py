@@ -14,7 +14,6 @@ ANSWERS: Final = KeyAnswers(
         "database.tcpkeepalive": "connections here are always kept alive",
         "database.include.list": "the one database is database.dbname",
         "database.exclude.list": "the one database is database.dbname",
-        "heartbeat.action.query": "the slot moves on without it, whatever changes in the database",
         "lsn.flush.mode": "the slot moves on as soon as offsets are stored",
         "flush.lsn.source": "the slot moves on as soon as offsets are stored",
         "lsn.flush.timeout.ms": "the slot moves on as soon as offsets are stored",

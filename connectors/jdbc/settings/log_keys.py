@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from connectors.jdbc.settings.config import JdbcSourceConfig
 
 LOG = "Log (mode=log)"
-SNAPSHOT_MODES = ("initial", "initial_only", "no_data", "never", "when_needed")
+SNAPSHOT_MODES = ("initial", "initial_only", "no_data", "never", "when_needed", "always")
 AUTOCREATE_MODES = ("filtered", "all_tables", "disabled")
 OPERATIONS = ("c", "u", "d", "t", "none")
 
@@ -65,7 +65,8 @@ class LogKeys(ConnectorConfig):
     snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
         "snapshot.mode", "initial", importance="high", group=LOG,
         doc="initial: read the tables once, then the log. initial_only: end after the tables. no_data, never: the log "
-        "alone. when_needed: as initial, and again when the place in the log is lost.",
+        "alone. when_needed: as initial, and again when the place in the log is lost. always: as initial, at "
+        "each start of the task.",
     )  # fmt: skip
     heartbeat_interval_ms: Annotated[Int, at_least(0)] = key(
         "heartbeat.interval.ms", 0, group=LOG,

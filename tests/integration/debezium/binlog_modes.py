@@ -28,4 +28,15 @@ MODES: Mapping[str, Mapping[str, str]] = {
         "time.precision.mode": "nanoseconds",
         "column.exclude.list": r"inventory\..*\.(c_time_far|c_datetime3|c_datetime6)",
     },
+    "rules": {
+        "column.mask.with.5.chars": r"inventory\.every_type\.(c_char|c_int|c_json|c_text|c_latin1)",
+        "column.mask.hash.SHA-256.with.salt.pepper": r"inventory\.every_type\.(C_Varchar|c_mediumtext|c_utf16)",
+        "column.mask.hash.v2.MD5.with.salt.a.b": r".*\.two_keys\..*",
+        "column.truncate.to.3.chars": r"inventory\.plain\.(name|big),inventory\.every_type\.(c_ascii|c_utf8_bin)",
+        "message.key.columns": r"inventory\.plain:name;(.*)\.no_key:note,a;inventory.two_keys:a",
+        "skip.messages.without.change": "true",
+        "snapshot.select.statement.overrides": "inventory.plain",
+        "snapshot.select.statement.overrides.inventory.plain": "SELECT id, upper(name) AS name, big, amount FROM "
+        "inventory.plain -- all",
+    },
 }  # fmt: skip

@@ -26,4 +26,16 @@ MODES: Mapping[str, Mapping[str, str]] = {
         # The default infinity ends Debezium's task, and so does a deleted row of times that may not be null.
         "column.exclude.list": r"inventory\.defaulted\.d_infinity", "table.exclude.list": "inventory.required",
     },
+    "rules": {
+        "column.mask.with.5.chars": r"inventory\.every_type\.(c_char5|c_int4|c_enum|c_json|c_domain_text|c_name)",
+        "column.mask.hash.SHA-256.with.salt.pepper": r"inventory\.every_type\.(C_Text|c_varchar|c_bpchar)",
+        "column.mask.hash.v2.MD5.with.salt.a.b": r".*\.two_keys\..*,.*\.every_type\.c_varchar_any",
+        "column.truncate.to.3.chars": r"inventory\.plain\.(name|big),inventory\.every_type\.c_uuid",
+        "message.key.columns": r"inventory\.plain:name;(.*)\.no_key:note,a;inventory.two_keys:a",
+        "skip.messages.without.change": "true",
+        "snapshot.select.statement.overrides": "inventory.plain",
+        "snapshot.select.statement.overrides.inventory.plain": "SELECT id, upper(name) AS name, big, amount FROM "
+        "inventory.plain -- all",
+        "column.exclude.list": r"inventory\.defaulted\.d_infinity", "table.exclude.list": "inventory.required",
+    },
 }  # fmt: skip

@@ -31,7 +31,7 @@ class Snapshot:
     def hold(self, name):
         pass
 
-    def rows(self, table, after, page_rows):
+    def rows(self, table, after, page_rows, *, select):
         self.after.append(after)
         raise BrokenOffError
         yield
@@ -40,8 +40,8 @@ class Snapshot:
 def test_a_key_of_the_order_before_is_never_taken_for_one_of_the_new_order():
     database = SimpleNamespace(driver_arguments={}, errors=None)
     session = SimpleNamespace(
-        config=SimpleNamespace(max_batch_size=10, topic_prefix="p"), database=database, stopping=None, tables=[TABLE],
-        page_rows=10, begin_table=lambda caution: None,
+        config=SimpleNamespace(max_batch_size=10, topic_prefix="p", snapshot_mode="initial"),
+        database=database, stopping=None, tables=[TABLE], page_rows=10, begin_table=lambda caution: None,
     )  # fmt: skip
     log = PostgresLog(session, lambda _: None)
     log._snapshot = snapshot = Snapshot()

@@ -14,6 +14,7 @@ from jdbc_known_tables import Known
 from sqlalchemy.dialects import mysql as m
 
 from connectors.jdbc.connection.pages import Page
+from connectors.jdbc.database.query import table_source
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.binlog.packets import Event
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd
@@ -184,6 +185,6 @@ class Rows:
 def test_pages_end_where_no_row_of_their_last_digest_is_left():
     bare = _table(RowOrder.of([ID], []), ())
     rows = Rows([(1, "a"), (2, "b"), (3, "b")], [(4, "b"), (5, "c")], [(6, "c"), (7, "c")], [(8, "c")], [(9, "d")])
-    pages = snapshot_pages(rows, bare, (), 3, quote=True)  # type: ignore[arg-type]  # it gives pages as a database does
+    pages = snapshot_pages(rows, bare, table_source(NAME, bare.format.columns, quote=True), (), 3)  # type: ignore[arg-type]  # it gives pages as a database does
     found = [([row["id"] for row in page.values.to_pylist()], page.last_key) for page in pages]
     assert found == [([1], ("a",)), ([2, 3, 4], ("b",)), ([5, 6, 7], ("b",)), ([8], ("c",)), ([9], ("d",))]

@@ -22,7 +22,7 @@ from connectors.jdbc.debezium.shared.keys import CONNECTION, LOG, TABLES, TYPES,
 
 SNAPSHOT_MODES = (
     "initial", "initial_only", "no_data", "never", "when_needed", "recovery", "schema_only", "schema_only_recovery",
-    "always",
+    "always", "configuration_based",
 )  # fmt: skip
 _MYSQL_SSL_MODES = {mode: mode for mode in ("disabled", "preferred", "required", "verify_ca", "verify_identity")}
 _MARIADB_SSL_MODES = {
@@ -87,7 +87,8 @@ class LogKeys(ConnectorConfig):
     snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
         "snapshot.mode", "initial", importance="high", group=LOG,
         doc="initial: read the tables once, then the log. initial_only: the tables alone. no_data (never, schema_only, "
-        "recovery): the log alone. when_needed: as initial, and again when the place in the log is lost.",
+        "recovery): the log alone. when_needed: as initial, and again when the place in the log is lost. "
+        "always: as initial, at each start. configuration_based: as snapshot.mode.configuration.based.* say.",
     )  # fmt: skip
 
 

@@ -12,9 +12,10 @@ from connect.api.config import ConnectorConfig
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.binlog.config import DebeziumBinlogConfig
 from connectors.jdbc.debezium.binlog.translation import reader_config
+from connectors.jdbc.debezium.shared.column_rules import ColumnRules
 from connectors.jdbc.debezium.shared.connector import DebeziumConnector
 from connectors.jdbc.debezium.shared.headers import EventHeaders
-from connectors.jdbc.debezium.shared.translation import columns_left_out
+from connectors.jdbc.debezium.shared.translation import columns_left_out, reading_options
 from connectors.jdbc.log.shared.session import LogSession, Stored
 from connectors.jdbc.settings.config import JdbcSourceConfig
 
@@ -35,7 +36,7 @@ def _open_log(config: DebeziumBinlogConfig, session: LogSession, stored: Stored)
     from connectors.jdbc.log.mysql.reader import MySqlLog  # of drivers that a worker may lack
 
     headers = EventHeaders(config.connector, config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
-    return MySqlLog(session, stored, partial(_tables, config), headers)
+    return MySqlLog(session, stored, partial(_tables, config), reading_options(config, headers))
 
 
 def _tables(
@@ -44,4 +45,5 @@ def _tables(
     from connectors.jdbc.debezium.binlog.tables import DebeziumBinlogTables  # as above
 
     del server  # The class names itself, whichever server it reads.
-    return DebeziumBinlogTables(database, reading, config.connector, config.handling, columns_left_out(config))
+    rules = ColumnRules(config.originals, columns_left_out(config))
+    return DebeziumBinlogTables(database, reading, config.connector, config.handling, rules)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,10 +16,12 @@ from connectors.jdbc.debezium.binlog.columns import CatalogColumn, agrees, catal
 from connectors.jdbc.debezium.binlog.declared_type import DeclaredType
 from connectors.jdbc.debezium.binlog.defaults import default_of
 from connectors.jdbc.debezium.binlog.kinds import BinlogKind
-from connectors.jdbc.debezium.binlog.types import kind_of
+from connectors.jdbc.debezium.binlog.types import kind_of, text_column
+from connectors.jdbc.debezium.shared.column_rules import ColumnRules
 from connectors.jdbc.debezium.shared.handling import Handling
 from connectors.jdbc.log.binlog.packets import TableMap
 from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
+from connectors.jdbc.log.shared.column_change import ColumnChange
 from connectors.jdbc.log.shared.envelope import EventFormat
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
@@ -29,12 +31,13 @@ from connectors.jdbc.values.temporal import Misfit
 
 @dataclass(frozen=True, slots=True)
 class EventColumn:
-    """Holds a column of the records."""
+    """Holds a column of the records. `change`: how the events show it; None: as it is."""
 
     name: str
     kind: BinlogKind
     schema: s.Schema
     not_null: bool
+    change: ColumnChange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +82,11 @@ class DebeziumBinlogTables(BinlogTables):
         config: JdbcSourceConfig,
         connector: str,
         handling: Handling,
-        left_out: Callable[[str], bool],
+        rules: ColumnRules,
     ) -> None:
-        """`left_out` tells by a column's full name that no record holds it."""
         super().__init__(database, config, connector)
         self._handling = handling
-        self._left_out = left_out
+        self._rules_of_columns = rules
 
     def plan(self, name: TableName) -> BinlogTable:
         """Return a table as it is now. NoTableError when it is not there; RetriableError: it is being altered."""
@@ -116,18 +118,21 @@ class DebeziumBinlogTables(BinlogTables):
         self, table: TableName, name: str, declared: DeclaredType, known: CatalogColumn | None, not_null: bool
     ) -> tuple[BinlogKind, EventColumn | None]:
         kind = kind_of(declared, self._handling)
-        if self._left_out(f"{table.full}.{name}"):
+        if self._rules_of_columns.left_out(f"{table.full}.{name}"):
             return kind, None
         default = None if known is None else default_of(replace(known, declared=declared), kind)
         schema = replace(kind.schema.as_optional(kind.always_optional or not not_null), default=default)
-        return kind, EventColumn(name, kind, schema, not_null)
+        change = self._rules_of_columns.change(f"{table.full}.{name}", text_column(declared, kind))
+        return kind, EventColumn(name, kind, schema, not_null, change)
 
     def _made(
         self, table: BinlogTable, columns: Sequence[tuple[BinlogKind, EventColumn | None]]
     ) -> DebeziumBinlogTable:
         plans = [kind.plan(plan) for plan, (kind, _) in zip(table.format.columns, columns, strict=True)]
         kept = [column for _, column in columns if column is not None]
-        missing = [name for name in table.events.key if name not in {column.name for column in kept}]
+        names = [column.name for column in kept]
+        chosen = self._rules_of_columns.key_of(table.name.full, names)
+        missing = [name for name in chosen or table.events.key if name not in names]
         if missing:
             raise SchemaError(
                 f"Column {', '.join(missing)} of the key of table {table.name.full} is left out.",
@@ -137,7 +142,10 @@ class DebeziumBinlogTables(BinlogTables):
         topic = table.events.topic
         row = s.struct((s.Field(column.name, column.schema) for column in kept), name=f"{topic}.Value")
         form = RowFormat(table.format.table, row.name, plans, table.format.times)
-        events = EventFormat(topic, row, table.events.key, table.events.source, optional=False)
+        changes = {column.name: column.change for column in kept if column.change is not None}
+        events = EventFormat(
+            topic, row, table.events.key, table.events.source, optional=False, chosen_key=chosen, changes=changes
+        )
         # Bits come as bytes, however many there are.
         logged = tuple(replace(column, bits_as_number=False) for column in table.logged)
         return DebeziumBinlogTable(

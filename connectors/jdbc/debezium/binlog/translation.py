@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from connectors.jdbc.debezium.binlog.config import DebeziumBinlogConfig
-from connectors.jdbc.debezium.shared.translation import by_own_keys, excluded_tables, included_tables, shared_settings
+from connectors.jdbc.debezium.shared.translation import (
+    by_own_keys,
+    excluded_tables,
+    included_tables,
+    shared_settings,
+    snapshot_mode,
+)
 from connectors.jdbc.settings.config import JdbcTaskConfig
 
-_SNAPSHOT_MODES: Final[Mapping[str, str]] = MappingProxyType(
-    {"never": "no_data", **dict.fromkeys(("schema_only", "recovery", "schema_only_recovery"), "no_data")}
-)
 _BUILT_IN: Final = r"(?i:mysql|information_schema|performance_schema|sys)\..*"
 
 
@@ -28,7 +29,7 @@ def reader_config(config: DebeziumBinlogConfig, tables: str = "") -> JdbcTaskCon
         "table.exclude.list": ",".join(
             [*excluded_tables(config, config.database_exclude or config.database_blacklist), _BUILT_IN]
         ),
-        "snapshot.mode": _SNAPSHOT_MODES.get(config.snapshot_mode, config.snapshot_mode),
+        "snapshot.mode": snapshot_mode(config, config.snapshot_mode),
         # The form in which values lose nothing before they become Debezium's.
         "zero.date.handling": "null", "bigint.unsigned.handling.mode": "precise",
         "time.precision.mode": "microseconds",

@@ -10,6 +10,7 @@ from connect.api import schema as s
 from connectors.jdbc.debezium.binlog import moments, numbers, texts
 from connectors.jdbc.debezium.binlog.declared_type import DeclaredType
 from connectors.jdbc.debezium.binlog.kinds import BinlogKind, text, whole
+from connectors.jdbc.debezium.shared.column_rules import TextColumn
 from connectors.jdbc.debezium.shared.handling import Handling
 
 TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
@@ -59,3 +60,9 @@ def kind_of(declared: DeclaredType, handling: Handling) -> BinlogKind:
     if declared.name in BYTES:
         return texts.binary(handling.binary)
     return texts.shape() if declared.name in SHAPES else text()
+
+
+def text_column(declared: DeclaredType, kind: BinlogKind) -> TextColumn:
+    """Return what the rules for columns ask of a type, whose values have this kind."""
+    is_text = declared.name in {*TEXTS, "enum", "set"}
+    return TextColumn(is_text, declared.size, comes_as_text=kind.schema.type is s.Type.STRING)

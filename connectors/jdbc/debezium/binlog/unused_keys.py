@@ -35,7 +35,6 @@ ANSWERS: Final = KeyAnswers(
         "gtid.source.filter.dml.events": _GTIDS,
         "gtid.ignore.on.recovery": "the log goes on by GTID where the offset has one",
         "include.schema.changes": "statements such as ALTER TABLE are followed, and sent to no topic",
-        "heartbeat.action.query": "the place in the log is stored without it, whatever changes in the server",
         "snapshot.new.tables": "a table that is added later is read from the log alone",
         "resolve.create.table.like.schema": "CREATE TABLE ... LIKE is followed",
         **{

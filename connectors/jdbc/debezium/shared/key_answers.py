@@ -24,13 +24,14 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
         "event.converting.failure.handling.mode": "a row that no record can hold is handled by errors.tolerance",
         "event.processing.failure.handling.mode": "a row that no record can hold is handled by errors.tolerance",
         "include.schema.comments": "schemas have no comments here",
-        "skip.messages.without.change": "each update of the log is sent",
         "table.ignore.builtin": "tables of the system are never read",
         "snapshot.isolation.mode": "the first read sees one moment, as with serializable",
         "snapshot.locking.mode": "the first read locks nothing but changes of a table's columns",
         "snapshot.lock.timeout.ms": "the first read waits for no lock but one against changes of a table's columns",
         "snapshot.fetch.size": TUNING,
         "query.fetch.size": TUNING,
+        "snapshot.mode.configuration.based.snapshot.schema": "columns are always known",
+        "snapshot.mode.configuration.based.snapshot.on.schema.error": "columns are always known",
         "snapshot.max.threads": TUNING,
         "snapshot.max.threads.multiplier": TUNING,
         "legacy.snapshot.max.threads": TUNING,
@@ -91,22 +92,14 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
 
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "message.key.columns": "the transform ValueToKey makes a key of other columns",
         "converters": "Java's converters do not run here; a transform can change the field",
         "post.processors": "Java's post processors do not run here; a transform can change the record",
         "column.propagate.source.type": "schemas do not tell the column's type; leave it out",
         "datatype.propagate.source.type": "schemas do not tell the column's type; leave it out",
-        "snapshot.select.statement.overrides": "each chosen table is read whole; the transform Filter leaves rows out",
-        "snapshot.include.collection.list": "all chosen tables are read first; use two connectors",
         "snapshot.mode.custom.name": "Java's snapshotter does not run here; use another snapshot.mode",
         "snapshot.custom.class": "Java's snapshotter does not run here; use another snapshot.mode",
         "snapshot.query.mode.custom.name": "Java's class does not run here; leave it out",
         "snapshot.locking.mode.custom.name": "Java's class does not run here; leave it out",
-        "snapshot.mode.configuration.based.snapshot.data": "use snapshot.mode=initial or no_data",
-        "snapshot.mode.configuration.based.snapshot.schema": "use snapshot.mode=initial or no_data",
-        "snapshot.mode.configuration.based.start.stream": "use snapshot.mode=initial or initial_only",
-        "snapshot.mode.configuration.based.snapshot.on.schema.error": "use snapshot.mode=when_needed",
-        "snapshot.mode.configuration.based.snapshot.on.data.error": "use snapshot.mode=when_needed",
         "provide.transaction.metadata": "transactions have no topic here; source.txId tells them",
         "transaction.metadata.factory": "transactions have no topic here; leave it out",
         "sourceinfo.struct.maker": "the source block is that of Debezium 2 and 3; leave it out",
@@ -123,19 +116,9 @@ HARMLESS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "transaction.metadata.factory": frozenset(
             {"io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory"}
         ),
-        **dict.fromkeys((name for name in REFUSED if name.startswith("snapshot.mode.conf")), frozenset({"false"})),
     }
 )
 """Values of refused keys that ask for what is done anyway; an empty one always does."""
-
-REFUSED_PREFIXES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "column.mask.": "the transform MaskField hides values",
-        "column.truncate.to.": "a transform can shorten values",
-        "snapshot.select.statement.overrides.": REFUSED["snapshot.select.statement.overrides"],
-    }
-)
-"""Beginnings of keys that are not taken."""
 
 _FOREIGN_PREFIXES: Final = (
     "database.", "driver.", "signal.", "notification.", "schema.history.", "database.history.", "internal.",
@@ -167,6 +150,6 @@ class KeyAnswers:
     def problems(self, given: Mapping[str, str]) -> Iterator[ConfigProblem]:
         """Yield the keys that are not taken, each with what to do."""
         for name, value in given.items():
-            found = self.refused.get(name) or next((w for p, w in REFUSED_PREFIXES.items() if name.startswith(p)), None)
+            found = self.refused.get(name)
             if found is not None and value.strip() and value.strip() not in self.harmless.get(name, ()):
                 yield ConfigProblem(name, f"{name} is not known here: {found}.")

@@ -6,7 +6,7 @@ Source: the definitions that Kafka Connect's validation gives of version 3; olde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar
 
 from pydantic import SecretStr
@@ -15,10 +15,13 @@ from connect.api.allowed import OneOf
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
+from connectors.jdbc.debezium.shared.column_rule_keys import PREFIXES
 from connectors.jdbc.debezium.shared.key_answers import KeyAnswers
 from connectors.jdbc.settings.log_keys import OPERATIONS
 
 CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
+SELECTS = "snapshot.select.statement.overrides."
+"""The key that holds a table's query begins so."""
 _ADJUSTMENTS = ("none", "avro", "avro_unicode")
 
 
@@ -71,6 +74,15 @@ class EventKeys(ConnectorConfig):
         "skipped.operations", ("t",), importance="low", group=TABLES,
         doc="Operations not sent: c inserts, u updates, d deletes, t truncates; none: send all.",
     )  # fmt: skip
+    message_key_columns: String = key(
+        "message.key.columns", "", group=TABLES,
+        doc="Other keys of records: a regular expression of tables, a colon and columns, separated by semicolons, as "
+        "shop.orders:region,number. A column that deletes do not tell is null there.",
+    )  # fmt: skip
+    skip_unchanged: Boolean = key(
+        "skip.messages.without.change", False, importance="low", group=TABLES,
+        doc="Leave out updates that change no column of the records; on PostgreSQL where REPLICA IDENTITY is FULL.",
+    )  # fmt: skip
     extended_headers: Boolean = key(
         "extended.headers.enabled", True, importance="low", group=TABLES,
         doc="Send the headers that name connector and task.",
@@ -102,9 +114,34 @@ class FlowKeys(ConnectorConfig):
     snapshot_query_mode: Annotated[String, one_of("select_all")] = key(
         "snapshot.query.mode", "select_all", importance="low", group=LOG, doc="Tables are read whole."
     )
+    snapshot_includes: ListOf = key(
+        "snapshot.include.collection.list", (), group=LOG,
+        doc="Regular expressions of the tables whose rows the first read reads; without it all chosen tables.",
+    )  # fmt: skip
+    snapshot_selects: ListOf = key(
+        "snapshot.select.statement.overrides", (), group=LOG,
+        doc="Tables, as shop.orders, whose rows the first read takes from a query of all their columns, which "
+        "snapshot.select.statement.overrides.shop.orders holds.",
+    )  # fmt: skip
+    snapshots_data: Boolean = key(
+        "snapshot.mode.configuration.based.snapshot.data", False, importance="low", group=LOG,
+        doc="snapshot.mode=configuration_based: read the tables at each start.",
+    )  # fmt: skip
+    starts_stream: Boolean = key(
+        "snapshot.mode.configuration.based.start.stream", False, importance="low", group=LOG,
+        doc="snapshot.mode=configuration_based: read the log.",
+    )  # fmt: skip
+    snapshots_on_loss: Boolean = key(
+        "snapshot.mode.configuration.based.snapshot.on.data.error", False, importance="low", group=LOG,
+        doc="snapshot.mode=configuration_based: read the tables again when the place in the log is lost.",
+    )  # fmt: skip
     heartbeat_interval_ms: Annotated[Int, at_least(0)] = key(
         "heartbeat.interval.ms", 0, group=LOG, doc="Send a record to the heartbeat topic this often; 0: never."
     )
+    heartbeat_action_query: String = key(
+        "heartbeat.action.query", "", group=LOG,
+        doc="A statement that runs on the database at each heartbeat. The place in the log moves on without it.",
+    )  # fmt: skip
     heartbeat_topics_prefix: String = key(
         "heartbeat.topics.prefix", "", importance="low", group=LOG, doc="topic.heartbeat.prefix by another name."
     )
@@ -127,10 +164,18 @@ class DebeziumConfig(FlowKeys, EventKeys, ServerKeys):
         """Yield the keys that are taken and change nothing."""
         return self.answers.notes(self.originals)
 
+    @property
+    def selects(self) -> Mapping[str, str]:
+        """Return the queries that the first read takes rows from, by the table's full name."""
+        given = {name: self.originals.get(f"{SELECTS}{name}", "") for name in self.snapshot_selects}
+        return {name: query for name, query in given.items() if query.strip()}
+
     @classmethod
     def unknown_keys(cls, properties: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Yield keys that are none of Debezium's; what it passes on to its drivers is."""
-        yield from super().unknown_keys(name for name in properties if not cls.answers.know(name))
+        yield from super().unknown_keys(
+            name for name in properties if not (cls.answers.know(name) or name.startswith((*PREFIXES, SELECTS)))
+        )
 
 
 class TaskKeys(ConnectorConfig):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from connect.api.errors import ConfigProblem
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connectors.jdbc.debezium.shared.column_rule_keys import column_problems
 from connectors.jdbc.debezium.shared.keys import EventKeys
 
 _NOT_IN_AVRO = re.compile(r"[^a-zA-Z0-9_.]")
@@ -24,13 +25,10 @@ def name_problems(config: EventKeys) -> Iterator[ConfigProblem]:
             "Avro's names have no '-', and schema.name.adjustment.mode does not change names here: use a topic.prefix "
             "without it, or schema.name.adjustment.mode=none.",
         )
+    yield from column_problems(config.originals)
     for name in ("snapshot.delay.ms", "streaming.delay.ms"):
         if config.originals.get(name, "0").strip() != "0":
             yield ConfigProblem(name, f"{name} is not known here: create the connector later.")
-    if config.originals.get("snapshot.mode") == "always":
-        yield ConfigProblem(
-            "snapshot.mode", "snapshot.mode=always is not known here: use initial, and reset the offsets to read anew."
-        )
 
 
 def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProblem]:

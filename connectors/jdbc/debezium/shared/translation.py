@@ -11,6 +11,8 @@ from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.lib.javatext.regex import compile_pattern
 from connectors.jdbc.debezium.shared.keys import DebeziumConfig, EventKeys
+from connectors.jdbc.log.shared.envelope import Headers
+from connectors.jdbc.log.shared.reading_options import ReadingOptions
 
 _KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -18,6 +20,12 @@ _KEYS: Final[Mapping[str, str]] = MappingProxyType(
         "connection.password": "database.password", "table.whitelist": "table.include.list",
     }
 )  # fmt: skip
+_SNAPSHOT_MODES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "exported": "initial",
+        **dict.fromkeys(("never", "schema_only", "recovery", "schema_only_recovery"), "no_data"),
+    }
+)
 _EVERY_TABLE: Final = "(?s:.*)"
 
 
@@ -31,6 +39,27 @@ def shared_settings(config: DebeziumConfig, tables: str) -> dict[str, str]:
         "skipped.operations": ",".join(config.skipped_operations), "max.batch.size": str(config.max_batch_size),
         "tables": tables, ALLOWED_PATHS: ",".join(config.allowed.paths),
     }  # fmt: skip
+
+
+def snapshot_mode(config: DebeziumConfig, name: str) -> str:
+    """Return the reader's name of a snapshot.mode that is not the reader's own."""
+    if name != "configuration_based":
+        return _SNAPSHOT_MODES.get(name, name)
+    if config.snapshots_data:
+        return "always" if config.starts_stream else "initial_only"
+    return "when_needed" if config.snapshots_on_loss else "no_data"
+
+
+def reading_options(config: DebeziumConfig, headers: Headers) -> ReadingOptions:
+    """Return what the reader does beside what its own settings say. `headers`: of the events."""
+    firsts = [compile_pattern(f"(?i){pattern}") for pattern in config.snapshot_includes]
+    return ReadingOptions(
+        headers,
+        skips_unchanged=config.skip_unchanged,
+        reads_first=lambda table: not firsts or any(pattern.fullmatch(table.full) for pattern in firsts),
+        selects=config.selects,
+        heartbeat_query=config.heartbeat_action_query,
+    )
 
 
 def included_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:

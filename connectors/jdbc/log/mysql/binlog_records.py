@@ -14,6 +14,7 @@ from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared import envelope
 from connectors.jdbc.log.shared.position import partition_of
+from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows
 
@@ -24,11 +25,9 @@ _OPS = np.array([envelope.CREATE, envelope.UPDATE, envelope.DELETE], np.uint8)
 class BinlogRecords:
     """Makes the records of one connector."""
 
-    def __init__(self, config: JdbcSourceConfig, headers: envelope.Headers | None = None) -> None:
-        """`headers`: of the events; None: they have none."""
+    def __init__(self, config: JdbcSourceConfig, options: ReadingOptions = PLAIN) -> None:
         self._prefix = config.topic_prefix
-        skipped = frozenset(config.skipped_operations) - {"none"}
-        self._rules = envelope.EventRules(config.tombstones_on_delete, skipped, headers, keyless=headers is not None)
+        self._rules = options.rules(config)
 
     def of_changes(self, table: BinlogTable, collected: Collected, changes: Changes) -> Batch | None:
         """Return changed rows of the log as their events; None: all are skipped."""

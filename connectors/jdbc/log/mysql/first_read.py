@@ -14,6 +14,7 @@ from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, ahe
 from connectors.jdbc.log.mysql.repeats import of_order
 from connectors.jdbc.log.mysql.snapshot import fence_of, planned_pages
 from connectors.jdbc.log.mysql.tables import BinlogTable
+from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.log.shared.session import LogSession
 from connectors.jdbc.log.shared.snapshot_marks import marks
 from connectors.jdbc.settings.table_choice import TableName
@@ -41,11 +42,13 @@ class FirstRead:
         tables: Mapping[TableName, BinlogTable],
         position: BinlogPosition,
         seen: SnapshotEnd | None,
+        options: ReadingOptions = PLAIN,
     ) -> None:
         """`seen`: the snapshot in which the tables are read; None: the log begins there."""
         self._session = session
         self._tables = tables
         self._seen = seen
+        self._options = options
         self.position = position
 
     def pages(self) -> Iterator[ReadPage]:
@@ -53,7 +56,8 @@ class FirstRead:
         begun = self.position.snapshot_table
         # The one that was begun has its place in the position.
         for name, table in sorted(self._tables.items(), key=lambda item: item[0].full != begun):
-            if self.position.snapshot_done is not None and name.full not in self.position.snapshot_done:
+            done = self.position.snapshot_done
+            if done is not None and name.full not in done and self._options.reads_first(name):
                 yield from self._pages_of(name, table)
 
     def _pages_of(self, name: TableName, table: BinlogTable) -> Iterator[ReadPage]:
@@ -64,7 +68,8 @@ class FirstRead:
         fences = {**self.position.fences, name.full: fence}
         self.position = replace(self.position, snapshot_key=last, fences=fences)
         is_first = not last
-        for page in planned_pages(self._session.database, config, table, last):
+        select = self._options.selects.get(name.full, "")
+        for page in planned_pages(self._session.database, config, table, last, select=select):
             self.position = replace(self.position, snapshot_table=name.full, snapshot_key=page.last_key)
             yield ReadPage(table, page.values, self.position, is_first, page.bad)
             is_first = is_first and not len(page.values)

@@ -27,9 +27,9 @@ from connectors.jdbc.log.mysql.segments import SegmentFilter
 from connectors.jdbc.log.mysql.snapshot import begin_snapshot, log_bytes_after, log_end
 from connectors.jdbc.log.mysql.stream import BinlogStream, PositionLostError
 from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
-from connectors.jdbc.log.shared.envelope import Headers
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import partition_of
+from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, like
@@ -72,14 +72,14 @@ class MySqlLog:
         session: LogSession,
         stored: Stored,
         tables: TablesOf = BinlogTables,
-        headers: Headers | None = None,
+        options: ReadingOptions = PLAIN,
     ) -> None:
         """Connects to nothing. ConnectError: the stored offset is none of mode=log.
 
-        `stored`: the offset of a partition. `tables`: what the rows become. `headers`: of the events; None: they have
-        none.
+        `stored`: the offset of a partition. `tables`: what the rows become.
         """
-        self._tables_of, self._records = tables, BinlogRecords(session.config, headers)
+        self._tables_of, self._records = tables, BinlogRecords(session.config, options)
+        self._options = options
         self._session = session
         self._config = session.config
         self._database = session.database
@@ -92,6 +92,7 @@ class MySqlLog:
         self._history = MySqlHistory(
             self._database, self._chooses, session.stopping, history, number=self._stored_number
         )
+        self._begins = session.config.snapshot_mode == "always"
         self.end = LogEnd(self._ask_for_end, lambda here: log_bytes_after(self._database, here))
 
     def batches(self) -> Iterator[Batch | BadRows | None]:
@@ -110,6 +111,9 @@ class MySqlLog:
 
     def _batches(self) -> Iterator[Batch | BadRows | None]:
         database, config = self._database, self._config
+        if self._begins:
+            # A break of the connection later goes on where this read is.
+            self._begins, self.position = False, None
         self._session.look_at_tables()
         self._session.leave_unreadable_aside()
         mariadb, flavour = database.is_mariadb, flavour_of(database)
@@ -182,7 +186,7 @@ class MySqlLog:
             self.position = replace(here, snapshot_done=first)
         records = self._records
         ms = time.time_ns() // 1_000_000
-        read = FirstRead(self._session, tables, self.position, seen)
+        read = FirstRead(self._session, tables, self.position, seen, self._options)
         for page in marked(read.pages(), is_first=is_first):
             if page.bad:
                 yield records.bad_rows(page.table, page.bad, self.position)
@@ -223,7 +227,7 @@ class MySqlLog:
                 yield batch
             self.position = events.position
             spent_s = time.monotonic() - begun_s
-            beat = self._session.heartbeat.due((self.position.file, self.position.pos))
+            beat = self._session.beat((self.position.file, self.position.pos), self._options.heartbeat_query)
             if beat is not None:
                 yield replace(beat, position=self._records.position(self.position))
             yield None

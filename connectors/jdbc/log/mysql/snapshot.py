@@ -17,7 +17,7 @@ from connect.api.errors import ConnectError, RetriableError
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.connection.pages import Page, PageRules, Pages
 from connectors.jdbc.database.catalog import NoTableError, describe
-from connectors.jdbc.database.query import table_source
+from connectors.jdbc.database.query import Source, query_source, table_source
 from connectors.jdbc.log.binlog.position import BinlogPosition, SnapshotEnd, file_number, gtids_of
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared.snapshot_segments import EVERY_KEY, Fence, Key, KeyRange
@@ -122,12 +122,24 @@ def fence_of(position: BinlogPosition, table: BinlogTable, seen: SnapshotEnd | N
 
 
 def planned_pages(
-    database: Database, config: JdbcSourceConfig, table: BinlogTable, after: Key, keys: KeyRange = EVERY_KEY
+    database: Database,
+    config: JdbcSourceConfig,
+    table: BinlogTable,
+    after: Key,
+    keys: KeyRange = EVERY_KEY,
+    *,
+    select: str = "",
 ) -> Iterator[SnapshotPage]:
-    """Yield pages as `snapshot_pages` does. RetriableError: the table was altered or dropped since it was planned."""
+    """Yield pages as `snapshot_pages` does. RetriableError: the table was altered or dropped since it was planned.
+
+    `select`: the query whose rows are taken for the table's; empty: the table itself.
+    """
     rows = config.paced(config.max_batch_size)
+    columns = table.format.columns
+    whole = table_source(table.name, columns, quote=config.quotes_identifiers)
+    source = query_source(select, columns) if select else whole
     try:
-        yield from snapshot_pages(database, table, after, rows, quote=config.quotes_identifiers, keys=keys)
+        yield from snapshot_pages(database, table, source, after, rows, keys=keys)
     except RetriableError:
         raise
     except ConnectError as error:
@@ -153,14 +165,17 @@ def _is_as_planned(database: Database, config: JdbcSourceConfig, table: BinlogTa
 
 
 def snapshot_pages(
-    database: Database, table: BinlogTable, after: Key, page_rows: int, *, quote: bool, keys: KeyRange = EVERY_KEY
+    database: Database, table: BinlogTable, source: Source, after: Key, page_rows: int, *, keys: KeyRange = EVERY_KEY
 ) -> Iterator[SnapshotPage]:
-    """Yield the rows behind a key (empty: all rows), in the table's order. `keys`: of the one column of the key."""
+    """Yield the rows of a source behind a key (empty: all rows), in the table's order.
+
+    `keys`: of the one column of the key.
+    """
     columns = table.format.columns
     places = [i for name in _names(table) for i, plan in enumerate(columns) if plan.name == name]
     if table.order.is_digest:
         places = [len(columns)]
-    statement = table.order.statement(table_source(table.name, columns, quote=quote), after, keys)
+    statement = table.order.statement(source, after, keys)
     rules = PageRules(page_rows, table.format, tuple(places) if table.order.columns else (), sets_bad_aside=True)
     pages = database.pages(statement, rules, f"reading table {table.name.full}")
     yield from _by_digest(pages, len(columns), after) if table.order.is_digest else _by_key(pages, table)

@@ -38,6 +38,7 @@ from connectors.jdbc.log.shared.position import (
     partition_of,
     told_ahead_of,
 )
+from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
@@ -63,13 +64,12 @@ class ChangeEvents:
         config: JdbcSourceConfig,
         database: str,
         chosen: Callable[[TableName], bool],
-        headers: envelope.Headers | None = None,
+        options: ReadingOptions = PLAIN,
     ) -> None:
         self._tables = tables
         self._chosen = chosen
         self._placeholder = config.unavailable_placeholder
-        skipped = frozenset(config.skipped_operations) - {"none"}
-        self._rules = envelope.EventRules(config.tombstones_on_delete, skipped, headers, keyless=headers is not None)
+        self._rules = options.rules(config)
         self._constant = {
             "version": __version__, "connector": "postgresql", "name": config.topic_prefix, "db": database,
         }  # fmt: skip

@@ -22,7 +22,6 @@ from connectors.jdbc.log.postgres.stream import ReplicationStream
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.postgres.text import SESSION
 from connectors.jdbc.log.postgres.unlogged import without_log
-from connectors.jdbc.log.shared.envelope import Headers
 from connectors.jdbc.log.shared.fences import SnapshotVisibility, ahead_of
 from connectors.jdbc.log.shared.log_end import LogEnd
 from connectors.jdbc.log.shared.position import (
@@ -33,6 +32,7 @@ from connectors.jdbc.log.shared.position import (
     read_offset,
     text_of_lsn,
 )
+from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
 from connectors.jdbc.log.shared.repeated_rows import of_key
 from connectors.jdbc.log.shared.session import COLLECT_S, LogSession, Stored, resumed
 from connectors.jdbc.settings.config import JdbcSourceConfig
@@ -55,15 +55,16 @@ class PostgresLog:
         session: LogSession,
         stored: Stored,
         tables: Callable[[Database, JdbcSourceConfig], LogTables] = LogTables,
-        headers: Headers | None = None,
+        options: ReadingOptions = PLAIN,
     ) -> None:
         """Connects to nothing. `stored`: the offset of a partition. ConnectError: it is none of mode=log.
 
-        `tables`: what the rows become. `headers`: of the events; None: they have none.
+        `tables`: what the rows become.
         """
         self._session = session
         self._planning = tables
-        self._headers = headers
+        self._options = options
+        self._begins = session.config.snapshot_mode == "always"
         self._config = session.config
         self._database = session.database
         arguments = {**self._database.driver_arguments, **SESSION}
@@ -93,7 +94,7 @@ class PostgresLog:
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = self._planning(self._database, config)
-        events = ChangeEvents(tables, config, name, self._session.chooses, self._headers)
+        events = ChangeEvents(tables, config, name, self._session.chooses, self._options)
         exported = self._place()
         assert self.position is not None
         if self.position.snapshot is not None:
@@ -105,6 +106,9 @@ class PostgresLog:
 
     def _place(self) -> str | None:
         """Find or make the slot, and settle where to go on; the snapshot it exported, if it is new."""
+        if self._begins:
+            # A break of the connection later goes on where this read is.
+            self._begins, self.position = False, None
         config, position = self._config, self.position
         slot = pg_slot.look_at_slot(self._database, config.slot_name)
         broken = None
@@ -179,7 +183,7 @@ class PostgresLog:
         """Yield the rows that are not delivered yet. `seen`: by the snapshot of now; None: the log begins behind it."""
         assert self.position is not None
         for name in self._session.tables:
-            if name.full in begun.done:
+            if name.full in begun.done or not self._options.reads_first(name):
                 continue
             self._snapshot.hold(name)
             table = tables.plan(tables.describe(name))
@@ -188,7 +192,8 @@ class PostgresLog:
             fence = self.position.fence_of(name.full).goes_on(order_of(table), last, seen)
             after = last if fence.bounds else ()
             is_first = not after
-            for rows in self._snapshot.rows(table, after, self._session.page_rows):
+            select = self._options.selects.get(name.full, "")
+            for rows in self._snapshot.rows(table, after, self._session.page_rows, select=select):
                 yield Page(table, rows, fence, is_first)
                 is_first = False
             yield TableEnd(table, fence)
@@ -215,7 +220,7 @@ class PostgresLog:
                 self.end.look(self.position.commit_lsn)
             else:
                 self.end.measure(self.position.commit_lsn)
-            beat = self._session.heartbeat.due(self.position.commit_lsn)
+            beat = self._session.beat(self.position.commit_lsn, self._options.heartbeat_query)
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))
             yield None

@@ -116,17 +116,18 @@ class TableSnapshot:
             raise WrittenAnewError(text)
 
     def rows(
-        self, table: LogTable, after: Sequence[str], limit: int, keys: KeyRange = EVERY_KEY
+        self, table: LogTable, after: Sequence[str], limit: int, keys: KeyRange = EVERY_KEY, *, select: str = ""
     ) -> Iterator[SnapshotRows]:
         """Yield the rows in the order of the key, behind a key. Where there is none, in the order of a digest of the
         row.
 
-        `keys`: of the one column of the key.
+        `keys`: of the one column of the key. `select`: the query whose rows are taken for the table's; empty: the
+        table itself.
         """
         connection = self._connection
         assert connection is not None
         doing = f"reading table {table.name.full}"
-        statement = _statement(table, after, keys).as_bytes(connection)
+        statement = _statement(table, after, keys, select).as_bytes(connection)
         page = _Page(table, tuple(after), limit)
         with (
             self._errors.translated(doing),
@@ -217,7 +218,7 @@ def _digest(row: bytes) -> bytes:
     return row[-_DIGEST_BYTES:]
 
 
-def _statement(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Composed:
+def _statement(table: LogTable, after: Sequence[str], keys: KeyRange, select: str) -> sql.Composed:
     columns = [
         _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
         for column, base in zip(table.relation.columns, table.bases, strict=True)
@@ -226,7 +227,7 @@ def _statement(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Com
     if not table.events.key:
         columns.append(key)
     query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
-        sql.SQL(", ").join(columns), _some_of(table, after, keys), key
+        sql.SQL(", ").join(columns), _some_of(table, after, keys, select), key
     )
     return sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(query)
 
@@ -237,9 +238,13 @@ def _key_of(table: LogTable) -> sql.Composed:
     return key if table.events.key else _digest_of(table)
 
 
-def _some_of(table: LogTable, after: Sequence[str], keys: KeyRange) -> sql.Composed:
+def _some_of(table: LogTable, after: Sequence[str], keys: KeyRange, select: str = "") -> sql.Composed:
     """Return SQL of the table as t, and of the conditions of a range behind a key."""
-    source = sql.SQL("{} AS t").format(sql.Identifier(*(part for part in table.name if part is not None)))
+    name: sql.Composable = sql.Identifier(*(part for part in table.name if part is not None))
+    if select:
+        # The end of a line ends a comment.
+        name = sql.SQL("({}\n)").format(sql.SQL(select.strip().rstrip(";")))
+    source = sql.SQL("{} AS t").format(name)
     key = _key_of(table)
     conditions = []
     if after:

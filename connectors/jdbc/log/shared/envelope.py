@@ -5,6 +5,7 @@ Source of the form: the event schemas in Debezium 3's documentation of its Postg
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.records import Batch, Column, Header
+from connectors.jdbc.log.shared.column_change import ColumnChanges, changed_row, changed_rows
 
 Indices = npt.NDArray[np.int64]
 CREATE, UPDATE, DELETE, READ, TRUNCATE = range(5)
@@ -59,9 +61,10 @@ def source_schema(connector: str, members: Mapping[str, s.Schema]) -> s.Schema:
 
 @dataclass(frozen=True)
 class EventFormat:
-    """The events of one table with the columns it has now. `key` names the columns of the record key.
+    """The events of one table with the columns it has now. `key` names the columns that tell its rows apart.
 
-    `optional`: whether the schema tells that a record may be null, as tombstones are.
+    `optional`: whether the schema tells that a record may be null, as tombstones are. `chosen_key`: the columns of the
+    record key where they are others. `changes`: of columns that the events show otherwise.
     """
 
     topic: str
@@ -69,11 +72,18 @@ class EventFormat:
     key: tuple[str, ...]
     source: s.Schema
     optional: bool = True
+    chosen_key: tuple[str, ...] = ()
+    changes: ColumnChanges = dataclasses.field(default_factory=dict)
+
+    @property
+    def record_key(self) -> tuple[str, ...]:
+        """Return the names of the columns of the record key."""
+        return self.chosen_key or self.key
 
     @cached_property
     def schema(self) -> s.Schema:
         """Return the schema of the envelope."""
-        row = self.row.as_optional(True)
+        row = changed_row(self.row, self.changes).as_optional(True)
         members = {
             "before": row, "after": row, "source": self.source, "transaction": _TRANSACTION, "op": s.STRING,
             "ts_ms": _INT64, "ts_us": _INT64, "ts_ns": _INT64,
@@ -100,7 +110,7 @@ class EventFormat:
     def key_schema(self) -> s.Schema:
         """Return the schema of the record key."""
         fields = {f.name: f.schema for f in self.row.fields}
-        return s.struct({name: fields[name] for name in self.key}, name=f"{self.topic}.Key")
+        return s.struct({name: fields[name] for name in self.record_key}, name=f"{self.topic}.Key")
 
     @cached_property
     def key_fields(self) -> list[pa.Field]:
@@ -141,12 +151,16 @@ Headers = Callable[[int, Mapping[int, OtherKey]], Sequence[Sequence[Header]]]
 
 @dataclass(frozen=True)
 class EventRules:
-    """What the configuration says about events. `keyless`: tombstones are sent for rows without a key, too."""
+    """What the configuration says about events. `keyless`: tombstones are sent for rows without a key, too.
+
+    `skips_unchanged`: an update that left all columns of the events as they were is not sent.
+    """
 
     tombstones: bool = True
     skipped: frozenset[str] = frozenset({"t"})
     headers: Headers | None = None
     keyless: bool = False
+    skips_unchanged: bool = False
 
     @cached_property
     def kept(self) -> npt.NDArray[np.bool_]:
@@ -182,7 +196,7 @@ def _moves(form: EventFormat, rows: ChangedRows, events: _Events) -> dict[int, O
         struct = rows.before if is_old else rows.after
         assert struct is not None
         row = struct[int(events.other[event])]
-        found[event] = OtherKey(is_old, {name: row[name].as_py() for name in form.key}, form.key_schema)
+        found[event] = OtherKey(is_old, {name: row[name].as_py() for name in form.record_key}, form.key_schema)
     return found
 
 
@@ -197,17 +211,18 @@ def _events(form: EventFormat, rows: ChangedRows, rules: EventRules) -> _Events:
     op[moved] = DELETE
     if moved.any() or deleted.any():
         # The row of the old key goes, and one of the new key comes, so that compaction and sinks by key see both.
-        gone = np.flatnonzero((moved | deleted) & (bool(form.key) or rules.keyless) & rules.tombstones)
+        gone = np.flatnonzero((moved | deleted) & (bool(form.record_key) or rules.keyless) & rules.tombstones)
         come = np.flatnonzero(moved)
         change = np.r_[change, gone, come]
         op = np.r_[op, np.full(len(gone), _TOMBSTONE, np.uint8), np.full(len(come), CREATE, np.uint8)]
         step = np.r_[step, np.full(len(gone), 1), np.full(len(come), 2)]
         order = np.argsort(change * 3 + step, kind="stable")
         change, op = change[order], op[order]
-    if rules.skipped:
-        kept = rules.kept[op]
-        if not kept.all():
-            change, op = change[kept], op[kept]
+    kept = rules.kept[op]
+    if rules.skips_unchanged and rows.full_before:
+        kept &= ~_unchanged(rows, old_at, new_at)[change]
+    if not kept.all():
+        change, op = change[kept], op[kept]
     shows_old = (op == DELETE) | ((op == UPDATE) & rows.full_before) | (op == _TOMBSTONE)
     before = np.where(shows_old, old_at[change], _NONE)
     after = np.where((op == CREATE) | (op == UPDATE) | (op == READ), new_at[change], _NONE)
@@ -221,11 +236,25 @@ def _moved(form: EventFormat, rows: ChangedRows, old_at: Indices, new_at: Indice
     both = np.flatnonzero((rows.ops == UPDATE) & (old_at >= 0))
     if not len(both) or rows.before is None:
         return moved
-    for name in form.key:
+    for name in form.record_key:
         was = rows.before.field(name).take(pa.array(old_at[both]))
         now = rows.after.field(name).take(pa.array(new_at[both]))
         moved[both] |= _different(was, now)
     return moved
+
+
+def _unchanged(rows: ChangedRows, old_at: Indices, new_at: Indices) -> npt.NDArray[np.bool_]:
+    """Return the updates that left all columns as they were."""
+    unchanged = (rows.ops == UPDATE) & (old_at >= 0)
+    both = np.flatnonzero(unchanged)
+    if not len(both) or rows.before is None:
+        return np.zeros(len(rows.ops), bool)
+    for was, now in zip(rows.before.flatten(), rows.after.flatten(), strict=True):
+        old, new = was.take(pa.array(old_at[both])), now.take(pa.array(new_at[both]))
+        differs = _different(old, new) | pc.xor(old.is_null(), new.is_null()).to_numpy(zero_copy_only=False)
+        unchanged[both] &= ~differs
+    found: npt.NDArray[np.bool_] = unchanged
+    return found
 
 
 def _different(was: pa.Array, now: pa.Array) -> npt.NDArray[np.bool_]:
@@ -242,8 +271,8 @@ def _values(form: EventFormat, rows: ChangedRows, events: _Events) -> pa.StructA
     now_us = time.time_ns() // 1000
     op = _OPERATIONS.take(pa.array(np.minimum(events.op, TRUNCATE)))
     columns = [
-        _taken(empty, events.before),
-        _taken(rows.after, events.after),
+        changed_rows(_taken(empty, events.before), form.changes),
+        changed_rows(_taken(rows.after, events.after), form.changes),
         _source(form, rows, events.change),
         _repeated(None, _TRANSACTION_TYPE, size),
         op,
@@ -289,13 +318,13 @@ def _source(form: EventFormat, rows: ChangedRows, change: Indices) -> pa.StructA
 
 
 def _keys(form: EventFormat, rows: ChangedRows, events: _Events) -> Column | None:
-    if not form.key:
+    if not form.record_key:
         return None
     schema = form.key_schema
     fields = form.key_fields
     of_old = events.after == _NONE
     made = []
-    for name in form.key:
+    for name in form.record_key:
         column = rows.after.field(name)
         if of_old.any() and rows.before is not None:
             at = np.where(of_old, len(column) + events.before, events.after)

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
+from connect.api.records import Batch
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database.catalog import list_tables
 from connectors.jdbc.log.shared.heartbeat import Heartbeat
@@ -45,6 +46,19 @@ class LogSession:
         self._listed = frozenset(tables)
         self._filter = TableFilter.of(config)
         self._paced_s = 0.0
+
+    def beat(self, place: object, query: str) -> Batch | None:
+        """Return the heartbeat that is due at a place of the log. `query`: the statement that runs with each record."""
+        beat = self.heartbeat.due(place)
+        if beat is not None and len(beat) and query:
+            try:
+                self.database.commit(query, "running heartbeat.action.query")
+            except RetriableError:
+                raise
+            except ConnectError as error:
+                # As in Debezium: the log is read on.
+                _log.warning("%s", error)
+        return beat
 
     def look_at_tables(self) -> None:
         """Leave out tables that are gone since the task was planned. ConnectError when none is left."""

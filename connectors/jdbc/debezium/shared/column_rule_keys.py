@@ -1,0 +1,76 @@
+"""Reads the keys of Debezium's rules for columns, and tells those that are none. No driver, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from connect.api.errors import ConfigProblem
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+
+TRUNCATED: Final = re.compile(r"column\.truncate\.to\.(\d+)\.chars")
+MASKED: Final = re.compile(r"column\.mask\.with\.(\d+)\.chars")
+HASHED: Final = re.compile(r"column\.mask\.hash\.(v2\.)?([^.]+)\.with\.salt\.(.+)")
+PREFIXES: Final = ("column.mask.", "column.truncate.to.")
+"""The beginnings of the keys that are answered here."""
+KEY: Final = re.compile(r"\s*([^\s:]+)\s*:\s*([^:\s]+)\s*")
+"""Matches tables and the columns of their record key, in message.key.columns."""
+
+
+def patterns(value: str) -> Sequence[str]:
+    """Return the regular expressions that a value lists."""
+    return [pattern.strip() for pattern in value.split(",") if pattern.strip()]
+
+
+def hash_named(name: str) -> Callable[[bytes], hashlib._Hash] | None:
+    """Return the constructor of a digest by Java's name of it; None: it is not known."""
+    own = name.lower().replace("sha3-", "sha3_").replace("sha-", "sha").replace("/", "_")
+    if own not in hashlib.algorithms_available or own.startswith("shake"):
+        return None
+    return partial(hashlib.new, own, usedforsecurity=False)
+
+
+def column_problems(given: Mapping[str, str]) -> Iterator[ConfigProblem]:
+    """Yield the keys that name no rule, algorithm or pattern that is known."""
+    for name, value in given.items():
+        if name.startswith(PREFIXES):
+            yield from _rule_problems(name, value)
+    text = given.get("message.key.columns", "")
+    for part in filter(str.strip, text.split(";")):
+        if KEY.fullmatch(part) is None:
+            yield ConfigProblem(
+                "message.key.columns",
+                f"message.key.columns must be tables and their columns, as shop.orders:region,number;shop.items:code, "
+                f"and {part.strip()} is not.",
+            )
+        elif problem := _pattern_problem("message.key.columns", part.partition(":")[0].strip()):
+            yield problem
+
+
+def _rule_problems(name: str, value: str) -> Iterator[ConfigProblem]:
+    hashed = HASHED.fullmatch(name)
+    if hashed is not None and hash_named(hashed[2]) is None:
+        yield ConfigProblem(name, f"{hashed[2]} is no algorithm of a hash that is known here: use SHA-256.")
+    elif hashed is None and not (MASKED.fullmatch(name) or TRUNCATED.fullmatch(name)):
+        yield ConfigProblem(
+            name,
+            f"{name} is no rule: use column.truncate.to.N.chars, column.mask.with.N.chars or "
+            "column.mask.hash.v2.SHA-256.with.salt.SALT.",
+        )
+    elif (cut := TRUNCATED.fullmatch(name)) is not None and not int(cut[1]):
+        yield ConfigProblem(name, "column.truncate.to.N.chars keeps at least one character: use column.mask.with.")
+    for pattern in patterns(value):
+        if problem := _pattern_problem(name, pattern):
+            yield problem
+
+
+def _pattern_problem(name: str, pattern: str) -> ConfigProblem | None:
+    try:
+        compile_pattern(pattern)
+    except JavaPatternError as error:
+        text = f"Invalid value {pattern} for configuration {name}: not a regular expression: {error}"
+        return ConfigProblem(name, text)
+    return None

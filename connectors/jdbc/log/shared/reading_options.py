@@ -1,0 +1,44 @@
+"""Holds what a reader of a log does beside what the settings of mode=log say. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from connectors.jdbc.log.shared.envelope import EventRules, Headers
+from connectors.jdbc.settings.config import JdbcSourceConfig
+from connectors.jdbc.settings.table_choice import TableName
+
+
+def _every_table(_: TableName) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """Tells one reader what else to do.
+
+    `headers`: of the events; None: they have none. `skips_unchanged`: updates that change no column are not sent.
+    `reads_first`: which tables the first read reads. `selects`: by a table's full name, the query whose rows the first
+    read takes for the table's. `heartbeat_query`: a statement that runs at each heartbeat; empty: none.
+    """
+
+    headers: Headers | None = None
+    skips_unchanged: bool = False
+    reads_first: Callable[[TableName], bool] = _every_table
+    selects: Mapping[str, str] = field(default_factory=dict)
+    heartbeat_query: str = ""
+
+    def rules(self, config: JdbcSourceConfig) -> EventRules:
+        """Return what the events are made by."""
+        return EventRules(
+            config.tombstones_on_delete,
+            frozenset(config.skipped_operations) - {"none"},
+            self.headers,
+            keyless=self.headers is not None,
+            skips_unchanged=self.skips_unchanged,
+        )
+
+
+PLAIN = ReadingOptions()
+"""Asks for nothing beside what the settings say."""
