@@ -16,6 +16,7 @@ import click
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, client_of
 from connect.cli.shared.command_errors import one_line_errors
 from connect.cli.shared.terminal import echo
+from connect.lib.printable import counted
 
 if TYPE_CHECKING:
     from connect.backfill.driver import Driver
@@ -86,7 +87,10 @@ def plan(job: str, worker: Path, jobs_topic: str | None, as_json: bool) -> None:
         return
     engine = driver.spec.engine
     where = f"Spark at {engine.master}" if engine.type == "spark" else "processes of this machine"
-    echo(f"{len(found.splits)} chunks of about {rows:,} rows in {driver.spec.chunking.lanes} lanes, by {where}")
+    echo(
+        f"{counted(len(found.splits), 'chunk')} of about {counted(rows, 'row')} in "
+        f"{counted(driver.spec.chunking.lanes, 'lane')}, by {where}"
+    )
     takes = "how long it takes is not known" if estimate.duration_s is None else f"takes {_time(estimate.duration_s)}"
     echo(f"{takes}: {estimate.basis}")
     for position in found.following:
@@ -171,6 +175,7 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
     """Say how far a job is, from its markers in Kafka alone: also from another machine, and when its driver is dead."""
     from connect.backfill.job.progress import Watch
     from connect.cli.shared.backfill_screen import show
+    from connect.cli.shared.sparkline import POINTS, sparkline
     from connect.lib.deadline import Deadline
 
     driver = _looking_on(job, worker, jobs_topic)
@@ -180,6 +185,9 @@ def status(job: str, worker: Path, jobs_topic: str | None, follow: bool) -> None
         return
     with closing(Watch(driver.store, driver.spec.name, Deadline.after(_READ_S))) as watch:
         echo(watch.progress().line())
+        rates = watch.rates(POINTS)
+        if line := sparkline(rates, sys.stdout.encoding or "ascii"):
+            echo(f"since it began: {line}, up to {max(rates):,.0f} rows/s")
         echo(f"limits: {watch.pace.line()}")
     for warning in known.warnings:
         echo(f"warning: {warning}")
@@ -257,7 +265,7 @@ def package(output: Path, extras: tuple[str, ...], python: Path | None) -> None:
 
     with one_line_errors():
         made = packed(output, extras=extras or None, python=python)
-    echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {len(made.distributions)} distributions")
+    echo(f"{made.path}: {made.size_bytes / 1e6:,.0f} MB, {counted(len(made.distributions), 'distribution')}")
 
 
 def _time(duration_s: float) -> str:
@@ -274,7 +282,7 @@ def _run(driver: Driver) -> None:
     try:
         with driver:
             job = driver.begin()
-            echo(f"backfill {job.name}: {job.chunks} chunks of about {job.rows:,} rows")
+            echo(f"backfill {job.name}: {counted(job.chunks, 'chunk')} of about {counted(job.rows, 'row')}")
             for warning in job.warnings:
                 echo(f"warning: {warning}")
             with shown_beside(driver.store, job.name):

@@ -11,6 +11,7 @@ import click
 
 from connect.cli.shared.terminal import echo
 from connect.cli.shared.worker_settings import read_worker_settings
+from connect.lib.printable import counted
 
 if TYPE_CHECKING:
     from connect.api.optional.compaction import CompactedFiles, Compaction
@@ -103,7 +104,7 @@ def _tell_groups(catalog: Catalog, manifest: Manifest, worker: Mapping[str, str]
     from connect.backfill.engines.compaction import compactable
 
     for group in compactable(catalog, manifest.name, manifest.config, worker).compaction_groups(wish):
-        echo(f"{group.where}: {len(group.files)} files of {group.size_bytes / _MIB:.1f} MiB would become 1")
+        echo(f"{group.where}: {counted(len(group.files), 'file')} of {group.size_bytes / _MIB:.1f} MiB would become 1")
 
 
 def _tell(done: CompactedFiles) -> None:

@@ -15,6 +15,7 @@ import click
 from connect.cli.shared.command_errors import one_line_errors
 from connect.cli.shared.terminal import cell, echo
 from connect.cli.shared.worker_settings import read_worker_settings
+from connect.lib.printable import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -201,24 +202,24 @@ def purge(  # noqa: PLR0917 - click calls it by name
     topic, deadline = _open(file, dlq_topic), _deadline(timeout_s)
     plan = topic.purge_plan(selection, topic.replayed(deadline) if replayed else None, deadline)
     if dry_run or not plan.letters:
-        echo(f"{plan.letters} letters would be deleted from {dlq_topic}.")
+        echo(f"{counted(plan.letters, 'letter')} would be deleted from {dlq_topic}.")
         return
     if not yes:
-        click.confirm(f"Delete {plan.letters} letters from {dlq_topic} for good?", abort=True)
+        click.confirm(f"Delete {counted(plan.letters, 'letter')} from {dlq_topic} for good?", abort=True)
     topic.purge(plan, deadline)
-    echo(f"{plan.letters} letters deleted from {dlq_topic}.")
+    echo(f"{counted(plan.letters, 'letter')} deleted from {dlq_topic}.")
 
 
 def _tell(outcome: Outcome, done: str) -> None:
     from connect.dlq.text import first_line
 
-    echo(f"{outcome.replayed} letters {done} as {outcome.records} records.")
+    echo(f"{counted(outcome.replayed, 'letter')} {done} as {counted(outcome.records, 'record')}.")
     if outcome.before:
-        echo(f"{outcome.before} were replayed before and are left out.")
+        echo(f"{counted(outcome.before, 'letter')} replayed before and left out.")
     for letter, reason in outcome.refused[:20]:
         echo(f"letter {letter.place} from {letter.origin} stays: {first_line(reason, 300)}")
     if outcome.refused:
-        echo(f"{len(outcome.refused)} letters stay, as they are still bad.")
+        echo(f"{counted(len(outcome.refused), 'letter')} kept, still bad.")
 
 
 def _selection(filters: dict[str, str | None], places: tuple[str, ...] = ()) -> Selection:

@@ -20,6 +20,7 @@ from connect.client.carry_out import carry_out
 from connect.client.changes import Change, changes
 from connect.client.manifests import Manifest, read_usable
 from connect.client.rest import ConnectClient, RefusedError
+from connect.lib.printable import counted
 
 Status = Literal["True", "False", "Unknown"]
 _DONE: Final = {"create": "Created", "update": "Updated", "delete": "Deleted"}
@@ -145,5 +146,5 @@ def _state(name: str, status: Mapping[str, Any]) -> Condition:
     if state in {"PAUSED", "STOPPED"}:
         return Condition(name, "True", state.capitalize(), f"The connector is {state.lower()}, as it was told.")
     if state == "RUNNING" and tasks and all(task["state"] == "RUNNING" for task in tasks):
-        return Condition(name, "True", "Running", f"{len(tasks)} tasks run.")
+        return Condition(name, "True", "Running", f"{counted(len(tasks), 'task')} in state RUNNING.")
     return Condition(name, "Unknown", "Starting", "Not all of its tasks run yet.")

@@ -1,4 +1,4 @@
-"""Makes texts of other parties, such as a server's error, harmless where a person reads them."""
+"""Makes texts of other parties harmless, and numbers readable, where a person reads them."""
 
 from __future__ import annotations
 
@@ -19,3 +19,8 @@ def printable(text: str) -> str:
     Tabs and ends of lines stay: a trace has many lines.
     """
     return text.translate(_ESCAPES)
+
+
+def counted(count: float, noun: str) -> str:
+    """Return a number with its noun: `1 row`, `10,000 rows`."""
+    return f"{count:,.0f} {noun}{'' if count == 1 else 's'}"

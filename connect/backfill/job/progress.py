@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +14,7 @@ from connect.backfill.job.job_store import JobStore
 from connect.backfill.job.markers import Marker, markers, parsed
 from connect.backfill.job.pace import Pace
 from connect.lib.deadline import Deadline
+from connect.lib.printable import counted
 
 _WINDOW_S: Final = 30.0
 _QUIET_S: Final = 20.0
@@ -51,8 +54,9 @@ class JobProgress:
         eta = "" if self.eta_s is None or self.chunks_done == self.chunks else f", about {self.eta_s:,.0f} s to go"
         quiet = self._quiet(self.silent_s or 0.0) if self.state is JobState.RUNNING else ""
         return (
-            f"{self.state or 'no such job'}: {share:.0%}, {self.chunks_done} of {self.chunks} chunks, "
-            f"{self.rows_done:,} of about {self.rows:,} rows, {self.size_bytes / 1e6:,.1f} MB, {self.lanes} lanes, "
+            f"{self.state or 'no such job'}: {share:.0%}, {self.chunks_done} of {counted(self.chunks, 'chunk')}, "
+            f"{self.rows_done:,} of about {counted(self.rows, 'row')}, {self.size_bytes / 1e6:,.1f} MB, "
+            f"{counted(self.lanes, 'lane')}, "
             f"{self.rows_per_second:,.0f} rows/s{eta}{quiet}{f'; {self.error}' if self.error else ''}"
         )
 
@@ -71,6 +75,7 @@ class MarkerTotals:
         self.rows = self.size_bytes = self.chunks_done = self.chunks_added = 0
         self.lanes: set[int] = set()
         self._recent: list[tuple[int, int]] = []
+        self._by_second: Counter[int] = Counter()
         self.last_marker_ms: int | None = None
 
     def add(self, marker: Marker, lane: int) -> None:
@@ -81,6 +86,7 @@ class MarkerTotals:
         self.chunks_added += max(0, len(marker.pieces) - 1)
         self.lanes.add(lane)
         self._recent.append((marker.written_ms, marker.read))
+        self._by_second[marker.written_ms // 1000] += marker.read
         self.last_marker_ms = max(marker.written_ms, self.last_marker_ms or 0)
 
     def rate(self, now_ms: int) -> float:
@@ -96,6 +102,20 @@ class MarkerTotals:
         # The rows of the first marker were read before it.
         rows = sum(count for at, count in counted if at > first)
         return rows / ((last - first) / 1000) if last > first else 0.0
+
+    def rates(self, until_ms: int, spans: int) -> list[float]:
+        """Return the rows per second in each of so many equal spans, from the first marker to `until_ms` or the newest
+        marker, where that is later. Empty: there is no marker.
+        """
+        if not self._by_second:
+            return []
+        first_s, last_s = min(self._by_second), max(until_ms // 1000, *self._by_second)
+        # A second is the least that is told apart.
+        span_s = max(1.0, (last_s + 1 - first_s) / spans)
+        rows = [0.0] * math.ceil((last_s + 1 - first_s) / span_s)
+        for at_s, count in self._by_second.items():
+            rows[int((at_s - first_s) / span_s)] += count
+        return [count / span_s for count in rows]
 
     def progress(self, job: Job | None, pace: Pace, now_ms: int) -> JobProgress:
         """Return how far the job is; None: there is none. `pace`: what its owner allows it now."""
@@ -151,6 +171,12 @@ class Watch:
         job = self._jobs.jobs.get(self._job)
         with self._lock:
             return self._tally.progress(job, self.pace, time.time_ns() // 1_000_000)
+
+    def rates(self, spans: int) -> list[float]:
+        """Return the rows per second in so many equal spans since the job began; until now where it runs."""
+        job = self._jobs.jobs.get(self._job)
+        with self._lock:
+            return self._tally.rates(time.time_ns() // 1_000_000 if job is not None and job.is_running else 0, spans)
 
     def close(self) -> None:
         """Let go of the clients."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from connect.lib.printable import counted
+
 _NAMED: Final = 10
 
 
@@ -205,32 +207,33 @@ class Verdict:
         """Yield what was counted and compared, and what was not, in sentences."""
         written = sum(chunk.wrote or 0 for chunk in self.chunks)
         found = sum(chunk.found or 0 for chunk in self.chunks)
-        yield f"{len(self.chunks):,} chunks, {written:,} records written"
-        yield f"{found:,} records found in the target, of {self.looked_at:,} chunks"
-        if counted := [chunk for chunk in self.chunks if chunk.source is not None]:
-            yield f"{sum(chunk.source or 0 for chunk in counted):,} rows counted in the source now"
+        yield f"{counted(len(self.chunks), 'chunk')}, {counted(written, 'record')} written"
+        yield f"{counted(found, 'record')} found in the target, of {counted(self.looked_at, 'chunk')}"
+        if recounted := [chunk for chunk in self.chunks if chunk.source is not None]:
+            yield f"{counted(sum(chunk.source or 0 for chunk in recounted), 'row')} counted in the source now"
         if self.keys is not None and self.keys.records:
             again = self.keys.records - self.keys.distinct
-            yield f"{self.keys.distinct:,} distinct keys; {again:,} records have a key that another one has"
+            repeated = f"{counted(again, 'record')} with a key that another one has"
+            yield f"{counted(self.keys.distinct, 'distinct key')}; {repeated}"
         if letters := sum(chunk.letters for chunk in self.chunks):
-            yield f"{letters:,} rows are dead letters"
+            yield counted(letters, "dead letter")
         if gone := sum(chunk.gone for chunk in self.chunks):
-            yield f"{gone:,} rows were deleted or changed in the source since they were read"
+            yield f"{counted(gone, 'row')} deleted or changed in the source since it was read"
         yield from self._of_source()
         yield from (f"not compared: {text}" for text in self.not_compared)
 
     def _of_source(self) -> Iterator[str]:
         for table in self.tables:
             if table.missing:
-                yield f"{table.name}: {table.missing:,} rows are in no chunk"
+                yield f"{table.name}: {counted(table.missing, 'row')} in no chunk"
             if table.left_out:
-                yield f"{table.name}: {table.left_out:,} rows are read by nobody, as {table.why}"
+                yield f"{table.name}: {counted(table.left_out, 'row')} read by nobody, as {table.why}"
         if self.again:
-            yield f"{self.again:,} records are there once more without the job's headers, written since it began"
+            yield f"{counted(self.again, 'record')} once more there without the job's headers, written since it began"
         if (values := self.values) is not None:
             differ = f"{values.differ:,} differ" if values.differ else "none differs"
-            rows = f"{values.compared:,} rows of {len(values.chunks):,} chunks, drawn by the seed {values.seed},"
-            yield f"{rows} compared with the source value by value: {differ}"
+            drawn = f"{counted(len(values.chunks), 'chunk')}, drawn by the seed {values.seed},"
+            yield f"{counted(values.compared, 'row')} of {drawn} compared with the source value by value: {differ}"
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report for people."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from connect.cli.shared.cluster_options import CLUSTER_OPTIONS, as_json, client_of, print_json
-from connect.lib.printable import printable
+from connect.lib.printable import counted, printable
 
 if TYPE_CHECKING:
     from connect.client.rest import ConnectClient, Json
@@ -102,4 +102,5 @@ def _show(found: Sequence[Mapping[str, str]]) -> None:
         for line in told["fix"].splitlines():
             click.echo(f"    {line}")
     counts = [sum(finding["severity"] == severity for finding in found) for severity in _COLOURS]
-    click.echo("{} errors, {} warnings, {} notes.".format(*counts))
+    words = zip(counts, ("error", "warning", "note"), strict=True)
+    click.echo(f"{', '.join(counted(count, word) for count, word in words)}.")

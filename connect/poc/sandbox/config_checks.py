@@ -9,7 +9,8 @@ from connect.api.config import KeyDefinition
 from connect.api.errors import ConnectError
 from connect.client.rest import ConnectClient
 from connect.lib.key_role import KeyRole
-from connect.poc.sandbox.result import Check, Outcome, Table, counted
+from connect.lib.printable import counted
+from connect.poc.sandbox.result import Check, Outcome, Table
 
 CONFIG = (1, "Configuration")
 REACH = (2, "Reach")

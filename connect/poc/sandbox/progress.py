@@ -25,10 +25,14 @@ class CheckProgress:
     _began_s: float = field(default_factory=time.monotonic)
 
     def note(self, *checks: Check) -> None:
-        """Take note of checks that are done. They took the time since the checks before them."""
+        """Take note of checks that are done. The first of them took the time since those before, and the others were
+        done with it.
+        """
         now_s = time.monotonic()
         for check in checks:
-            self.checks.append(replace(check, took_s=now_s - self._began_s, connector=self.connector))
+            first = None if check is checks[0] else checks[0].number
+            took_s = 0.0 if first else now_s - self._began_s
+            self.checks.append(replace(check, took_s=took_s, done_with=first, connector=self.connector))
             whose = f"{self.connector}, " if self.connector else ""
             self.say(f"{whose}{check.number}. {check.name}: {check.outcome.value}. {check.summary}")
         self._began_s = now_s

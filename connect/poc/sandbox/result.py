@@ -37,11 +37,6 @@ EXIT_CODES: Final = {
 _REASONS: Final = 3
 
 
-def counted(count: int, noun: str) -> str:
-    """Return the number with its noun: `1 row`, `10,000 rows`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """Shows evidence as rows of text under column names."""
@@ -88,6 +83,8 @@ class Check:
     settings: Sequence[Setting] = ()
     defects: frozenset[str] = frozenset()
     took_s: float = 0.0
+    done_with: int | None = None
+    """Holds the number of the check whose time this one's is part of; None: `took_s` is its own."""
     connector: str = ""
     charts: Sequence[Chart] = ()
     figures: Mapping[str, float] = field(default_factory=dict)

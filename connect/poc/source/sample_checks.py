@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from connect.lib.printable import counted
 from connect.poc.sandbox.children import GRACE_S, asked_of, reason_of
-from connect.poc.sandbox.result import Check, Outcome, Table, counted
+from connect.poc.sandbox.result import Check, Outcome, Table
 from connect.poc.sandbox.row_values import without_values
 from connect.poc.source.type_check import TYPES, judge_types
 from connect.runtime.parts.connector_settings import ConnectorSettings

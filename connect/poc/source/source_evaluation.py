@@ -76,7 +76,8 @@ def _run_checks(
             *KILLS,
             lambda: check_delivery(sandbox, runner, baseline, rows, options=options, exactly_once=exactly_once),
         )
-    progress.note(_schema_change(sandbox, settings, options), _load(settings, baseline, rows, options))
+    progress.note(_schema_change(sandbox, settings, options))
+    progress.note(_load(settings, baseline, rows, options))
     return baseline
 
 

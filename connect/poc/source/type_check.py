@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from connect.api.optional.origins import Kept
-from connect.poc.sandbox.result import Check, Outcome, Table, counted
+from connect.lib.printable import counted
+from connect.poc.sandbox.result import Check, Outcome, Table
 
 TYPES: Final = (4, "Types")
 _NAMED: Final = 5

@@ -62,7 +62,7 @@ def test_rows_that_the_plan_left_out_are_missing(table: Table, monkeypatch: pyte
         copied(table)
     verdict = verified(table)
     assert (verdict.is_good, verdict.missing) == (False, 500)
-    assert any("500 rows are in no chunk" in fact for fact in verdict.facts())
+    assert any("500 rows in no chunk" in fact for fact in verdict.facts())
 
 
 def test_rows_that_a_reader_lost_are_missing(table: Table, monkeypatch: pytest.MonkeyPatch):

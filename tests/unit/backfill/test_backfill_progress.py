@@ -70,3 +70,11 @@ def test_a_job_whose_lanes_have_not_begun_for_a_minute_says_where_to_look():
 
 def test_without_a_job_there_is_nothing_to_tell():
     assert tally_of((1,)).progress(None, Pace(), 2000) == JobProgress()
+
+
+def test_what_was_done_since_the_job_began_is_told_in_equal_spans():
+    tally = tally_of((100, 101, 103, 107))
+    assert tally.rates(0, 4) == [2000 / 2, 1000 / 2, 0.0, 1000 / 2]
+    assert tally.rates(115_000, 2) == [4000 / 8, 0.0], "it has stood still since"
+    assert tally_of((100,)).rates(0, 16) == [1000.0], "a second is the least"
+    assert MarkerTotals().rates(0, 16) == []

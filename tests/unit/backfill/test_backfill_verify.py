@@ -122,10 +122,10 @@ def test_rows_in_no_chunk_records_without_headers_and_other_values_are_not_good(
     good = [ChunkVerdict("c", 10, 10, 10, 10, True)]
     gap = Verdict("orders", good, tables=[TableVerdict("table t", 13, 10)])
     assert (gap.is_good, gap.line) == (False, "NOT good: 3 missing, 0 twice")
-    assert "table t: 3 rows are in no chunk" in gap.facts()
+    assert "table t: 3 rows in no chunk" in gap.facts()
     beyond = Verdict("orders", good, tables=[TableVerdict("table t", 10, 10, 4, "their id is NULL")])
     assert beyond.is_good
-    assert "table t: 4 rows are read by nobody, as their id is NULL" in beyond.facts()
+    assert "table t: 4 rows read by nobody, as their id is NULL" in beyond.facts()
     again = Verdict("orders", good, again=1)
     assert (again.is_good, again.line) == (False, "NOT good: 0 missing, 1 twice")
     other = Verdict("orders", good, values=ValuesVerdict(100, 2, ["c"], "s7"))
@@ -194,7 +194,7 @@ def test_the_report_is_one_page_with_every_finding_and_nothing_unescaped():
     page = html_report(Verdict("orders", [bad, ChunkVerdict("c2", 5, 5, 5, 5, True)], Keys(14, 13)), 0.0)
     assert "1 of 2 chunks are not as they were written" in page
     assert "1 missing (offsets t-0 from 3 to 40)" in page
-    assert "13 distinct keys; 1 records have a key that another one has" in page
+    assert "13 distinct keys; 1 record with a key that another one has" in page
     assert "<b>c1" not in page
     assert page.count("</script>") == 1
     assert "http" not in page

@@ -30,3 +30,15 @@ def test_a_run_whose_tasks_never_run_is_not_taken_for_one_that_is_over():
     begun = RunTime(0.0, start_s=60.0)
     begun.saw({"tasks": [{"state": "RUNNING"}]})
     assert not begun.wait(), "its time is over"
+
+
+def test_checks_that_were_done_together_have_their_time_once(monkeypatch: pytest.MonkeyPatch):
+    now_s = 100.0
+    monkeypatch.setattr("connect.poc.sandbox.progress.time.monotonic", lambda: now_s)
+    progress = CheckProgress(lambda text: None, _began_s=now_s)
+    now_s = 112.0
+    progress.note(*(Check(number, "Sample", Outcome.PASS, "seen") for number in (3, 4, 5)))
+    now_s = 115.0
+    progress.note(Check(6, "Throughput", Outcome.PASS, "fast"))
+    told = [(check.number, check.took_s, check.done_with) for check in progress.checks]
+    assert told == [(3, 12.0, None), (4, 0.0, 3), (5, 0.0, 3), (6, 3.0, None)]

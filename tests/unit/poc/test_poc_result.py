@@ -8,10 +8,11 @@ import re
 import pytest
 
 from connect.api.errors import ConfigError
+from connect.lib.printable import counted
 from connect.plugins.catalog import Catalog
 from connect.poc.report.report import html_report
 from connect.poc.sandbox.options import seconds_of
-from connect.poc.sandbox.result import Check, Outcome, Result, Setting, Table, Verdict, counted
+from connect.poc.sandbox.result import Check, Outcome, Result, Setting, Table, Verdict
 from connect.poc.sandbox.secrecy import Secrecy
 
 HOSTILE = "<script>alert(1)</script>\u202e😀"

@@ -37,7 +37,7 @@ def test_offsets_are_set_after_a_preview(rest: Rest, reader: Reader) -> None:
     assert '{"filename":"<b>x</b>"}' in page.text
     preview = reader.press(page, "preview", set_form(page), offsets=offsets(3))
     assert (preview.status, preview.unclosed) == (200, [])
-    assert "1 partitions" in preview.text
+    assert "1 partition;" in preview.text
     assert '{"position":7}' in preview.text
     assert '{"position":3}' in preview.text
     assert rest.get("/connectors/a/offsets")["offsets"][0]["offset"] == {"position": 7}, "nothing is written yet"

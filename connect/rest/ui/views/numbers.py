@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from connect.lib.printable import counted
+
 NONE: Final = "–"
 """Stands for what is not known."""
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
@@ -52,6 +54,7 @@ def cut(text: str, most: int) -> str:
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "count": count,
+    "counted": counted,
     "rate": rate,
     "seconds": seconds,
     "size": size,
