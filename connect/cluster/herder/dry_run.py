@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final
+from typing import Final, Protocol
 
 from connect.cluster.loop.herder_parts import with_placeholders
 from connect.cluster.model.connector_values import TaskPlan
@@ -19,8 +19,15 @@ from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import CallResult
 
 _TOPICS: Final = ("topic", "topics", "errors.deadletterqueue.topic.name", "offsets.storage.topic")
-Ask = Callable[[Mapping[str, str], float], Future[CallResult]]
-"""Asks the connector of a configuration for the configurations of its tasks, within so many seconds."""
+_AT_ONCE: Final = 256
+"""As many as REST has connections: a connector that plans for long keeps no other dry run waiting."""
+
+
+class Ask(Protocol):
+    """Asks the connector of a configuration for the configurations of its tasks, within so many seconds."""
+
+    def __call__(self, config: Mapping[str, str], timeout_s: float, *, asker: str) -> Future[CallResult]:
+        """See `ConnectorCalls.ask`."""
 
 
 class DryRun:
@@ -30,20 +37,20 @@ class DryRun:
         self._ask = ask
         self._group = group
         self._closing = threading.Event()
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="dry-run")
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="dry-run")
 
-    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
-        """See `Operations.plan`."""
-        return self._threads.submit(self._plan, name, config, timeout_s)
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[TaskPlan]:
+        """See `Trials.plan`."""
+        return self._threads.submit(self._plan, name, config, timeout_s, asker)
 
     def close(self) -> None:
         """Begin nothing more, and wait for nothing more."""
         self._closing.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> TaskPlan:
+    def _plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> TaskPlan:
         deadline = Deadline.after(timeout_s, self._closing)
-        said = self._ask(config, timeout_s).result(deadline.remaining_s)
+        said = self._ask(config, timeout_s, asker=asker).result(deadline.remaining_s)
         problem = "\n".join(problem.message for problem in said.problems) or said.error
         if problem is not None:
             raise BadRequestError(problem)

@@ -24,6 +24,7 @@ from connect.cluster.leader.overdue_tasks import OverdueTasks
 from connect.cluster.leader.present_workers import PresentWorkers
 from connect.cluster.leader.resealing import reseal
 from connect.cluster.leader.task_placement import TaskPlacer
+from connect.cluster.loop.call_host import CallHostSettings
 from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
 from connect.cluster.loop.herder_parts import ConnectorCatalog, HerderParts, Limits
@@ -102,19 +103,16 @@ class Reconciler:
         configs = ConfigStore(around.config_log, self, fenced=fences_leader(worker), seals=seals)
         limits = HostLimits(around.host_count, worker.task_host_memory_limit_mb * 1024 * 1024)
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
-
-        def calls(host: str) -> ConnectorCalls:
-            keep_s, most = around.keep_call_host_s, limits.memory_bytes
-            return ConnectorCalls(host, around.launch, loop.post, keep_s, memory_bytes=most, clock_s=around.clock_s)
-
+        keep_s, most = around.keep_call_host_s, limits.memory_bytes
+        asking = CallHostSettings(around.launch, loop.post, keep_s, most, around.clock_s)
         return HerderParts(
             loop=loop,
             configs=configs,
             statuses=StatusStore(around.status_log),
             membership=around.membership(configs),
             supervisor=Supervisor(around.launch, limits, loop.post, self, around.clock_s),
-            calls=calls("call-host"),
-            cleanup_calls=calls("cleanup-host"),
+            calls=ConnectorCalls("call-host", asking),
+            cleanup_calls=ConnectorCalls("cleanup-host", asking),
             catalog=around.catalog,
             limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker), config_max_bytes(worker)),
             in_transactions=partial(uses_transactions, worker),

@@ -31,10 +31,12 @@ class Asking:
         config: Mapping[str, str],
         timeout_s: float,
         positions: Positions = (),
+        *,
         count: int = 0,
+        asker: str = "",
     ) -> Future[CallResult]:
-        """Ask; the answer comes in time, or says why it does not."""
-        begin = partial(self._calls.ask, method, config, timeout_s, positions, count)
+        """Ask; the answer comes in time, or says why it does not. `asker`: see `ConnectorCalls.ask`."""
+        begin = partial(self._calls.ask, method, config, timeout_s, positions, count=count, asker=asker)
         return self._loop.begin(f"asking a connector: {method}", begin)
 
 
@@ -45,21 +47,21 @@ class HerderTrials:
         self._ask = asking.ask
         self._dry_run = dry_run
 
-    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
+    def check(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[Checked]:
         """Let the connector try its configuration."""
-        return mapped(self._ask("check", config, timeout_s), _findings)
+        return mapped(self._ask("check", config, timeout_s, asker=asker), _findings)
 
-    def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
+    def validate(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[ConfigInfos]:
         """Let a task host validate a configuration."""
-        return mapped(self._ask("validate", config, timeout_s), _validated)
+        return mapped(self._ask("validate", config, timeout_s, asker=asker), _validated)
 
-    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float) -> Future[Mapping[str, Any]]:
+    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float, asker: str) -> Future[Mapping[str, Any]]:
         """Return live rows of a connector before and after each of its transforms."""
-        return mapped(self._ask("sample", config, timeout_s, count=rows), _answered)
+        return mapped(self._ask("sample", config, timeout_s, count=rows, asker=asker), _answered)
 
-    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[TaskPlan]:
         """Return what a configuration would lead to."""
-        return self._dry_run.plan(name, config, timeout_s)
+        return self._dry_run.plan(name, config, timeout_s, asker)
 
 
 def _validated(result: CallResult) -> ConfigInfos:

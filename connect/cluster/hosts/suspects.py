@@ -1,15 +1,16 @@
-"""After a task host died: who may have done it, and what is told about it. Pure: the caller brings the clock."""
+"""After a host died: who may have done it, and what is told about it. Pure: the caller brings the clock."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Final
 
 from connect.cluster.hosts.task_host import CrashReport
 
 PROBATION_S: Final = 600.0
-"""A connector whose host died is kept apart for so long."""
+"""A connector whose host died is kept apart for so long, and so is who asked what a host died of."""
 FEW: Final = 8
 """So many suspects get a host each; more share so many hosts, and those of the next host to die are split again."""
 
@@ -35,6 +36,29 @@ class Suspects:
             del self._groups[connector]
             return None
         return group
+
+
+class SuspectedAskers:
+    """Those whose questions took long or cost a process; each is in one of a few groups for a while."""
+
+    def __init__(self, groups: int, clock_s: Callable[[], float]) -> None:
+        """`groups`: so many there are; 1 is the first."""
+        self._numbers = range(1, groups + 1)
+        self._clock_s = clock_s
+        self._groups: dict[str, tuple[int, float]] = {}
+
+    def add(self, asker: str) -> None:
+        """Make this one a suspect, in a group of its own or in the one with the fewest others."""
+        now_s = self._clock_s()
+        self._groups = {one: (group, until_s) for one, (group, until_s) in self._groups.items() if now_s < until_s}
+        sizes = Counter(group for group, _ in self._groups.values())
+        group = self.group_of(asker) or min(self._numbers, key=lambda number: sizes[number])
+        self._groups[asker] = (group, now_s + PROBATION_S)
+
+    def group_of(self, asker: str) -> int:
+        """Return the number of its group; 0: it is no suspect, as most are."""
+        group, until_s = self._groups.get(asker, (0, 0.0))
+        return group if self._clock_s() < until_s else 0
 
 
 def last_words(pid: int, reason: str, report: CrashReport, run: int) -> str:

@@ -1,157 +1,112 @@
-"""Questions to connectors, asked in a process of their own: one that hangs there stops no task and no herder."""
+"""Questions to connectors, asked in processes of their own: one that hangs there stops no task and no herder.
+
+All questions share a process, until one of them takes long or costs the process: then whoever asked it is a suspect for
+a while, and asks in a process apart. So nobody waits behind the questions of another one again and again.
+"""
 
 from __future__ import annotations
 
 import itertools
-import logging
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
-from connect.cluster.hosts.host_pool import Launch
-from connect.cluster.hosts.host_watch import require_memory
-from connect.cluster.hosts.supervisor import KILL_GRACE_S, Post
+from connect.cluster.hosts.lease import LEASE_OVER
+from connect.cluster.hosts.supervisor import KILL_GRACE_S
+from connect.cluster.hosts.suspects import SuspectedAskers
 from connect.cluster.hosts.task_host import Host
-from connect.runtime.task.messages import Call, CallResult, Message, Method
+from connect.cluster.loop.call_host import Asked, CallHost, CallHostSettings
+from connect.runtime.task.messages import Call, CallResult, Method
 
 TRIES: Final = 2
 """A call whose host died of something else is asked once more."""
+APART_MAX: Final = 4
+"""Suspects have so many hosts beside the one of everybody; where there are more suspects, some share one."""
+SLOW_S: Final = 10.0
+"""Whoever asks what takes longer is a suspect, as a check that computes leaves others little time in its process."""
 
 Positions = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 """What `Call.positions` says."""
 
-_logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    call: Call
-    answer: Future[CallResult]
-    overdue_s: float
-    tries: int = 1
-
 
 class ConnectorCalls:
-    """Asks connectors in one task host. Owned by the herder's thread; futures are completed there."""
+    """Asks connectors in a few task hosts. Owned by the herder's thread; futures are completed there."""
 
-    def __init__(
-        self,
-        name: str,
-        launch: Launch,
-        post: Post,
-        idle_s: float,
-        *,
-        memory_bytes: int,
-        clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`name`: that of the host; `idle_s`: a host without calls is ended after this time.
-
-        `memory_bytes`: what the host may hold; 0: any.
-        """
-        self._name = name
-        self._idle_s = idle_s
-        self._memory_bytes = memory_bytes
-        self._launch = launch
-        self._post = post
-        self._clock_s = clock_s
-        self._host: Host | None = None
-        self._asked: dict[int, _Asked] = {}
+    def __init__(self, name: str, settings: CallHostSettings) -> None:
+        """`name`: that of the host of everybody; those of suspects have a number behind it."""
+        self._clock_s = settings.clock_s
+        names = (name, *(f"{name}-apart-{number}" for number in range(1, APART_MAX + 1)))
+        self._hosts = [CallHost(one, settings, self) for one in names]
+        self._suspects = SuspectedAskers(APART_MAX, settings.clock_s)
         self._ids = itertools.count(1)
-        self._idle_since_s = 0.0
-        self._overdue: frozenset[int] = frozenset()
 
     def ask(
-        self, method: Method, config: Mapping[str, str], timeout_s: float, positions: Positions = (), count: int = 0
+        self,
+        method: Method,
+        config: Mapping[str, str],
+        timeout_s: float,
+        positions: Positions = (),
+        *,
+        count: int = 0,
+        asker: str = "",
     ) -> Future[CallResult]:
-        """Ask a connector. The future always gets an answer; a connector that dies or hangs gives one with `error`."""
+        """Ask a connector. The future always gets an answer; a connector that dies or hangs gives one with `error`.
+
+        `asker`: who wants to know, as far as others have to be kept from waiting behind it; empty: the connector.
+        """
         call = Call(next(self._ids), method, config, timeout_s, positions, count)
-        self._asked[call.id] = _Asked(call, Future(), self._clock_s() + timeout_s + KILL_GRACE_S)
-        self._send(call)
-        return self._asked[call.id].answer
+        now_s = self._clock_s()
+        who = asker or f"connector {config.get('name', '')}"
+        asked = Asked(call, Future(), who, now_s, now_s + timeout_s + KILL_GRACE_S)
+        self._send(asked)
+        return asked.answer
 
     def make_ready(self) -> None:
-        """Have the host there before the first question."""
-        if self._host is None:
-            self._idle_since_s = self._clock_s()
-            self._host = self._launch(self._name, self)
+        """Have the host of everybody there before the first question."""
+        self._hosts[0].make_ready()
 
     def tick(self) -> None:
-        """End the host when a call hangs, it holds too much memory, or there is nothing to ask for a while."""
-        if self._host is None:
-            return
-        now_s = self._clock_s()
-        late = frozenset(number for number, asked in self._asked.items() if asked.overdue_s <= now_s)
-        if late and not self._overdue:
-            self._overdue = late
-            _logger.warning(
-                "connector_call_hangs", extra={"host": self._host.name, "pid": self._host.pid, "calls": len(late)}
-            )
-            self._host.abort("was killed because a call did not answer in time")
-        elif self._asked:
-            require_memory(self._host, self._memory_bytes)
-        elif now_s - self._idle_since_s >= self._idle_s:
-            self.close()
+        """Look after the hosts, and suspect those who asked what takes long."""
+        slow_s = self._clock_s() - SLOW_S
+        for host in self._hosts:
+            for asked in host.asked:
+                if asked.begun_s <= slow_s:
+                    self._suspects.add(asked.asker)
+            host.tick()
 
     def kill(self, reason: str) -> None:
-        """End the host at once. From any thread."""
-        host = self._host
-        if host is not None:
+        """End the hosts at once. From any thread."""
+        for host in self._hosts:
             host.kill(reason)
 
     def give_up(self) -> None:
         """Answer what is still asked: the worker ends, and nobody takes in answers any more."""
-        while self._asked:
-            number, asked = self._asked.popitem()
-            asked.answer.set_result(CallResult(number, error="Worker is shutting down"))
+        for host in self._hosts:
+            host.give_up()
 
     def close(self) -> None:
-        """Ask the host to end."""
-        if self._host is not None:
-            self._host.close()
-            self._host = None
+        """Ask the hosts to end."""
+        for host in self._hosts:
+            host.close()
 
-    def said(self, host: Host, message: Message) -> None:
-        """Take what the host said; on its reader thread."""
-        if isinstance(message, CallResult):
-            self._post(f"taking in the answer of {host.name}", lambda: self._answer(message))
+    def calls_lost(self, overdue: Sequence[Asked], others: Sequence[Asked], host: Host, reason: str) -> None:
+        """See CallsListener."""
+        if reason != LEASE_OVER:
+            # A process that died by itself may have died of any of its calls.
+            for asked in overdue or others:
+                self._suspects.add(asked.asker)
+        for asked in overdue:
+            named = " ".join(("The connector", asked.call.config.get("connector.class", ""))).strip()
+            asked.fail(f"{named} did not answer {asked.call.method} within {asked.call.timeout_s:.3g} s.", host)
+        for asked in others:
+            if asked.tries >= TRIES and not overdue:
+                asked.fail(f"The process that ran the connector's {asked.call.method} (pid {host.pid}) {reason}.", host)
+                continue
+            # A host that an overdue call has cost counts as no try of the other calls.
+            now_s = self._clock_s()
+            overdue_s = now_s + asked.call.timeout_s + KILL_GRACE_S
+            self._send(replace(asked, tries=asked.tries + (not overdue), begun_s=now_s, overdue_s=overdue_s))
 
-    def ended(self, host: Host, reason: str) -> None:
-        """Take note that the host is gone; on its reader thread."""
-        self._post("taking in the end of the call host", lambda: self._bury(host, reason))
-
-    def _send(self, call: Call) -> None:
-        self.make_ready()
-        assert self._host is not None
-        self._host.send(call)
-
-    def _answer(self, result: CallResult) -> None:
-        asked = self._asked.pop(result.id, None)
-        self._idle_since_s = self._clock_s()
-        if asked is not None:
-            asked.answer.set_result(result)
-
-    def _bury(self, host: Host, reason: str) -> None:
-        if host is not self._host:
-            return
-        self._host = None
-        overdue, self._overdue = self._overdue, frozenset()
-        for number, asked in tuple(self._asked.items()):
-            if number in overdue:
-                named = " ".join(("The connector", asked.call.config.get("connector.class", ""))).strip()
-                text = f"{named} did not answer {asked.call.method} within {asked.call.timeout_s:g} s."
-                self._answer(CallResult(number, error=text, trace=_with_stacks(text, host)))
-            elif asked.tries >= TRIES and not overdue:
-                text = f"The process that ran the connector's {asked.call.method} (pid {host.pid}) {reason}."
-                self._answer(CallResult(number, error=text, trace=_with_stacks(text, host)))
-            else:
-                overdue_s = self._clock_s() + asked.call.timeout_s + KILL_GRACE_S
-                # A host that an overdue call has cost counts as no try of the other calls.
-                self._asked[number] = replace(asked, tries=asked.tries + (not overdue), overdue_s=overdue_s)
-                self._send(asked.call)
-
-
-def _with_stacks(text: str, host: Host) -> str:
-    stacks = host.crash_report.stacks
-    return f"{text}\nThe threads of that process, as it ended:\n{stacks}" if stacks else text
+    def _send(self, asked: Asked) -> None:
+        self._hosts[self._suspects.group_of(asked.asker)].send(asked)

@@ -188,24 +188,27 @@ class History(Protocol):
 
 
 class Trials(Protocol):
-    """Asks a connector in a task host what a configuration would do; nothing is stored."""
+    """Asks a connector in a task host what a configuration would do; nothing is stored.
 
-    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
+    `asker` names who wants to know: questions of one that take long keep no other one waiting.
+    """
+
+    def check(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[Checked]:
         """Let the connector try reach and rights in a task host."""
 
-    def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
+    def validate(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[ConfigInfos]:
         """Let a task host validate a configuration with the values of config providers, see `Validator.validate`.
 
         ConnectError: the host died, or a provider did not answer in time.
         """
 
-    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float) -> Future[Mapping[str, Any]]:
+    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float, asker: str) -> Future[Mapping[str, Any]]:
         """Return live rows of a connector before and after each transform, see `connect.runtime.calls.sample_calls`.
 
         ConnectError: they cannot be read, and why.
         """
 
-    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[TaskPlan]:
         """Ask the connector for its tasks, and Kafka which topics are missing; nothing is stored or made.
 
         RequestError: the connector plans no tasks, and why. ConnectError: Kafka does not answer.

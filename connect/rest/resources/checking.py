@@ -13,6 +13,7 @@ from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import with_nulls
 from connect.rest.errors.http_error import HttpError, status_of
+from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.waiting import WaitTimeoutError, apart, finished, within
 
@@ -43,7 +44,7 @@ async def _checked(request: web.Request, config: Mapping[str, str | None]) -> Co
     if infos.error_count:
         return infos
     try:
-        found = await within(context.operations.trials.check(given, timeout_s), timeout_s + GRACE_S)
+        found = await within(context.operations.trials.check(given, timeout_s, asker_of(request)), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
         return _not_tried(infos, f"did not end in {timeout_s:.0f} s, so whether it would work is not known")
     except (ConnectError, RequestError) as error:
@@ -63,7 +64,9 @@ async def _declared(
     if not context.validator.needs_host(config):
         return await finished(request, apart(context.validator.validate, config), "validating the configuration")
     try:
-        found = await within(context.operations.trials.validate(given, timeout_s), timeout_s + GRACE_S)
+        found = await within(
+            context.operations.trials.validate(given, timeout_s, asker_of(request)), timeout_s + GRACE_S
+        )
     except (WaitTimeoutError, TimeoutError):
         why = f"did not end in {timeout_s:.0f} s"
     except ConnectError as error:

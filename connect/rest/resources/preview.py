@@ -12,6 +12,7 @@ from connect.api.errors import ConnectError
 from connect.cluster.model.request_errors import NotFoundError, RequestError
 from connect.rest.resources.checking import GRACE_S, checked, restored, with_problems
 from connect.rest.server.answers import json_answer
+from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.secrets import Secrets
 from connect.rest.server.waiting import WaitTimeoutError, within
@@ -51,7 +52,9 @@ async def _planned(request: web.Request, name: str, config: Mapping[str, str]) -
     context = context_of(request)
     timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)
     try:
-        plan = await within(context.operations.trials.plan(name, config, timeout_s), timeout_s + GRACE_S)
+        plan = await within(
+            context.operations.trials.plan(name, config, timeout_s, asker_of(request)), timeout_s + GRACE_S
+        )
     except (WaitTimeoutError, TimeoutError):
         return _NOT_PLANNED | {"plan_error": f"The connector's task plan was not ready in {timeout_s:.0f} s."}
     except (ConnectError, RequestError) as error:

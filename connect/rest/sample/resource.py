@@ -12,6 +12,7 @@ from connect.rest.access.role import Role
 from connect.rest.errors.http_error import HttpError
 from connect.rest.resources.own_shapes import Sample
 from connect.rest.server.answers import json_answer
+from connect.rest.server.author import asker_of
 from connect.rest.server.context import context_of, remaining_s
 from connect.rest.server.routing import Route, name_of
 from connect.rest.server.waiting import finished
@@ -32,7 +33,7 @@ async def sampled(request: web.Request, name: str, rows: str) -> Mapping[str, An
     context = context_of(request)
     config = {**context.operations.connectors.info(name).config, "name": name}
     timeout_s = min(context.check_timeout_s, remaining_s(request) / 2)
-    asked = context.operations.trials.sample(config, int(rows), timeout_s)
+    asked = context.operations.trials.sample(config, int(rows), timeout_s, asker_of(request))
     try:
         return await finished(request, asked, f"reading rows of connector {name}")
     except ConnectError as error:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from contextlib import suppress
+from ipaddress import ip_network
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -31,6 +33,15 @@ def who(request: web.Request) -> str:
     place = f"{user} at {origin_of(request)}" if user else origin_of(request)
     text = f"{place} ({program})" if program else place
     return "".join(character for character in text if character.isprintable())[:_LENGTH]
+
+
+def asker_of(request: web.Request) -> str:
+    """Return whom the worker takes for one who asks: the user, else the client's address, of IPv6 its network."""
+    origin = origin_of(request)
+    if ":" in origin:
+        with suppress(ValueError):
+            origin = str(ip_network(f"{origin.partition('%')[0]}/64", strict=False))
+    return f"user {user}" if (user := request.get(USER)) else f"address {origin}"
 
 
 def passed_on(request: web.Request) -> dict[str, str]:

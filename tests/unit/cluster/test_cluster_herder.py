@@ -206,7 +206,7 @@ def test_a_stopping_worker_reports_everything_unassigned(world, start):
 def test_a_question_under_way_does_not_keep_a_worker_from_its_end(world, start):
     herder = start()
     world.silent_on.add(Call)
-    planned = herder.trials.plan("c", {"connector.class": "Source"}, 60.0)
+    planned = herder.trials.plan("c", {"connector.class": "Source"}, 60.0, "me")
     eventually(lambda: any(isinstance(m, Call) for host in world.hosts for m in host.heard))
     herder.stop(Deadline.after(60))
     assert planned.exception(10) is not None
@@ -315,13 +315,13 @@ def test_topics_that_tasks_used_are_remembered_until_reset(world, herder):
 
 def test_a_check_tells_broken_keys_and_errors(world, herder):
     world.answer = lambda call: CallResult(call.id, problems=(ConfigProblem("url", "not reached"),))
-    assert herder.trials.check(SOURCE, 5).result(60) == Checked({"url": ["not reached"]})
+    assert herder.trials.check(SOURCE, 5, "me").result(60) == Checked({"url": ["not reached"]})
     world.answer = lambda call: CallResult(call.id, error="boom")
-    assert herder.trials.check(SOURCE, 5).result(60) == Checked({"": ["boom"]})
+    assert herder.trials.check(SOURCE, 5, "me").result(60) == Checked({"": ["boom"]})
     world.answer = lambda call: CallResult(call.id)
-    assert herder.trials.check(SOURCE, 5).result(60) == Checked({})
+    assert herder.trials.check(SOURCE, 5, "me").result(60) == Checked({})
     world.answer = lambda call: CallResult(call.id, value=["Table a is left aside."])
-    assert herder.trials.check(SOURCE, 5).result(60) == Checked({}, ("Table a is left aside.",))
+    assert herder.trials.check(SOURCE, 5, "me").result(60) == Checked({}, ("Table a is left aside.",))
 
 
 def test_an_isolated_connector_has_a_host_of_its_own(world, herder):

@@ -29,19 +29,19 @@ def test_what_a_validation_found_survives_its_way_through_json():
 
 def test_a_host_validates_and_its_refusals_are_the_requests_own(world, herder):
     world.validate = lambda call: CallResult(call.id, {"infos": INFOS.as_json()})
-    assert herder.trials.validate({"a": "${file:/s:a}"}, 5).result(60) == INFOS
+    assert herder.trials.validate({"a": "${file:/s:a}"}, 5, "me").result(60) == INFOS
     world.validate = lambda call: CallResult(call.id, {"refusal": "BadRequestError", "message": "no such class"})
     with pytest.raises(RequestError, match="no such class"):
-        herder.trials.validate({}, 5).result(60)
+        herder.trials.validate({}, 5, "me").result(60)
     world.validate = lambda call: CallResult(call.id, error="it died")
     with pytest.raises(ConnectError, match="it died"):
-        herder.trials.validate({}, 5).result(60)
+        herder.trials.validate({}, 5, "me").result(60)
 
 
 def test_an_answer_that_nobody_understands_reaches_who_waits(world, herder):
     world.validate = lambda call: CallResult(call.id, {"neither": "infos nor a refusal"})
     with pytest.raises(KeyError, match="refusal"):
-        herder.trials.validate({}, 5).result(60)
+        herder.trials.validate({}, 5, "me").result(60)
 
 
 def test_a_refusal_keeps_its_kind():

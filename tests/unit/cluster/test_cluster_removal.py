@@ -70,7 +70,7 @@ def test_a_plan_shows_tasks_and_missing_topics_and_stores_nothing(world, herder)
     world.groups.there = {"there": 1}
     world.plan_tasks = lambda config: [{"part": "0", "password": "resolved"}]
     config = {**SOURCE, "topics": "there, new", "password": "${file:x:y}"}
-    plan = herder.trials.plan("c", config, 5).result(60)
+    plan = herder.trials.plan("c", config, 5, "me").result(60)
     assert plan.tasks == [{"part": "0", "password": "${file:x:y}"}]
     assert plan.new_topics == ["new"]
     assert herder.connectors.names() == []
@@ -79,10 +79,10 @@ def test_a_plan_shows_tasks_and_missing_topics_and_stores_nothing(world, herder)
 def test_a_plan_that_fails_says_why(world, herder):
     world.plan_tasks = lambda config: [{}] * 3
     with pytest.raises(RequestError, match="generated 3 tasks, which is greater than 2"):
-        herder.trials.plan("c", SOURCE, 5).result(60)
+        herder.trials.plan("c", SOURCE, 5, "me").result(60)
     world.plan_tasks = lambda config: CallResult(world.calls[-1].id, error="no tables")
     with pytest.raises(RequestError, match="no tables"):
-        herder.trials.plan("c", SOURCE, 5).result(60)
+        herder.trials.plan("c", SOURCE, 5, "me").result(60)
 
 
 def test_a_stopped_connector_goes_at_once(world, herder):

@@ -1,83 +1,14 @@
-import itertools
-
 import pytest
+from host_bench import KEEP_CALL_HOST_S, Bench
 
-from connect.cluster.hosts.host_pool import IDLE_S, SPARE_PAUSE_S, HostLimits
+from connect.cluster.hosts.host_pool import IDLE_S, SPARE_PAUSE_S
 from connect.cluster.hosts.host_watch import ABORT_TICKS, SILENT_TICKS
 from connect.cluster.hosts.lease import EXIT_CODE, LEASE_OVER
-from connect.cluster.hosts.supervisor import Supervisor
 from connect.cluster.hosts.suspects import FEW, PROBATION_S
 from connect.cluster.hosts.task_host import CrashReport
-from connect.cluster.loop.connector_calls import ConnectorCalls
-from connect.runtime.task.messages import Call, CallResult, Figures, StartTask, StopTask, TaskState
+from connect.runtime.task.messages import Call, CallResult, Figures, StopTask, TaskState
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
-
-
-class Host:
-    numbers = itertools.count(1)
-
-    def __init__(self, name, listener):
-        self.name, self.listener, self.pid = name, listener, next(self.numbers)
-        self.heard, self.killed, self.aborted, self.closed, self.memory = [], None, None, False, 0
-        self.crash_report = CrashReport({}, "")
-
-    def send(self, message):
-        self.heard.append(message)
-
-    def kill(self, reason):
-        self.killed = reason
-
-    def abort(self, reason):
-        self.aborted = reason
-
-    def close(self):
-        self.closed = True
-
-    def resident_bytes(self):
-        return self.memory
-
-
-KEEP_CALL_HOST_S = 5.0
-
-
-class Bench:
-    """A supervisor with a clock that stands until it is moved, and hosts that say nothing by themselves."""
-
-    def __init__(self, hosts=2, memory_bytes=0):
-        self.now_s, self.hosts, self.changes = 0.0, [], []
-        limits = HostLimits(hosts, memory_bytes)
-        self.supervisor = Supervisor(self.launch, limits, self.post, self, lambda: self.now_s)
-        self.calls = ConnectorCalls(
-            "call-host",
-            self.launch,
-            self.post,
-            KEEP_CALL_HOST_S,
-            memory_bytes=memory_bytes,
-            clock_s=lambda: self.now_s,
-        )
-
-    def launch(self, name, listener):
-        self.hosts.append(Host(name, listener))
-        return self.hosts[-1]
-
-    def post(self, description, step):
-        step()
-
-    def run_changed(self, change):
-        self.changes.append(change)
-
-    def topics_used(self, used):
-        self.changes.append(used)
-
-    def start(self, run, connector="c", isolated=False):
-        self.supervisor.start(StartTask(connector, 0, run, "source", {}, {}), isolated=isolated)
-        return next(h for h in self.hosts if any(isinstance(m, StartTask) and m.run == run for m in h.heard))
-
-    def pass_s(self, seconds):
-        self.now_s += seconds
-        self.supervisor.watch.tick()
-        self.calls.tick()
 
 
 @pytest.fixture
@@ -322,7 +253,7 @@ def test_a_call_that_hangs_is_answered_with_an_error_and_others_are_asked_again(
 def test_a_call_outlives_any_number_of_others_that_hang_in_its_host(bench):
     other = bench.calls.ask("check", {"name": "ok"}, 60)
     for host in range(5):
-        hung = bench.calls.ask("check", {"connector.class": "Slow"}, 5)
+        hung = bench.calls.ask("check", {"connector.class": "Slow", "name": f"slow{host}"}, 5)
         bench.pass_s(6.1)
         bench.hosts[host].listener.ended(bench.hosts[host], bench.hosts[host].aborted)
         assert hung.result(0).error == "The connector Slow did not answer check within 5 s."

@@ -333,7 +333,7 @@ class MemoryTrials:
     def __init__(self, whole: MemoryOperations) -> None:
         self._whole = whole
 
-    def check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
+    def check(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[Checked]:
         self._whole.checked.append(config)
         if self._whole.check_error is not None:
             return self._whole.failed(self._whole.check_error)
@@ -343,7 +343,7 @@ class MemoryTrials:
             else self._whole.done(Checked(self._whole.problems, self._whole.check_notes))
         )
 
-    def validate(self, config: Mapping[str, str], timeout_s: float) -> Future[ConfigInfos]:
+    def validate(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[ConfigInfos]:
         """As a task host does: the worker that serves REST has no `resolve`."""
         if self._whole.validate_error is not None:
             return self._whole.failed(self._whole.validate_error)
@@ -353,12 +353,12 @@ class MemoryTrials:
             Validator(catalog(), worker_config(config_providers="file"), self._whole.resolve).validate(config)
         )
 
-    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float) -> Future[Mapping[str, Any]]:
+    def sample(self, config: Mapping[str, str], rows: int, timeout_s: float, asker: str) -> Future[Mapping[str, Any]]:
         if self._whole.sample_error is not None:
             return self._whole.failed(self._whole.sample_error)
         return self._whole.done({"rows": [self._whole.sampled_row] * rows, "notes": []})
 
-    def plan(self, name: str, config: Mapping[str, str], timeout_s: float) -> Future[TaskPlan]:
+    def plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[TaskPlan]:
         if self._whole.plan_error is not None:
             return self._whole.failed(self._whole.plan_error)
         tasks = [{**config, "task.id": str(number)} for number in range(int(config.get("tasks.max", "1")))]

@@ -36,13 +36,15 @@ class SlowChecks(MemoryOperations):
         super().__init__()
         self.held: list[Future[Checked]] = []
         self.names: list[str] = []
+        self.askers: list[str] = []
         self.at_work = threading.Semaphore(0)
         self.trials.check = self._check  # type: ignore[method-assign]
 
-    def _check(self, config: Mapping[str, str], timeout_s: float) -> Future[Checked]:
+    def _check(self, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[Checked]:
         future: Future[Checked] = Future()
         self.held.append(future)
         self.names.append(config["name"])
+        self.askers.append(asker)
         self.at_work.release()
         return future
 
@@ -114,6 +116,26 @@ def test_a_client_of_another_worker_has_places_of_its_own(
         asks(stack, port, "other", sent_on_from="10.0.0.2")
         assert operations.at_work.acquire(timeout=WAIT_S)
         assert operations.names[-1] == "other", "it had to wait for one of those before it"
+
+
+@pytest.mark.parametrize(
+    ("source", "sent_on_from", "asker"),
+    [
+        ("127.0.0.2", None, "address 127.0.0.2"),
+        ("127.0.0.1", "10.0.0.1", "address 10.0.0.1"),
+        ("127.0.0.1", "2001:db8::7:1", "address 2001:db8::/64"),
+        ("127.0.0.1", "fe80::1%eth0", "address fe80::/64"),
+    ],
+)
+def test_a_check_is_asked_in_the_name_of_its_client(
+    slow: tuple[SlowChecks, int], source: str, sent_on_from: str | None, asker: str
+) -> None:
+    operations, port = slow
+    with ExitStack() as stack:
+        asks(stack, port, "a", source, sent_on_from)
+        assert operations.at_work.acquire(timeout=WAIT_S)
+        operations.let_go(0)
+    assert operations.askers == [asker]
 
 
 def test_each_gets_its_turn(slow: tuple[SlowChecks, int]) -> None:

@@ -85,10 +85,10 @@ def test_a_change_that_comes_while_a_configuration_is_tried_counts(serve: Server
     class Slow(MemoryTrials):
         """Trials during which another one is faster."""
 
-        def check(self, config, timeout_s):
+        def check(self, config, timeout_s, asker):
             if config.get("batch.size") == "1":
                 self._whole.connectors.save("a", {**CONFIG, "name": "a", "file": "x"})
-            return super().check(config, timeout_s)
+            return super().check(config, timeout_s, asker)
 
     operations = MemoryOperations()
     operations.trials = Slow(operations)

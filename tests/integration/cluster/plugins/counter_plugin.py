@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -16,6 +17,7 @@ class CounterConfig(ConnectorConfig):
     topic: String = key("topic", doc="Where the numbers go.")
     hang_on: String = key("hang.on", "", doc="Method that never returns.")
     hang_file: String = key("hang.file", "", doc="File that it makes then.")
+    spins: Boolean = key("spins", False, doc="Its check computes for ever, and keeps the interpreter to itself.")
     crash_file: String = key("crash.file", "", doc="The process ends as this file says, which it removes.")
     presence: String = key("presence", "", doc="Folder where each task writes who runs it.")
     transaction_size: Int = key("transaction.size", 0, doc="Rows of a transaction; every third one is aborted.")
@@ -48,6 +50,8 @@ class Counter:
 
     def check(self, deadline):
         self._hang("check")
+        if self._config.spins:
+            re.match("(?:a|a)*b", "a" * 100)
 
     def task_configs(self, max_tasks):
         self._hang("task_configs")
