@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from connect.api.errors import ConnectError
 from connect.api.records import SourcePosition
+from connect.api.state import require_known
 from connect.backfill.job.chunk import Signal
 from connect.backfill.job.markers import compact, parsed
 from connect.backfill.job.pace import Pace
@@ -160,6 +161,7 @@ class Jobs:
         told: dict[str, Any] = {}
         try:
             told = parsed(value)
+            require_known(told, f"A record of backfill {job}")
             if kind == "pace":
                 self.paces[job] = _PACE.validate_python(told)
             elif kind == "wish":

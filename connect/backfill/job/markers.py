@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import Split
 from connect.api.records import SourcePosition
+from connect.api.state import require_known
 from connect.kafka.raw import RawBatch, SharedHeaders
 from connect.native import sum_crc32
 
@@ -132,11 +133,14 @@ class DriverState:
 
 
 def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
-    """Return the newest plan, and the handover where there was one. ConnectError: a record is none of ours."""
+    """Return the newest plan, and the handover where there was one.
+
+    ConnectError: a record is none of ours, or is newer.
+    """
     parts: dict[int, list[Split]] = {}
     handover, owner, verdict = None, None, None
     for key, value in records:
-        name, told = parsed(key), parsed(value)
+        name, told = parsed(key), _told(value)
         if "plan" in name:
             parts[name["plan"]] = [Split(**split) for split in told["splits"]]
         elif "handover" in name:
@@ -151,7 +155,13 @@ def driver_state(records: Iterable[tuple[bytes, bytes | None]]) -> DriverState:
 
 def markers(records: Iterable[tuple[bytes, bytes | None]]) -> list[Marker]:
     """Return the markers of a lane's partition. ConnectError: a record is none of ours."""
-    return [_marker(parsed(key) | parsed(value)) for key, value in records]
+    return [_marker(parsed(key) | _told(value)) for key, value in records]
+
+
+def _told(value: bytes | None) -> dict[str, Any]:
+    told = parsed(value)
+    require_known(told, "A marker of the backfill")
+    return told
 
 
 def _marker(told: Mapping[str, Any]) -> Marker:

@@ -3,16 +3,18 @@
 Each cluster writes its claim into its slots topic, `<group.id>-slots`, which holds nothing else. A worker that starts
 reads the claims of all slots topics: its own tells whether others use its group.id with other topics, the rest whether
 another group.id uses one of its topics. A claim counts while its group has members; after that the topics are free.
+It has the number of the form in which the cluster keeps its state, too, whether its group has members or not.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from connect.api.errors import ConfigError
+from connect.api.state import FIRST_FORMAT, FORMAT_MEMBER, require_known
 from connect.cluster.model.record_json import compact_json
 from connect.runtime.settings.worker_config import WorkerConfig
 
@@ -20,15 +22,18 @@ SUFFIX: Final = "-slots"
 """Topics with this end may be the slots topics of clusters."""
 KEY: Final = b"cluster"
 GROUP: Final = "group.id"
+FORMAT: Final = FIRST_FORMAT
+"""It is the form of the records in the config, offset and status topics that this version writes."""
 _TOPICS: Final = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterClaim:
-    """A cluster and its internal topics, by the worker key that names each."""
+    """A cluster and its internal topics, by the worker key that names each, and the form of their records."""
 
     group_id: str
     topics: Mapping[str, str]
+    format_version: int = field(default=FORMAT, compare=False)
 
     @classmethod
     def of(cls, worker: WorkerConfig) -> ClusterClaim:
@@ -38,7 +43,7 @@ class ClusterClaim:
 
     def as_bytes(self) -> bytes:
         """Return the value of the record with KEY."""
-        return compact_json({GROUP: self.group_id, **self.topics})
+        return compact_json({GROUP: self.group_id, **self.topics, FORMAT_MEMBER: self.format_version})
 
     @classmethod
     def parse(cls, value: bytes | None) -> ClusterClaim | None:
@@ -49,7 +54,14 @@ class ClusterClaim:
             return None
         if not isinstance(members, dict) or not all(isinstance(members.get(key), str) for key in (GROUP, *_TOPICS)):
             return None
-        return cls(members[GROUP], {key: members[key] for key in _TOPICS})
+        number = members.get(FORMAT_MEMBER, FIRST_FORMAT)
+        return cls(
+            members[GROUP], {key: members[key] for key in _TOPICS}, number if isinstance(number, int) else FIRST_FORMAT
+        )
+
+    def require_known_form(self) -> None:
+        """Raise NewerFormatError if this version would misread the topics of the claim."""
+        require_known({FORMAT_MEMBER: self.format_version}, f"The cluster with group.id={self.group_id}", FORMAT)
 
 
 def conflict(mine: ClusterClaim, other: ClusterClaim) -> ConfigError | None:

@@ -67,6 +67,8 @@ class Claiming:
     def run(self, deadline: Deadline) -> None:
         """Claim. ConfigError: another cluster that is at work has this group or one of these topics.
 
+        NewerFormatError: a newer version has written the cluster's topics; before anything is written.
+
         RetriableError: a cluster that would be in the way is still starting at the deadline.
         """
         looks = 0
@@ -92,6 +94,8 @@ class Claiming:
         rivals = []
         for topic, claims in self._log.read().items():
             for seen in self._counting(topic, claims):
+                if topic == self._own_topic and seen.claim is not None:
+                    seen.claim.require_known_form()
                 error = conflict(self._mine, seen.claim) if seen.claim is not None else None
                 if seen.claim is not None and error is not None:
                     young = self._log.now_ms() - seen.time_ms < STARTING_MS

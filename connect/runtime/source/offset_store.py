@@ -8,6 +8,7 @@ from concurrent.futures import Future, wait
 
 from connect.api.errors import RetriableError
 from connect.api.records import SourcePosition
+from connect.api.state import require_known
 from connect.kafka.log.kv_log import KeyValueLog
 from connect.kafka.raw import RawBatch
 from connect.lib.deadline import Deadline
@@ -94,10 +95,12 @@ class SourceOffsets:
         self._store.read_to_end(deadline)
 
     def get(self, partition: Mapping[str, object]) -> dict[str, object] | None:
-        """Return the stored offset of a source partition; None when there is none."""
+        """Return the stored offset of a source partition; None when there is none. NewerFormatError."""
         found = self._store.get(self._connector, partition)
         if found is None and self._fallback is not None:
             found = self._fallback.get(self._connector, partition)
+        if found is not None:
+            require_known(found, f"The offset that topic {self.topic} has of connector {self._connector}")
         return found
 
     def positions(self) -> list[SourcePosition]:

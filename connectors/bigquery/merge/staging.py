@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from connect.api.state import require_known
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ class StagedFacts:
 
     @classmethod
     def parse(cls, text: str) -> StagedFacts:
-        """Return the facts in a description. ValueError or KeyError: it is none of ours."""
+        """Return the facts in a description. ValueError or KeyError: it is none of ours. NewerFormatError."""
         found = json.loads(text)
+        require_known(found, "What is noted on a staging table")
         return cls(
             target=found["target"],
             keys=tuple(found["keys"]),

@@ -14,6 +14,8 @@ from datetime import date, timedelta
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from connect.api.state import require_known
+
 DAY_S: Final = 86_400
 _RESERVED: Final = timedelta(days=30)
 """A reservation whose job nobody has seen is given up after so long, as its table may be gone."""
@@ -116,9 +118,13 @@ class Ledger:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the ledger that a text holds, an empty one for no text. ValueError: it is none of ours."""
+        """Return the ledger that a text holds, an empty one for no text. ValueError: it is none of ours.
+
+        NewerFormatError: a newer version wrote it.
+        """
         found: Any = json.loads(text) if text else {}
         try:
+            require_known(found, "The ledger of what the connector's jobs were billed for")
             return cls(
                 Period(**found.get("day", {})),
                 Period(**found.get("month", {})),

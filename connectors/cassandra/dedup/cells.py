@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Protocol
 
+from connect.api.state import require_known
+
 Event = Mapping[str, Any]
 NEVER_US: Final = -(2**63)
 _PLAIN, _EXPIRING, _REMOVED = 0, 1, 2
@@ -116,6 +118,7 @@ class _State:
         self._now_s = now_s
         kept = memory.get(key)
         self._kept: dict[str, Any] = {} if kept is None else with_times(json.loads(kept), now_s())
+        require_known(self._kept, "An entry of the state topic")
         self._changed = False
 
     @property

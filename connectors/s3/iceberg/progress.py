@@ -10,6 +10,7 @@ import orjson
 
 from connect.api.errors import ConnectError
 from connect.api.records import TopicPartition
+from connect.api.state import require_known
 
 OFFSETS: Final = "kconnect-offsets"
 """The key that a snapshot's summary and a property of the table have: `{"orders": {"id": "Kafka's id of the topic",
@@ -36,9 +37,10 @@ class TableProgress:
 
     @classmethod
     def parsed(cls, text: str) -> TableProgress:
-        """Return the progress that `text` said. ConnectError: it is none of ours."""
+        """Return the progress that `text` said. ConnectError: it is none of ours, or newer."""
         try:
             told = orjson.loads(text)
+            require_known(told, f"Property {OFFSETS} of the table")
             return cls({
                 topic: TopicProgress(one["id"], {int(number): int(end) for number, end in one["next"].items()})
                 for topic, one in told.items()

@@ -2,10 +2,12 @@
 
 import itertools
 import threading
+from dataclasses import replace
 
 import pytest
 
 from connect.api.errors import ConfigError, RetriableError
+from connect.api.state import NewerFormatError
 from connect.cluster.model.cluster_claim import ClusterClaim
 from connect.cluster.store.claiming import STARTING_MS, Claiming, SeenClaim
 
@@ -144,3 +146,12 @@ def test_who_is_refused_for_a_moment_only_goes_on():
 
     start(brokers, A, Steps(3, take_back))
     assert brokers.workers == {"a": 3}
+
+
+def test_a_cluster_that_a_newer_version_wrote_is_left_as_it_is_though_nobody_works():
+    brokers = Brokers()
+    brokers.topics["a-slots"] = [SeenClaim(replace(A, format_version=2), 0, 1)]
+    with pytest.raises(NewerFormatError, match=r"group\.id=a has format_version=2.*Nothing is written over it"):
+        start(brokers, A)
+    assert [seen.claim.format_version for seen in brokers.topics["a-slots"]] == [2]
+    start(brokers, claim("b", "c3", "o3", "s3"))  # what another cluster wrote is its own matter
