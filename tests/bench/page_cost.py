@@ -26,7 +26,7 @@ from tests.bench.cluster.cluster_workers import WAIT_S, OurConnectService
 from tests.chromium import CHROMIUM
 
 CONNECTORS, PAGES, CALLS, WATCH_S = 200, 20, 10, 30.0
-CALL_MS, SCRAPE_MS, PAINT_MS, SHARE, PAGE_KB = 200.0, 100.0, 1000.0, 0.05, 150.0
+CALL_MS, SCRAPE_MS, PAINT_MS, DOCTOR_MS, SHARE, PAGE_KB = 200.0, 100.0, 1000.0, 10_000.0, 0.05, 150.0
 ADDRESSES = {
     "scrape of /metrics": ("/metrics", SCRAPE_MS),
     "page of all connectors": ("/ui", CALL_MS),
@@ -56,6 +56,7 @@ def page_costs(kafka: KafkaEndpoint, say: Callable[[str], None]) -> list[dict]:
         worker = psutil.Process(_listener(url))
         found = [_call(worker, url, what, path, most) for what, (path, most) in ADDRESSES.items()]
         found += [Cost("page with its files", _weight_kb(url), "KB", PAGE_KB), *_open_pages(worker, url)]
+        found.append(_doctor(worker, url))
         if CHROMIUM is not None:
             found.append(Cost("first paint", _first_paint_ms(url), "ms", PAINT_MS))
     return [cost._asdict() for cost in found]
@@ -119,6 +120,16 @@ def _call(worker: psutil.Process, url: str, what: str, path: str, most: float) -
         least_s = min(least_s, time.monotonic() - asked_s)
     own_s = _cpu_s(worker) - spent_s - idle * (time.monotonic() - began_s)
     return Cost(what, max(0.0, own_s) * 1000 / CALLS, "CPU ms", most, least_s * 1000)
+
+
+def _doctor(worker: psutil.Process, url: str) -> Cost:
+    """The wall time of `connect doctor` is bounded, whatever the load; beside it what the worker spends."""
+    spent_s, asked_s = _cpu_s(worker), time.monotonic()
+    answer = requests.get(f"{url}/doctor", timeout=WAIT_S)
+    answer.raise_for_status()
+    assert answer.json()["findings"], "the listener asks nobody who they are"
+    wall_ms = (time.monotonic() - asked_s) * 1000
+    return Cost("GET /doctor", (_cpu_s(worker) - spent_s) * 1000, "CPU ms", DOCTOR_MS, wall_ms)
 
 
 def _open_pages(worker: psutil.Process, url: str) -> Iterator[Cost]:

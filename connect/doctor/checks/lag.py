@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from shlex import quote
+from typing import Final
 
+from connect.api.records import TopicPartition
 from connect.doctor.model.facts import ConnectorFacts, Facts, GroupFacts
 from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import number, partitions_line, topic_config_line
+
+_OLDEST: Final = 0.2
+"""A topic of a bounded size forgets its oldest records first: those of this part of it go soon."""
 
 
 class Lag:
@@ -48,7 +53,7 @@ def _topics(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
 
 def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Iterable[Finding]:
     subject = f"connector {connector.name}"
-    lost, aged = dict[str, int](), dict[str, int]()
+    lost, aged, oldest = dict[str, int](), dict[str, int](), dict[str, int]()
     for tp, next_offset in group.committed.items():
         gone = group.beginnings.get(tp, 0) - next_offset
         old = group.aged.get(tp, 0) - next_offset
@@ -56,6 +61,8 @@ def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
             lost[tp.topic] = lost.get(tp.topic, 0) + gone
         elif old > 0:
             aged[tp.topic] = aged.get(tp.topic, 0) + old
+        elif (among_oldest := _among_oldest(facts, group, tp) - next_offset) > 0:
+            oldest[tp.topic] = oldest.get(tp.topic, 0) + among_oldest
     for topic, count in lost.items():
         yield Finding(
             "records-deleted-unread", Severity.ERROR,
@@ -68,6 +75,13 @@ def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
             subject, f"{count} offsets of topic {topic} that group {group.name} has yet to read are "
             "older than 80 % of its retention.ms.",
             "Kafka deletes them soon, read or not.", _longer(facts, topic),
+        )  # fmt: skip
+    for topic, count in oldest.items():
+        yield Finding(
+            "records-deleted-soon", Severity.WARNING,
+            subject, f"{count} offsets of topic {topic} that group {group.name} has yet to read are in the oldest "
+            "fifth of a partition that is bounded by retention.bytes and has deleted records before.",
+            "Kafka deletes them when as many bytes have come, read or not.", _larger(facts, topic),
         )  # fmt: skip
     uncommitted = {tp.topic for tp, end in group.ends.items() if end > group.beginnings.get(tp, 0)}
     uncommitted -= {tp.topic for tp in group.committed}
@@ -83,3 +97,24 @@ def _unread(facts: Facts, connector: ConnectorFacts, group: GroupFacts) -> Itera
 def _longer(facts: Facts, topic: str) -> str:
     now = number(facts.kafka.topics[topic].configs.get("retention.ms")) if topic in facts.kafka.topics else None
     return topic_config_line(facts, topic, f"retention.ms={2 * now if now and now > 0 else 1_209_600_000}")
+
+
+def _larger(facts: Facts, topic: str) -> str:
+    return topic_config_line(facts, topic, f"retention.bytes={2 * _retention_bytes(facts, topic)}")
+
+
+def _retention_bytes(facts: Facts, topic: str) -> int:
+    """Return how large a partition may grow; 0: as large as it likes."""
+    configs = facts.kafka.topics[topic].configs if topic in facts.kafka.topics else {}
+    return max(0, number(configs.get("retention.bytes")) or 0) if "delete" in configs.get("cleanup.policy", "") else 0
+
+
+def _among_oldest(facts: Facts, group: GroupFacts, tp: TopicPartition) -> int:
+    """Return the first offset that is not among those which go first, where the partition may have its full size."""
+    first, end, most_bytes = group.beginnings.get(tp, 0), group.ends.get(tp, 0), _retention_bytes(facts, tp.topic)
+    if not most_bytes or not first:
+        return first
+    # No client is told how large a partition is. One whose records, each as large as it may be, would not fill it has
+    # deleted some for another reason.
+    record_bytes = number(facts.kafka.topics[tp.topic].configs.get("max.message.bytes")) or 0
+    return first + int(_OLDEST * (end - first)) if record_bytes * (end - first) >= most_bytes else first

@@ -161,6 +161,14 @@ def _aged(system: System) -> None:
     system.read("aged", "aged")
 
 
+def _outgrown(system: System) -> None:
+    system.sink("outgrown", system.topic("outgrown", retention_bytes="5000000", max_message_bytes="1000000"))
+    system.fill("outgrown", 13)
+    system.admin.alter_group_offsets("connect-outgrown", {TopicPartition("outgrown", 0): 3}, Deadline.after(60))
+    # As if it had been full once before.
+    system.admin.delete_records({TopicPartition("outgrown", 0): 3}, Deadline.after(60))
+
+
 def _ahead(system: System) -> None:
     system.sink("ahead", system.topic("ahead"))
     system.fill("ahead", 1, at_ms=int(time.time() * 1000) + DAY_MS // 48)
@@ -251,6 +259,9 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "deleted unread": Fault(
         _deleted, "records-deleted-unread", "error", "connector deleted", "3 offsets of topic deleted were deleted",
+    ),
+    "outgrown soon": Fault(
+        _outgrown, "records-deleted-soon", "warning", "connector outgrown", "2 offsets of topic outgrown that group",
     ),
     "deleted soon": Fault(_aged, "records-deleted-soon", "warning", "connector aged", "older than 80 %"),
     "never committed": Fault(

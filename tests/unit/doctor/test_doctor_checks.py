@@ -99,6 +99,29 @@ def _held(*offsets: int) -> GroupFacts:
     return GroupFacts("g1", ends, dict.fromkeys(SPREAD, 0), ends)
 
 
+def _bounded(**configs: str) -> TopicState:
+    return _topic(cleanup_policy="delete", max_message_bytes="1048588", **configs)
+
+
+@pytest.mark.parametrize(
+    ("group", "configs"),
+    [
+        (GroupFacts("g1", {LATE: 0}, {LATE: 0}, {LATE: 2000}), {"retention_bytes": "100000000"}),
+        (GroupFacts("g1", {LATE: 1200}, {LATE: 1000}, {LATE: 2000}), {"retention_bytes": "100000000"}),
+        (GroupFacts("g1", {LATE: 1000}, {LATE: 1000}, {LATE: 1005}), {"retention_bytes": "100000000"}),
+        (GroupFacts("g1", {LATE: 1010}, {LATE: 1000}, {LATE: 2000}), {"retention_bytes": "-1"}),
+        (GroupFacts("g1", {LATE: 2000}, {LATE: 1000}, {LATE: 2000}), {"retention_bytes": "100000000"}),
+    ],
+    ids=["nothing was deleted", "beyond the oldest", "too few to fill it", "as large as it likes", "all is read"],
+)
+def test_records_that_no_size_endangers_are_no_finding(group: GroupFacts, configs: dict[str, str]):
+    facts = replace(
+        _with_sink(group=group),
+        kafka=replace(SOUND.kafka, topics={**SOUND.kafka.topics, "orders": _bounded(**configs)}),
+    )
+    assert "records-deleted-soon" not in {finding.name for finding in examined(facts)}
+
+
 def _compact(partitions: int) -> TopicState:
     return _topic(partitions, cleanup_policy="compact")
 
@@ -157,6 +180,13 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
     "deleted soon": (
         lambda: _with_sink(group=GroupFacts("g1", {LATE: 5}, {LATE: 0}, {LATE: 9}, {LATE: 9})), "warning",
         "4 offsets of topic orders that group g1 has yet to read", "retention.ms=",
+    ),
+    "outgrown soon": (
+        lambda: replace(
+            _with_sink(group=GroupFacts("g1", {LATE: 1010}, {LATE: 1000}, {LATE: 2000})),
+            kafka=replace(SOUND.kafka, topics={**SOUND.kafka.topics, "orders": _bounded(retention_bytes="100000000")}),
+        ), "warning", "190 offsets of topic orders that group g1 has yet to read are in the oldest fifth",
+        "retention.bytes=200000000",
     ),
     "never committed": (
         lambda: _with_sink(group=GroupFacts("g1", {}, {LATE: 0}, {LATE: 9})), "note", "has committed nothing", "why",
