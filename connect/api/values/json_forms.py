@@ -1,0 +1,175 @@
+"""The JSON form of Connect values, as Kafka's JsonConverter writes them without schemas. Pure.
+
+Forms after org.apache.kafka.connect.json.JsonConverter of Kafka 4.1: Date is days, Time and Timestamp are milliseconds,
+bytes are base64, a Decimal is base64 of its unscaled bytes or a number, maps with text keys are objects and all others
+arrays of pairs; a float that is no number is text.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from connect.api import schema as s
+from connect.api.errors import SchemaError
+from connect.api.records import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_EPOCH_DATE: Final = date(1970, 1, 1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ROWS_OF_A_PART: Final = 1000
+
+ToJson = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonForms:
+    """Chooses among the forms. numeric_decimals: a Decimal is a number.
+
+    named_pairs: maps that are no objects are arrays of `{"key": …, "value": …}`. compact_maps: maps with text keys are
+    objects.
+    """
+
+    numeric_decimals: bool = False
+    named_pairs: bool = False
+    compact_maps: bool = True
+
+
+def own_texts(values: Column) -> pa.Array | None:
+    """Return the text that schemaless values were read from; None if there is none, or the values were changed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = values.json_texts()
+    if texts is None:
+        return None
+    array = values.arrow()
+    if array.null_count > texts.null_count:  # the JSON null
+        texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
+    return texts.cast(pa.large_binary())
+
+
+def json_texts(values: Column, forms: JsonForms) -> pa.Array:
+    """Return one JSON text per row as large_binary, null where the value is null. SchemaError: one has no JSON form."""
+    texts = own_texts(values) if values.schema is None else None
+    return json_of_rows(values.rows(), values.schema, forms) if texts is None else texts
+
+
+def json_of_rows(rows: Sequence[Any], schema: s.Schema | None, forms: JsonForms = JsonForms()) -> pa.Array:
+    """Return one JSON text per row as large_binary, null where the value is null. SchemaError: one has no JSON form.
+
+    A part of the rows is converted at a time, as each row's text is a Python object until its part is done.
+    """
+    import pyarrow as pa
+
+    convert = None if schema is None else _converter(schema, forms)
+    parts = []
+    for start in range(0, max(1, len(rows)), _ROWS_OF_A_PART):
+        part = rows[start : start + _ROWS_OF_A_PART]
+        try:
+            lines = [None if v is None else orjson.dumps(convert(v) if convert else v) for v in part]
+        except orjson.JSONEncodeError:
+            # orjson refuses integers beyond 64 bits, which JSON allows.
+            lines = [None if v is None else _dumps(convert(v) if convert else v) for v in part]
+        parts.append(pa.array(lines, pa.large_binary()))
+    return pa.concat_arrays(parts)
+
+
+def _dumps(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"A value has no JSON form: {error}") from error
+
+
+def _converter(schema: s.Schema, forms: JsonForms) -> ToJson:
+    logical = _logical(schema, forms)
+    if logical is not None:
+        return _nullable(logical)
+    match schema.type:
+        case s.Type.BYTES:
+            return _nullable(lambda v: base64.b64encode(v).decode())
+        case s.Type.FLOAT32 | s.Type.FLOAT64:
+            return _nullable(_number)
+        case s.Type.ARRAY:
+            assert schema.items is not None
+            item = _converter(schema.items, forms)
+            return _nullable(lambda v: [item(x) for x in v])
+        case s.Type.MAP:
+            return _nullable(_map_converter(schema, forms))
+        case s.Type.STRUCT:
+            fields = [(f.name, _converter(f.schema, forms)) for f in schema.fields]
+            return _nullable(lambda v: {name: convert(v.get(name)) for name, convert in fields})
+    return lambda v: v
+
+
+def _nullable(convert: ToJson) -> ToJson:
+    return lambda v: None if v is None else convert(v)
+
+
+def _logical(schema: s.Schema, forms: JsonForms) -> ToJson | None:
+    match schema.name:
+        case s.DATE:
+            return lambda v: (v - _EPOCH_DATE).days
+        case s.TIME:
+            return _time_ms
+        case s.TIMESTAMP:
+            return _timestamp_ms
+        case s.RECURSIVE:
+            return orjson.Fragment
+        case s.DECIMAL if forms.numeric_decimals:
+            return lambda v: orjson.Fragment(format(v, "f"))
+        case s.DECIMAL:
+            scale = schema.decimal_scale
+            return lambda v: base64.b64encode(_unscaled(v, scale)).decode()
+    return None
+
+
+def _map_converter(schema: s.Schema, forms: JsonForms) -> ToJson:
+    assert schema.items is not None
+    assert schema.keys is not None
+    item = _converter(schema.items, forms)
+    if forms.compact_maps and schema.keys.type is s.Type.STRING and not schema.keys.optional:
+        return lambda v: {name: item(x) for name, x in v.items()}
+    name_of = _converter(schema.keys, forms)
+    if forms.named_pairs:
+        return lambda v: [{"key": name_of(name), "value": item(x)} for name, x in v.items()]
+    return lambda v: [[name_of(name), item(x)] for name, x in v.items()]
+
+
+def _number(value: float) -> float | str:
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _time_ms(value: time) -> int:
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
+
+
+def _timestamp_ms(value: datetime) -> int:
+    passed = value - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1000 + passed.microseconds // 1000
+
+
+def _unscaled(value: Decimal, scale: int) -> bytes:
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    shift = scale + exponent
+    if shift < 0:
+        raise SchemaError(f"Decimal {value} has more than {scale} digits after the point.")
+    magnitude: int = int("".join(map(str, digits))) * 10**shift
+    number = -magnitude if sign else magnitude
+    return number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)
