@@ -8,18 +8,15 @@ from __future__ import annotations
 import base64
 import json
 import random
-import ssl
-import tempfile
 from collections.abc import Mapping
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pydantic import BaseModel, TypeAdapter
 
-from connect.api.allowed_paths import AllowedPaths
-from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.client_tls import checks_host, client_tls
+from connect.api.errors import ConnectError, RetriableError
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.oauth import OAuthTokens, TokenRefusedError
 from connect.lib.backoff import delays_s
@@ -32,10 +29,6 @@ _NOT_FOUND: Final = frozenset({40401, 40402, 40403})
 """Error codes of Confluent's registry for no such subject, version or schema; any other 404 is of something else."""
 _ANSWER_BYTES: Final = 16 << 20
 _PREFIX: Final = "schema.registry."
-_JKS: Final = frozenset({b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"})
-"""Holds the bytes that key stores of Java's own types, JKS and JCEKS, begin with."""
-
-
 _SHOWN_CHARS: Final = 4000
 T = TypeVar("T")
 
@@ -197,49 +190,8 @@ def _client(config: RegistryConfig) -> HttpClient:
     return HttpClient(
         timeout_s=config.read_timeout_ms / 1000,
         connect_timeout_s=config.connect_timeout_ms / 1000,
-        tls=_context(given, config.allowed),
-        checks_host=given.get("endpoint.identification.algorithm", "https") != "",
+        tls=client_tls(given, config.allowed, f"{_PREFIX}ssl.", "the schema registry"),
+        checks_host=checks_host(given),
         proxy=f"http://{config.proxy_host}:{config.proxy_port}" if config.proxy_host else None,
         limit_bytes=_ANSWER_BYTES,
     )
-
-
-def _context(given: Mapping[str, str], allowed: AllowedPaths) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = given.get("endpoint.identification.algorithm", "https") != ""
-    try:
-        if certificates := given.get("truststore.certificates"):
-            context.load_verify_locations(cadata=certificates)
-        if location := given.get("truststore.location"):
-            context.load_verify_locations(cafile=_pem(location, "ssl.truststore.location", allowed))
-        password = given.get("key.password")
-        if location := given.get("keystore.location"):
-            context.load_cert_chain(_pem(location, "ssl.keystore.location", allowed), password=password)
-        if (chain := given.get("keystore.certificate.chain")) and (key := given.get("keystore.key")):
-            # The ssl module reads certificates from files only.
-            with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
-                file.write(f"{key}\n{chain}\n")
-                file.flush()
-                context.load_cert_chain(file.name, password=password)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(
-            f"The TLS files of the schema registry cannot be used: {error}", key=f"{_PREFIX}ssl"
-        ) from None
-    return context
-
-
-def _pem(location: str, key: str, allowed: AllowedPaths) -> Path:
-    real = allowed.require(_PREFIX + key, location)
-    with real.open("rb") as file:
-        start = file.read(4)
-    is_jks = start[:4] in _JKS
-    if is_jks or start[:1] == b"\x30":
-        raise ConfigError(
-            f"{_PREFIX}{key} names a Java key store ({'JKS' if is_jks else 'PKCS12'}), and only PEM files are read.",
-            key=_PREFIX + key,
-            fix="Make a PEM file of it and name that: "
-            + ("keytool -importkeystore -srckeystore store.jks -destkeystore store.p12 -deststoretype PKCS12, then "
-               if is_jks else "")
-            + "openssl pkcs12 -in store.p12 -nodes -out store.pem.",
-        )  # fmt: skip
-    return real
