@@ -1,4 +1,4 @@
-"""The JSON form of Connect values, as Kafka's JsonConverter writes them without schemas. Pure.
+"""Gives Connect values the JSON form that Kafka's JsonConverter writes without schemas. Pure.
 
 Forms after org.apache.kafka.connect.json.JsonConverter of Kafka 4.1: Date is days, Time and Timestamp are milliseconds,
 bytes are base64, a Decimal is base64 of its unscaled bytes or a number, maps with text keys are objects and all others

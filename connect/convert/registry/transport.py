@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pydantic import BaseModel, TypeAdapter
 
-from connect.api.client_tls import checks_host, client_tls
 from connect.api.errors import ConnectError, RetriableError
+from connect.api.tls.client_tls import checks_host, client_tls
 from connect.convert.registry.config import RegistryConfig
 from connect.convert.registry.oauth import OAuthTokens, TokenRefusedError
 from connect.lib.backoff import delays_s

@@ -44,6 +44,11 @@ VALID = {
     "AzureBlobStorageSinkConnector": {"topics": "t", "azblob.account.name": "abc", **_FILES},
     **{f"Hdfs{kind}SinkConnector": {"topics": "t", "store.url": "hdfs://h", **_FILES} for kind in ("", "3")},
     "FileStreamSinkConnector": {"topics": "t"},
+    "ElasticsearchSinkConnector": {"topics": "t", "connection.url": "http://h:9200"},
+    "OpensearchSinkConnector": {"topics": "t", "connection.url": "http://h:9200"},
+    "HttpSinkConnector": {
+        "topics": "t", "http.api.url": "http://h/in", "http.url": "http://h/in", "http.authorization.type": "none",
+    },
     "DataFilesSourceConnector": {"folder": "s3://b/f", "format": "csv", "topic": "t"},
     "FileStreamSourceConnector": {"topic": "t"},
     "PythonFunction$Key": {}, "PythonFunction$Value": {}, "Sql$Key": {}, "Sql$Value": {},

@@ -1,0 +1,1 @@
+"""TLS by the settings that Java's clients have."""

@@ -1,0 +1,1 @@
+"""Sinks that write to what speaks HTTP: any API, Elasticsearch, OpenSearch."""

@@ -1,0 +1,148 @@
+"""Says how records become requests: what the keys of Confluent's and of Aiven's sinks come to. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch, Column
+from connect.api.schema import Schema, Type
+from connect.api.values.json_forms import JsonForms, json_texts
+from connect.api.values.text import java_string
+from connectors.http.calls.peer import Peer
+
+_FIELD: Final = re.compile(r"\$\{([^}]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Tells whom to ask and with what.
+
+    path: behind the peer's URL, with `${topic}`, `${key}` and `${field}` in it. as_json: bodies are JSON, else texts;
+    plain_texts: a value that is a text alone is sent as it is all the same. batch_rows: how many records a request has
+    at most. retried: the statuses after which a request is sent again, `retries` times. on_null: ignore, delete or
+    fail. leaves_out: refused records are left out.
+    """
+
+    peer: Peer
+    path: str
+    method: str = "POST"
+    as_json: bool = False
+    plain_texts: bool = False
+    batch_rows: int = 1
+    prefix: str = ""
+    separator: str = ","
+    suffix: str = ""
+    retries: int = 10
+    retry_backoff_s: float = 3.0
+    retried: Sequence[range] = field(default=(range(400, 600),))
+    on_null: str = "ignore"
+    leaves_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Holds one request. rows: the indices in the batch of its records, in order."""
+
+    method: str
+    path: str
+    body: bytes | None
+    rows: Sequence[int]
+
+
+def requests_of(plan: Plan, batch: Batch) -> tuple[list[Request], dict[int, Exception]]:
+    """Return the requests of a batch, in order, and the rows that can be in none, with the reason.
+
+    The same batch gives the same requests. SchemaError: the values have no form in JSON.
+    """
+    made, bad = _bodies(plan, batch)
+    requests: list[Request] = []
+    waiting: list[tuple[int, bytes | None]] = []
+    last: tuple[str, str] | None = None
+    for row, method, path, body in made:
+        if last != (method, path) or len(waiting) == plan.batch_rows or body is None:
+            requests += _joined(plan, last, waiting)
+            last, waiting = (method, path), []
+        waiting.append((row, body))
+    requests += _joined(plan, last, waiting)
+    return requests, bad
+
+
+def statuses(text: str) -> tuple[range, ...]:
+    """Return the statuses of a text such as `400-,404,500-503`. ValueError: it is none."""
+    found = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        first, dash, last = part.partition("-")
+        found.append(range(int(first), (int(last) if last else 599 if dash else int(first)) + 1))
+    return tuple(found)
+
+
+def _joined(plan: Plan, to: tuple[str, str] | None, waiting: Sequence[tuple[int, bytes | None]]) -> Iterator[Request]:
+    if to is None or not waiting:
+        return
+    bodies = [body for _, body in waiting if body is not None]
+    whole = plan.prefix.encode() + plan.separator.encode().join(bodies) + plan.suffix.encode() if bodies else None
+    yield Request(*to, whole, [row for row, _ in waiting])
+
+
+def _bodies(plan: Plan, part: Batch) -> tuple[list[tuple[int, str, str, bytes | None]], dict[int, Exception]]:
+    keys = part.keys.rows() if part.keys is not None else [None] * len(part)
+    fields = _FIELD.findall(plan.path)
+    values = part.values.rows() if {*fields} - {"topic", "key"} else [None] * len(part)
+    is_json = plan.as_json and not (plan.plain_texts and _are_texts(part.values))
+    texts = json_texts(part.values, JsonForms(numeric_decimals=True)).to_pylist() if is_json else _texts(part.values)
+    made: list[tuple[int, str, str, bytes | None]] = []
+    bad: dict[int, Exception] = {}
+    for row, text in enumerate(texts):
+        if text is None and plan.on_null == "ignore":
+            continue
+        if text is None and plan.on_null == "fail":
+            bad[row] = SchemaError("The record has no value.")
+            continue
+        try:
+            path = _filled(plan.path, part.topic, keys[row], values[row]) if fields else plan.path
+            made.append((row, plan.method if text is not None else "DELETE", path, text))
+        except SchemaError as error:
+            bad[row] = error
+    return made, bad
+
+
+def _are_texts(values: Column) -> bool:
+    if values.schema is not None:
+        return values.schema.type is Type.STRING
+    return all(isinstance(value, str | None) for value in values.rows())
+
+
+def _texts(values: Column) -> Sequence[bytes | None]:
+    return [None if value is None else _text(value, values.schema) for value in values.rows()]
+
+
+def _text(value: Any, schema: Schema | None) -> bytes:
+    if isinstance(value, bytes) and (schema is None or schema.type is Type.BYTES):
+        return value
+    return java_string(value, schema, of_bytes=lambda data: data.decode(errors="replace")).encode()
+
+
+def _filled(path: str, topic: str, key: Any, value: Any) -> str:
+    """Return the path with values in place of the `${…}`, escaped, so that none reaches another place."""
+
+    def told(found: re.Match[str]) -> str:
+        name = found[1]
+        if name in {"topic", "key"}:
+            chosen = topic if name == "topic" else key
+        else:
+            chosen = value
+            for part in name.split("."):
+                chosen = chosen.get(part) if isinstance(chosen, Mapping) else None
+        if chosen is None or isinstance(chosen, Mapping | list | bytes):
+            raise SchemaError(f"The record has no text or number for ${{{name}}} of the URL.", field=name)
+        text = quote(java_string(chosen), safe="")
+        if text in {".", ".."}:
+            raise SchemaError(f"{text!r} cannot stand for ${{{name}}} in a URL.", field=name)
+        return text
+
+    return _FIELD.sub(told, path)

@@ -1,0 +1,143 @@
+"""Send a request for each record, or for so many at a time: at least once, in the order of each partition.
+
+A request that was sent and not answered is sent again. What was answered of a batch is known until all of it is: a
+server that is away for a while gets none of that twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, Self
+
+from connect.api.config import ConnectorConfig
+from connect.api.connector import SinkContext, SinkTask
+from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
+from connectors.http.api.plan import Plan, Request, requests_of
+from connectors.http.calls.peer import Caller
+
+_SHOWN_CHARS = 500
+
+
+class HttpKeys(Protocol):
+    """Gives the settings of an HTTP sink, whoever named their keys."""
+
+    @property
+    def originals(self) -> Mapping[str, str]:
+        """Return every key as given."""
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, str | None]) -> Self:
+        """Return the settings. ConfigError."""
+
+    def plan(self) -> Plan:
+        """Return what they come to. ConfigError: a TLS file cannot be used."""
+
+
+class HttpSinkConnector:
+    """The connector that plans the tasks of one sink. It sends nothing but records."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        self._config: HttpKeys = config  # type: ignore[assignment]
+
+    def check(self, deadline: Deadline) -> None:
+        """Read the TLS files. Nothing is sent: any request may change something. ConfigError: one cannot be used."""
+        del deadline
+        self._config.plan()
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Return the same settings for all tasks, as Kafka shares out the partitions."""
+        return [dict(self._config.originals)] * max_tasks
+
+    def task(self, config: Mapping[str, str]) -> SinkTask:
+        """Return a task, which is not connected yet."""
+        return HttpSinkTask(type(self._config).parse(config))
+
+
+class HttpSinkTask:
+    """Sends each batch at once. Owned by the task thread."""
+
+    def __init__(self, config: HttpKeys) -> None:
+        self._config = config
+        self._next: dict[TopicPartition, int] = {}
+        self._answered: dict[TopicPartition, dict[int, ConnectError | None]] = {}
+        self._failures = 0
+        self._next_at_s = 0.0
+        self._left_out = 0
+
+    def open(self, ctx: SinkContext) -> None:
+        """Read the TLS files; the task connects with the first rows. ConfigError: a file cannot be used."""
+        self._ctx = ctx
+        self._plan = self._config.plan()
+        self._caller = Caller(self._plan.peer)
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Begin anew with these partitions."""
+        self.revoked(partitions)
+
+    def put(self, batch: Batch, deadline: Deadline) -> None:
+        """Send the rows. RetriableError: the server is away; the same batch goes on behind those that were sent."""
+        assert batch.consumed is not None
+        tp = batch.consumed.topic_partition
+        bad = self._send(batch, tp, deadline) if len(batch) else {}
+        self._next[tp] = batch.consumed.next_offset
+        self._answered.pop(tp, None)
+        if bad:
+            raise RejectedRowsError(bad)
+
+    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Return the offsets behind all batches that were sent and answered."""
+        del deadline
+        return dict(self._next)
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget the offsets of these partitions."""
+        for partition in partitions:
+            self._next.pop(partition, None)
+            self._answered.pop(partition, None)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if hasattr(self, "_caller"):
+            self._caller.close()
+
+    def _send(self, batch: Batch, tp: TopicPartition, deadline: Deadline) -> dict[int, Exception]:
+        assert batch.consumed is not None
+        offsets = batch.consumed.offsets.to_pylist()
+        requests, bad = requests_of(self._plan, batch)
+        answered = self._answered.setdefault(tp, {})
+        for request in requests:
+            first = offsets[request.rows[0]]
+            if first not in answered:
+                answered[first] = self._ask(request, deadline)
+            refusal = answered[first]
+            if refusal is not None:
+                bad |= dict.fromkeys(request.rows, refusal)
+        return bad
+
+    def _ask(self, request: Request, deadline: Deadline) -> ConnectError | None:
+        """Send a request; return why it was refused for good. RetriableError: it is to be sent again."""
+        wait_s = self._next_at_s - time.monotonic()
+        if wait_s > 0 and not deadline.wait(wait_s):
+            raise RetriableError("The next try to send the records is still to come.")
+        answer = self._caller.ask(request.method, request.path, deadline, body=request.body)
+        if answer.status < 300:
+            self._failures = 0
+            return None
+        text = answer.data[:_SHOWN_CHARS].decode(errors="replace")
+        told = f"HTTP {answer.status} {answer.reason}: {text}"
+        if any(answer.status in some for some in self._plan.retried) and self._failures < self._plan.retries:
+            self._failures += 1
+            self._next_at_s = time.monotonic() + self._plan.retry_backoff_s
+            raise RetriableError(f"The server refused records ({told}); try {self._failures} of {self._plan.retries}.")
+        self._failures = 0
+        if self._plan.leaves_out:
+            self._left_out += len(request.rows)
+            text = f"Records refused and left out: {self._left_out}. The last one: {told}"
+            self._ctx.note([" ".join(text.split())[:_SHOWN_CHARS]])
+            return None
+        if answer.status in {401, 403}:
+            raise ConfigError(f"The server refuses access ({told}).", fix="Check user, password and token.")
+        return ConnectError(f"The server refused the record ({told}).")

@@ -1,0 +1,1 @@
+"""Ask servers by HTTP."""

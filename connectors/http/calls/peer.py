@@ -1,0 +1,93 @@
+"""Ask a server, or the first of several that answers. It tries each once; whoever calls decides what is tried again."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from connect.api.errors import RetriableError
+from connect.lib.deadline import Deadline
+from connect.lib.http_client import Answer, HttpClient, NoAnswerError
+from connect.lib.secrets import masked_setting
+
+ANSWER_BYTES: Final = 64 << 20
+TOO_BUSY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Holds the statuses that say nothing against a request: the same one may be taken later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Tells whom to ask and how. urls: without a slash at the end. headers: of every request; may hold secrets."""
+
+    urls: Sequence[str]
+    timeout_s: float
+    connect_timeout_s: float
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: ssl.SSLContext | None = None
+    checks_host: bool = True
+    proxy: str | None = field(default=None, repr=False)
+
+
+def basic_authorization(user: str, password: SecretStr | None) -> str:
+    """Return the value of the header `Authorization`."""
+    secret = password.get_secret_value() if password is not None else ""
+    return f"Basic {base64.b64encode(f'{user}:{secret}'.encode()).decode()}"
+
+
+def proxy_url(host: str, port: int, user: str = "", password: SecretStr | None = None) -> str | None:
+    """Return the address of a proxy; None where no host is given."""
+    if not host:
+        return None
+    secret = quote(password.get_secret_value(), safe="") if password is not None else ""
+    login = f"{quote(user, safe='')}:{secret}@" if user else ""
+    return f"http://{login}{host}:{port}"
+
+
+class Caller:
+    """Keeps the connections to a peer. Owned by the task thread."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._first = 0
+        self._client = HttpClient(
+            timeout_s=peer.timeout_s,
+            connect_timeout_s=peer.connect_timeout_s,
+            tls=peer.tls,
+            checks_host=peer.checks_host,
+            proxy=peer.proxy,
+            limit_bytes=ANSWER_BYTES,
+        )
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        deadline: Deadline,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Return an answer, whatever its status. RetriableError: nobody answers, or no time is left."""
+        reasons = []
+        for _ in self._peer.urls:
+            if deadline.expired:
+                raise RetriableError("There was no time left to send the records.")
+            url = self._peer.urls[self._first]
+            try:
+                return self._client.ask(
+                    method, url + path, headers={**self._peer.headers, **(headers or {})}, body=body
+                )
+            except NoAnswerError as error:
+                reasons.append(f"{masked_setting(url)}: {error.kind}: {error}")
+                self._first = (self._first + 1) % len(self._peer.urls)
+        raise RetriableError(f"Nobody answers: {'; '.join(reasons)}.")
+
+    def close(self) -> None:
+        """Close the connections. May be called twice."""
+        self._client.close()

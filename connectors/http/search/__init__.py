@@ -1,0 +1,1 @@
+"""Write records as documents into Elasticsearch and OpenSearch."""

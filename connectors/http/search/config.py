@@ -1,0 +1,205 @@
+"""Declare the settings of the sinks for Elasticsearch and OpenSearch: names and defaults of Confluent's and Aiven's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Final
+
+from connect.api.config import (
+    Boolean,
+    ConnectorConfig,
+    Int,
+    ListOf,
+    Password,
+    String,
+    at_least,
+    between,
+    key,
+    non_empty,
+    one_of,
+)
+from connect.api.errors import ConfigProblem
+from connect.api.reach import Reach
+from connect.api.tls.client_tls import checks_host, client_tls
+from connect.api.url import Urls
+from connectors.http.calls.peer import Peer, basic_authorization, proxy_url
+
+CONNECTOR: Final = "Connector"
+CONVERSION: Final = "Data Conversion"
+PROXY: Final = "Proxy"
+SECURITY: Final = "Security"
+STREAM: Final = "Data Stream"
+_SSL: Final = "elastic.https.ssl."
+
+
+def _ssl_file(name: str, doc: str) -> str | None:
+    return key(f"{_SSL}{name}.location", None, group=SECURITY, reach=Reach.FILE, doc=doc)  # type: ignore[no-any-return]
+
+
+class SearchSinkConfig(ConnectorConfig):
+    """The settings that both have."""
+
+    connection_url: Annotated[Urls, non_empty] = key(
+        "connection.url", importance="high", group=CONNECTOR,
+        doc="The URLs of the nodes, such as http://es:9200. The first one that answers is asked.",
+    )  # fmt: skip
+    connection_username: String = key(
+        "connection.username", "", group=CONNECTOR, doc="The user, for basic authentication; empty: none is sent."
+    )
+    connection_password: Password | None = key("connection.password", None, group=CONNECTOR, doc="The user's password.")
+    batch_size: Annotated[Int, between(1, 1_000_000)] = key(
+        "batch.size", 2000, group=CONNECTOR, doc="How many records a bulk request holds at most."
+    )
+    bulk_size_bytes: Annotated[Int, at_least(1)] = key(
+        "bulk.size.bytes", 5 << 20, group=CONNECTOR, importance="low",
+        doc="How many bytes a bulk request has at most; a larger document is a request of its own.",
+    )  # fmt: skip
+    connection_timeout_ms: Annotated[Int, at_least(1)] = key(
+        "connection.timeout.ms", 1000, group=CONNECTOR, importance="low", doc="How long to wait for a connection."
+    )
+    read_timeout_ms: Annotated[Int, at_least(1)] = key(
+        "read.timeout.ms", 3000, group=CONNECTOR, importance="low", doc="How long to wait for an answer."
+    )
+    key_ignore: Boolean = key(
+        "key.ignore", False, group=CONVERSION, importance="high",
+        doc="Whether a document's id is topic+partition+offset of its record, and not the record's key.",
+    )  # fmt: skip
+    topic_key_ignore: ListOf = key(
+        "topic.key.ignore", (), group=CONVERSION, importance="low", doc="Topics for which key.ignore is true."
+    )
+    schema_ignore: Boolean = key(
+        "schema.ignore", False, group=CONVERSION, importance="low",
+        doc="Whether an index gets its mapping by the documents alone, and not by the schema of the first records.",
+    )  # fmt: skip
+    topic_schema_ignore: ListOf = key(
+        "topic.schema.ignore", (), group=CONVERSION, importance="low", doc="Topics for which schema.ignore is true."
+    )
+    compact_map_entries: Boolean = key(
+        "compact.map.entries", True, group=CONVERSION, importance="low",
+        doc="Whether a map with text keys is an object; else it is a list of entries with key and value.",
+    )  # fmt: skip
+    drop_invalid_message: Boolean = key(
+        "drop.invalid.message", False, group=CONVERSION, importance="low",
+        doc="Whether records that cannot become a document are left out; else they are dead letters or end the task, "
+        "as errors.tolerance says.",
+    )  # fmt: skip
+    on_null: Annotated[String, one_of("ignore", "delete", "fail", ignore_case=True)] = key(
+        "behavior.on.null.values", "fail", group=CONVERSION, importance="low",
+        doc="What a record without a value does: ignore leaves it out, delete deletes the document of its key, fail "
+        "makes it a bad record.",
+    )  # fmt: skip
+    on_malformed: Annotated[String, one_of("ignore", "warn", "fail", ignore_case=True)] = key(
+        "behavior.on.malformed.documents", "fail", group=CONVERSION, importance="low",
+        doc="What becomes of documents that the server refuses: fail makes their records dead letters or ends the "
+        "task, as errors.tolerance says; ignore and warn leave them out, which the task's notes tell.",
+    )  # fmt: skip
+    write_method: Annotated[String, one_of("insert", "upsert", ignore_case=True)] = key(
+        "write.method", "insert", group=CONVERSION, importance="low",
+        doc="insert puts the document in place of the one before, unless that is of a later record; upsert merges the "
+        "fields into it.",
+    )  # fmt: skip
+    external_version_header: String = key(
+        "external.version.header", "", group=CONVERSION, importance="low",
+        doc="The record header that holds a document's version; empty: the record's offset is it.",
+    )  # fmt: skip
+    resources: ListOf = key(
+        "topic.to.external.resource.mapping", (), group=CONVERSION, importance="low",
+        doc="topic:name pairs: the index, alias or data stream that a topic is written to.",
+    )  # fmt: skip
+    stream_type: Annotated[String, one_of("logs", "metrics", "none", ignore_case=True)] = key(
+        "data.stream.type", "none", group=STREAM, importance="low", doc="The type of the data streams; none: indices."
+    )
+    stream_dataset: String = key(
+        "data.stream.dataset", "", group=STREAM, importance="low", doc="The dataset of the data streams."
+    )
+    stream_namespace: String = key(
+        "data.stream.namespace", "${topic}", group=STREAM, importance="low", doc="The namespace of the data streams."
+    )
+    stream_timestamp: ListOf = key(
+        "data.stream.timestamp.field", (), group=STREAM, importance="low",
+        doc="The fields that may hold a document's @timestamp; else it is the record's time.",
+    )  # fmt: skip
+    proxy_host: String = key("proxy.host", "", group=PROXY, reach=Reach.HOST, doc="The host of a proxy.")
+    proxy_port: Int = key("proxy.port", 8080, group=PROXY, doc="The proxy's port.", harmless="a number")
+    proxy_username: String = key("proxy.username", "", group=PROXY, doc="The proxy's user.", harmless="a name")
+    proxy_password: Password | None = key(
+        "proxy.password", None, group=PROXY, doc="The password of the proxy's user.", harmless="a password"
+    )
+    security: Annotated[String, one_of("PLAINTEXT", "SSL")] = key(
+        "elastic.security.protocol", "PLAINTEXT", group=SECURITY, importance="low",
+        doc="SSL: the keys elastic.https.ssl.* count. Whether TLS is spoken is said by the URLs.",
+    )  # fmt: skip
+    truststore: String | None = _ssl_file(
+        "truststore", "A PEM file of the authorities that the servers' certificates are of."
+    )
+    keystore: String | None = _ssl_file("keystore", "A PEM file of the client's key and certificate.")
+    key_password: Password | None = key(f"{_SSL}key.password", None, group=SECURITY, doc="The key's password.")
+    kerberos: String = key(
+        "kerberos.keytab.path", "", group=SECURITY, importance="low", doc="No Kerberos is spoken here.",
+        harmless="it is refused",
+    )  # fmt: skip
+
+    def problems(self) -> Iterable[ConfigProblem]:
+        """Yield what cannot work."""
+        if self.on_null.lower() == "delete" and self.key_ignore:
+            yield ConfigProblem(
+                "behavior.on.null.values", "delete needs key.ignore=false: a document is deleted by its key."
+            )
+        if self.is_stream and not self.stream_dataset:
+            yield ConfigProblem("data.stream.dataset", "data.stream.type needs data.stream.dataset.")
+        if self.is_stream and self.write_method.lower() == "upsert":
+            yield ConfigProblem("write.method", "A data stream takes new documents alone: set write.method=insert.")
+        if self.kerberos:
+            yield ConfigProblem(
+                "kerberos.keytab.path", "No Kerberos is spoken to Elasticsearch here. Leave it out, and give "
+                "connection.username and connection.password."
+            )  # fmt: skip
+        for pair in self.resources:
+            if ":" not in pair:
+                yield ConfigProblem("topic.to.external.resource.mapping", f"{pair!r} is no topic:name.")
+
+    @property
+    def is_stream(self) -> bool:
+        """Return True where documents go to data streams."""
+        return self.stream_type.lower() != "none"
+
+    def ignores_key(self, topic: str) -> bool:
+        """Tell if a topic's keys are no ids."""
+        return self.key_ignore or topic in self.topic_key_ignore
+
+    def ignores_schema(self, topic: str) -> bool:
+        """Tell if a topic's schema makes no mapping."""
+        return self.schema_ignore or topic in self.topic_schema_ignore
+
+    def peer(self) -> Peer:
+        """Return whom to ask. ConfigError: a TLS file cannot be used."""
+        given: Mapping[str, str] = self.with_prefix(_SSL) if self.security == "SSL" else {}
+        login = {"Authorization": basic_authorization(self.connection_username, self.connection_password)}
+        return Peer(
+            [str(url).rstrip("/") for url in self.connection_url],
+            timeout_s=self.read_timeout_ms / 1000,
+            connect_timeout_s=self.connection_timeout_ms / 1000,
+            headers=login if self.connection_username else {},
+            tls=client_tls(given, self.allowed, _SSL, "the search servers") if given else None,
+            checks_host=checks_host(given),
+            proxy=proxy_url(self.proxy_host, self.proxy_port, self.proxy_username, self.proxy_password),
+        )
+
+
+class OpenSearchSinkConfig(SearchSinkConfig):
+    """The settings as Aiven's connectors have them: a tombstone is left out unless they say more."""
+
+    on_null: Annotated[String, one_of("ignore", "delete", "fail", ignore_case=True)] = key(
+        "behavior.on.null.values", "ignore", group=CONVERSION, importance="low",
+        doc="What a record without a value does: ignore leaves it out, delete deletes the document of its key, fail "
+        "makes it a bad record.",
+    )  # fmt: skip
+    write_method: Annotated[String, one_of("insert", "upsert", ignore_case=True)] = key(
+        "index.write.method", "insert", group=CONVERSION, importance="low",
+        doc="insert puts the document in place of the one before, unless that is of a later record; upsert merges the "
+        "fields into it.",
+    )  # fmt: skip
+    resources: ListOf = key(
+        "topic.index.map", (), group=CONVERSION, importance="low",
+        doc="topic:name pairs: the index, alias or data stream that a topic is written to.",
+    )  # fmt: skip

@@ -1,0 +1,150 @@
+"""Make bulk actions of records: id, version and source of a document, as Confluent's sink makes them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from connect.api.errors import SchemaError
+from connect.api.records import Batch, Column, Header
+from connect.api.values.json_forms import JsonForms, json_of_rows, json_texts
+from connectors.http.search.config import SearchSinkConfig
+
+INDEX_BYTES: Final = 255
+_TIMESTAMP: Final = "@timestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Holds what a bulk request says of one record. row: its index in the batch. lines: with a line end each."""
+
+    row: int
+    lines: bytes
+
+
+class Documents:
+    """Makes the actions of batches. Owned by the task thread."""
+
+    def __init__(self, config: SearchSinkConfig) -> None:
+        self._config = config
+        self._names: dict[str, str] = {}
+        self._resources = dict(pair.split(":", 1) for pair in config.resources)
+        self._forms = JsonForms(numeric_decimals=True, named_pairs=True, compact_maps=config.compact_map_entries)
+
+    def index_of(self, topic: str) -> str:
+        """Return the index, alias or data stream of a topic. SchemaError: its name can be none."""
+        if topic not in self._names:
+            self._names[topic] = self._resources.get(topic) or self._made_name(topic)
+        return self._names[topic]
+
+    def actions(self, batch: Batch) -> tuple[list[Action], dict[int, Exception]]:
+        """Return the actions of a batch in order, and the records that can have none, with the reason."""
+        assert batch.consumed is not None
+        texts, bad = self._texts(batch.values)
+        offsets = batch.consumed.offsets.to_pylist()
+        keys = batch.keys.rows() if batch.keys is not None else [None] * len(batch)
+        times = batch.timestamps_ms.to_pylist() if batch.timestamps_ms is not None else [None] * len(batch)
+        headers: Sequence[Sequence[Header]] = batch.headers if batch.headers is not None else [()] * len(batch)
+        index, topic, made = self.index_of(batch.topic), batch.topic, []
+        for row, text in enumerate(texts):
+            if row in bad:
+                continue
+            try:
+                if text is None and not self._deletes(keys[row]):
+                    continue
+                head: dict[str, Any] = {"_index": index, "_id": self._id(batch, keys[row], offsets[row])}
+                if not self._config.is_stream and not self._config.ignores_key(topic):
+                    head["version"] = self._version(headers[row], offsets[row])
+                    head["version_type"] = "external"
+                made.append(Action(row, self._lines(head, text, times[row])))
+            except SchemaError as error:
+                bad[row] = error
+        return made, bad
+
+    def _made_name(self, topic: str) -> str:
+        if self._config.is_stream:
+            space = self._config.stream_namespace.replace("${topic}", topic)
+            name = f"{self._config.stream_type}-{self._config.stream_dataset}-{space}".lower()
+        else:
+            name = topic.lower()
+        name = name.encode()[:INDEX_BYTES].decode(errors="ignore")
+        if name.startswith(("-", "_")) or name in {".", ".."}:
+            raise SchemaError(
+                f"Topic {topic} gives {name!r}, which no index can be named.",
+                fix="Name another by topic.to.external.resource.mapping, or by the transform RegexRouter.",
+            )
+        return name
+
+    def _texts(self, values: Column) -> tuple[Sequence[bytes | None], dict[int, Exception]]:
+        """Return the values as JSON; where one has no such form each is looked at alone."""
+        try:
+            return json_texts(values, self._forms).to_pylist(), {}
+        except SchemaError:
+            texts: list[bytes | None] = []
+            bad: dict[int, Exception] = {}
+            for row, value in enumerate(values.rows()):
+                try:
+                    texts += json_of_rows([value], values.schema, self._forms).to_pylist()
+                except SchemaError as error:
+                    texts.append(None)
+                    bad[row] = error
+            return texts, bad
+
+    def _deletes(self, key: Any) -> bool:
+        """Tell if a record without a value deletes a document; SchemaError: it is a bad one."""
+        if self._config.on_null.lower() == "fail":
+            raise SchemaError(
+                "The record has no value.", key="behavior.on.null.values", fix="Set it to delete or ignore."
+            )
+        return self._config.on_null.lower() == "delete" and key is not None
+
+    def _id(self, batch: Batch, key: Any, offset: int) -> str:
+        if self._config.ignores_key(batch.topic):
+            assert batch.consumed is not None
+            return f"{batch.topic}+{batch.consumed.topic_partition.partition}+{offset}"
+        if key is None:
+            raise SchemaError("Key is used as document id and can not be null.", key="key.ignore")
+        if isinstance(key, Mapping) and len(key) == 1:
+            key = next(iter(key.values()))
+        if isinstance(key, bool) or not isinstance(key, int | str):
+            raise SchemaError(
+                f"A key of type {type(key).__name__} is no document id.", key="key.ignore",
+                fix="Make it a text, a whole number or a struct of one such field, as by the transform "
+                "ExtractField$Key, or set key.ignore=true.",
+            )  # fmt: skip
+        return str(key)
+
+    def _version(self, headers: Sequence[Header], offset: int) -> int:
+        name = self._config.external_version_header
+        if not name:
+            return offset
+        for header in reversed(headers):
+            if header.key == name:
+                value = header.value.decode() if isinstance(header.value, bytes) else header.value
+                try:
+                    return int(value)  # type: ignore[call-overload, no-any-return]
+                except (TypeError, ValueError):
+                    break
+        raise SchemaError(f"The record has no header {name} with a whole number.", key="external.version.header")
+
+    def _lines(self, head: dict[str, Any], text: bytes | None, time_ms: int | None) -> bytes:
+        if text is None:
+            return orjson.dumps({"delete": head}) + b"\n"
+        if self._config.is_stream:
+            return b"%b\n%b\n" % (orjson.dumps({"create": head}), self._stamped(text, time_ms))
+        if self._config.write_method.lower() == "upsert":
+            kept = {name: head[name] for name in ("_index", "_id")}
+            line = orjson.dumps({"update": {**kept, "retry_on_conflict": 5}})
+            return b'%b\n{"doc":%b,"doc_as_upsert":true}\n' % (line, text)
+        return b"%b\n%b\n" % (orjson.dumps({"index": head}), text)
+
+    def _stamped(self, text: bytes, time_ms: int | None) -> bytes:
+        document = orjson.loads(text)
+        if not isinstance(document, dict):
+            raise SchemaError("A document of a data stream is an object, and this value is none.")
+        found = (document[name] for name in self._config.stream_timestamp if name in document)
+        document[_TIMESTAMP] = next(found, time_ms)
+        return orjson.dumps(document)

@@ -1,0 +1,168 @@
+"""Speak to Elasticsearch or OpenSearch: the bulk API, indices, and what refusals mean.
+
+No client library is used: Elasticsearch's refuses OpenSearch and servers of another major version, and OpenSearch's the
+newer Elasticsearch, while these few requests are the same to all of them from version 7 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import orjson
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.lib.deadline import Deadline
+from connect.lib.http_client import Answer
+from connectors.http.calls.peer import TOO_BUSY, Caller
+from connectors.http.search.documents import Action
+
+_JSON: Final = {"Content-Type": "application/json"}
+_LINES: Final = {"Content-Type": "application/x-ndjson"}
+_TOO_LARGE: Final = 413
+_CONFLICT: Final = 409
+_SHOWN_CHARS: Final = 500
+T = TypeVar("T")
+
+
+class Refusal(NamedTuple):
+    """Tells why the server took no document of a row. is_for_now: it may take the same one later."""
+
+    row: int
+    reason: str
+    is_for_now: bool
+
+
+class _Error(BaseModel):
+    type: str = ""
+    reason: str | None = None
+    caused_by: Mapping[str, Any] | None = None
+
+
+class _Item(BaseModel):
+    status: int
+    error: _Error | None = None
+
+
+class _Bulk(BaseModel):
+    items: list[dict[str, _Item]]
+
+
+class _Version(BaseModel):
+    number: str
+
+
+class _Hello(BaseModel):
+    version: _Version
+
+
+_BULK: Final = TypeAdapter(_Bulk)
+_HELLO: Final = TypeAdapter(_Hello)
+_MAPPINGS: Final = TypeAdapter(dict[str, dict[str, Any]])
+
+
+class SearchServer:
+    """Sends requests by a caller. Owned by the task thread.
+
+    Errors of all calls: RetriableError: the server is away or too busy. ConnectError: it refuses for good.
+    """
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def version(self, deadline: Deadline) -> str:
+        """Return the server's version."""
+        return self._ask(_HELLO, "GET", "/", deadline).version.number
+
+    def bulk(self, actions: Sequence[Action], deadline: Deadline) -> list[Refusal]:
+        """Carry actions out, and return those that were refused. Actions that were carried out before do nothing."""
+        answer = self._caller.ask(
+            "POST", "/_bulk", deadline, body=b"".join(action.lines for action in actions), headers=_LINES
+        )
+        if answer.status == _TOO_LARGE:
+            if len(actions) == 1:
+                return [Refusal(actions[0].row, "The document is larger than the server takes.", is_for_now=False)]
+            half = len(actions) // 2
+            return self.bulk(actions[:half], deadline) + self.bulk(actions[half:], deadline)
+        items = self._parsed(_BULK, answer).items
+        if len(items) != len(actions) or not all(len(item) == 1 for item in items):
+            raise self._no_search_server(
+                answer, f"it tells of {len(items)} documents, of {len(actions)} that were sent"
+            )
+        told = ((action, *next(iter(item.items()))) for action, item in zip(actions, items, strict=True))
+        return [_refusal(action, item) for action, kind, item in told if not _is_done(kind, item)]
+
+    def require_index(self, name: str, mapping: Mapping[str, Any] | None, deadline: Deadline) -> None:
+        """Make an index if there is none; one without any fields gets the mapping."""
+        path = f"/{quote(name, safe='')}"
+        answer = self._caller.ask("GET", f"{path}/_mapping", deadline)
+        if answer.status == 404:
+            self._make(path, {"mappings": mapping} if mapping else {}, deadline)
+            return
+        found = self._parsed(_MAPPINGS, answer)
+        if mapping and not any(index.get("mappings") for index in found.values()):
+            self._expect(
+                self._caller.ask("PUT", f"{path}/_mapping", deadline, body=orjson.dumps(mapping), headers=_JSON)
+            )
+
+    def require_stream(self, name: str, deadline: Deadline) -> None:
+        """Make a data stream if there is none. The server has to have an index template for it."""
+        path = f"/_data_stream/{quote(name, safe='')}"
+        if self._caller.ask("GET", path, deadline).status == 404:
+            self._make(path, None, deadline)
+
+    def _make(self, path: str, body: Mapping[str, Any] | None, deadline: Deadline) -> None:
+        content = None if body is None else orjson.dumps(body)
+        answer = self._caller.ask("PUT", path, deadline, body=content, headers=_JSON)
+        if answer.status != 400 or b"resource_already_exists_exception" not in answer.data:
+            self._expect(answer)
+
+    def _ask(self, kind: TypeAdapter[T], method: str, path: str, deadline: Deadline) -> T:
+        return self._parsed(kind, self._caller.ask(method, path, deadline))
+
+    def _parsed(self, kind: TypeAdapter[T], answer: Answer) -> T:
+        self._expect(answer)
+        try:
+            return kind.validate_json(answer.data)
+        except ValidationError as error:
+            wrong = error.errors(include_input=False, include_url=False)[0]
+            raise self._no_search_server(answer, wrong["msg"]) from None
+
+    def _expect(self, answer: Answer) -> None:
+        """Raise the error of an answer that is none of success."""
+        if answer.status < 300:
+            return
+        text = answer.data[:_SHOWN_CHARS].decode(errors="replace")
+        if answer.status in {401, 403}:
+            raise ConfigError(
+                f"The search server refuses access (HTTP {answer.status}: {text}).",
+                key="connection.username",
+                fix="Check connection.username and connection.password, and that this user may write the indices.",
+            )
+        if answer.status in TOO_BUSY:
+            raise RetriableError(f"The search server cannot do that for now (HTTP {answer.status}: {text}).")
+        raise ConnectError(f"The search server refused a request (HTTP {answer.status}: {text}).", key="connection.url")
+
+    @staticmethod
+    def _no_search_server(answer: Answer, why: str) -> ConfigError:
+        return ConfigError(
+            f"What answers is no Elasticsearch and no OpenSearch (HTTP {answer.status}: {why}).",
+            key="connection.url",
+            fix="Give the address of its REST API, such as http://es:9200.",
+        )
+
+
+def _is_done(kind: str, item: _Item) -> bool:
+    """Tell if there is nothing left to do: it is done, a later record was there, or what is deleted was not there."""
+    gone = kind == "delete" and item.status == 404 and item.error is None
+    return item.status < 300 or gone or (item.status == _CONFLICT and kind != "update")
+
+
+def _refusal(action: Action, item: _Item) -> Refusal:
+    error = item.error or _Error()
+    cause = (error.caused_by or {}).get("reason")
+    text = ": ".join(str(part) for part in (error.type, error.reason, cause) if part) or f"HTTP {item.status}"
+    is_for_now = item.status in TOO_BUSY or item.status == _CONFLICT
+    return Refusal(action.row, text[:_SHOWN_CHARS], is_for_now)

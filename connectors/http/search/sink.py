@@ -1,0 +1,152 @@
+"""Write records as documents, each of them once.
+
+Documents have ids that follow from their records and, where those are keys, the records' offsets as versions: written
+again after a crash they are there once, and a late write of an older record changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from connect.api.config import ConnectorConfig
+from connect.api.connector import SinkContext
+from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
+from connect.api.records import Batch, TopicPartition
+from connect.lib.deadline import Deadline
+from connectors.http.calls.peer import Caller
+from connectors.http.search.config import SearchSinkConfig
+from connectors.http.search.documents import Action, Documents
+from connectors.http.search.mapping import mapping_of
+from connectors.http.search.server import Refusal, SearchServer
+
+_TYPED: Final = ("5.", "6.")
+
+
+class SearchSinkConnector:
+    """The connector that plans the tasks of one sink. It connects only in `check`."""
+
+    def __init__(self, config: ConnectorConfig) -> None:
+        assert isinstance(config, SearchSinkConfig)
+        self._config = config
+
+    def check(self, deadline: Deadline) -> None:
+        """Ask the server who it is. ConfigError: it is none, too old, or refuses the user."""
+        caller = Caller(self._config.peer())
+        try:
+            version = SearchServer(caller).version(deadline)
+        except RetriableError as error:
+            raise ConfigError(error.message, key="connection.url", fix="Check the address, and that it runs.") from None
+        finally:
+            caller.close()
+        # OpenSearch counts from 1, and speaks as Elasticsearch 7 does.
+        if version.startswith(_TYPED):
+            raise ConfigError(
+                f"The server is Elasticsearch {version}, whose indices have types; version 7 or later is needed.",
+                key="connection.url",
+            )
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        """Return the same settings for all tasks, as Kafka shares out the partitions."""
+        return [dict(self._config.originals)] * max_tasks
+
+    def task(self, config: Mapping[str, str]) -> SearchSinkTask:
+        """Return a task, which is not connected yet."""
+        return SearchSinkTask(type(self._config).parse(config))
+
+
+class SearchSinkTask:
+    """The task writes each batch at once, in bulk requests. The task thread owns it."""
+
+    def __init__(self, config: SearchSinkConfig) -> None:
+        self._config = config
+        self._documents = Documents(config)
+        self._caller: Caller | None = None
+        self._ctx: SinkContext | None = None
+        self._ready: set[str] = set()
+        self._left_out = 0
+        self._next: dict[TopicPartition, int] = {}
+
+    def open(self, ctx: SinkContext) -> None:
+        """Read the TLS files; the task connects with the first rows. ConfigError: a file cannot be used."""
+        self._ctx = ctx
+        self._caller = Caller(self._config.peer())
+
+    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+        """Do nothing: the task keeps nothing of its partitions."""
+
+    def put(self, batch: Batch, deadline: Deadline) -> None:
+        """Write the rows. RetriableError: the server is away or too busy; the same batch once more changes nothing."""
+        assert batch.consumed is not None
+        bad = self._written(batch, deadline) if len(batch) else {}
+        self._next[batch.consumed.topic_partition] = batch.consumed.next_offset
+        if bad:
+            raise RejectedRowsError(bad)
+
+    def flush(self, deadline: Deadline) -> Mapping[TopicPartition, int]:
+        """Return the offsets behind all rows that were put: they are in the server's log."""
+        del deadline
+        return dict(self._next)
+
+    def revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget the offsets of these partitions."""
+        for partition in partitions:
+            self._next.pop(partition, None)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._caller is not None:
+            self._caller.close()
+
+    def _written(self, batch: Batch, deadline: Deadline) -> dict[int, Exception]:
+        """Write the rows, and return those that cannot be: no record of them, or refused by the server."""
+        assert self._caller is not None
+        server = SearchServer(self._caller)
+        self._require_target(server, batch, deadline)
+        actions, bad = self._documents.actions(batch)
+        if bad and self._config.drop_invalid_message:
+            self._leave_out(len(bad), "Records that cannot be documents", next(iter(bad.values())))
+            bad = {}
+        refused: list[Refusal] = []
+        for part in self._parts(actions):
+            refused += server.bulk(part, deadline)
+        waiting = [one for one in refused if one.is_for_now]
+        if waiting:
+            raise RetriableError(f"The server is too busy for {len(waiting)} documents: {waiting[0].reason}.")
+        errors: dict[int, Exception] = {
+            one.row: ConnectError(f"The server refused it: {one.reason}.") for one in refused
+        }
+        if errors and self._config.on_malformed.lower() != "fail":
+            self._leave_out(len(errors), "Documents that were refused", next(iter(errors.values())))
+            errors = {}
+        return bad | errors
+
+    def _parts(self, actions: Sequence[Action]) -> Iterator[Sequence[Action]]:
+        """Yield the actions of one request after the other."""
+        start, size = 0, 0
+        for i, action in enumerate(actions):
+            if i > start and (
+                i - start == self._config.batch_size or size + len(action.lines) > self._config.bulk_size_bytes
+            ):
+                yield actions[start:i]
+                start, size = i, 0
+            size += len(action.lines)
+        if start < len(actions):
+            yield actions[start:]
+
+    def _require_target(self, server: SearchServer, batch: Batch, deadline: Deadline) -> None:
+        name = self._documents.index_of(batch.topic)
+        if name in self._ready:
+            return
+        if self._config.is_stream:
+            server.require_stream(name, deadline)
+        else:
+            schema = None if self._config.ignores_schema(batch.topic) else batch.values.schema
+            mapping = None if schema is None else mapping_of(schema, compact_maps=self._config.compact_map_entries)
+            server.require_index(name, mapping, deadline)
+        self._ready.add(name)
+
+    def _leave_out(self, count: int, what: str, why: Exception) -> None:
+        assert self._ctx is not None
+        self._left_out += count
+        self._ctx.note([f"{what}, left out: {self._left_out}. The last one: {why}"[:500].replace("\n", " ")])

@@ -1,0 +1,60 @@
+"""An HTTP API on loopback that keeps what it was sent, and answers with the statuses that a test gives it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class ApiServer(ThreadingHTTPServer):
+    """`statuses` are those of the next answers; then every answer is 200. `asked`: method, path, headers, body."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.statuses: list[int] = []
+        self.answer = b"{}"
+        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def bodies(self) -> list[bytes]:
+        return [body for *_, body in self.asked]
+
+    def paths(self) -> list[tuple[str, str]]:
+        return [(method, path) for method, path, *_ in self.asked]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: ApiServer
+    protocol_version = "HTTP/1.1"
+
+    def answer(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status = self.server.statuses.pop(0) if self.server.statuses else 200
+        self.server.asked.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(self.server.answer)))
+        self.end_headers()
+        self.wfile.write(self.server.answer)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815 - the names that the base class calls
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+@contextmanager
+def api() -> Iterator[ApiServer]:
+    """Run a server."""
+    server = ApiServer()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
