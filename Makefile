@@ -13,7 +13,7 @@ HISTORY_S ?= 600
 PROCESSES ?= 6
 SERVED = -q -p no:schemathesis -m "not quick and not chaos" $(BEYOND_CHECK) -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # What `make check` leaves out: whole folders, and of the unit tests the files that hold more than quick ones.
-BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rlE --include='*.py' 'mark.thorough|quick_first\(' tests/unit)
+BEYOND_CHECK := tests/integration tests/kit tests/spec tests/golden $(shell grep -rlE --include='*.py' 'mark.thorough|quick_first' tests/unit)
 PACKAGE_FILES := pyproject.toml setup.py constraints.txt $(wildcard connect/native/src/* connectors/jdbc/native/src/* connectors/cassandra/native/src/*)
 # On Linux a wheel is for every system with glibc 2.17: Zig's compiler links against the one that it is told, and auditwheel
 # reads from the wheel what it asks for. The Python that runs Zig is isolated (-I) from the environment that pip builds in,
