@@ -7,42 +7,11 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from binlog_servers import binlog_server
-from debezium_bed import connected, server_of_many_slots
 from debezium_ours import OurRun
-from debezium_peer import postgres_config
+from debezium_shop import Shop
 
 pytestmark = pytest.mark.timeout(300)
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
-ROWS = ("CREATE TABLE shop.orders (id int PRIMARY KEY)", "INSERT INTO shop.orders VALUES (1)")
-
-
-class Shop:
-    """Holds a server with a table of orders, and runs connectors to it."""
-
-    def __init__(self, kind: str, stack: ExitStack) -> None:
-        self.kind = kind
-        if kind == "postgres":
-            self._endpoint = stack.enter_context(server_of_many_slots())
-            self._database = stack.enter_context(connected(self._endpoint))
-            self.run("CREATE SCHEMA shop", *ROWS)
-        else:
-            self._server = stack.enter_context(binlog_server(kind))
-            self.run("CREATE DATABASE shop", *ROWS)
-
-    def run(self, *statements: str) -> None:
-        if self.kind != "postgres":
-            self._server.run(*statements)
-            return
-        for statement in statements:
-            self._database.execute(statement.encode())
-
-    def connector(self, offsets: Mapping[str, Mapping[str, object]] | None = None, **settings: str) -> OurRun:
-        if self.kind == "postgres":
-            config = postgres_config(self._endpoint, "reading", **{"schema.include.list": "shop", **settings})
-        else:
-            config = self._server.config("reading", **{"database.include.list": "shop", **settings})
-        return OurRun(config, offsets)
 
 
 @pytest.fixture(params=["postgres", "mysql", "mariadb"])

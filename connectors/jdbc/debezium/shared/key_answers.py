@@ -13,7 +13,8 @@ from typing import Final
 from connect.api.errors import ConfigProblem
 
 TUNING: Final = "the reader here has its own measure"
-_SIGNALS = "no signals are read here: a table is read anew by resetting the connector's offsets"
+_SIGNALS = "signals are rows of signal.data.collection or lines of signal.file here, and read from no topic"
+_WATERMARKS = "nothing is written into the database to read a table again: the log's own places tell what is newer"
 _NOTIFICATIONS = "nothing is notified here: status and metrics of the REST interface tell the same"
 _LINEAGE = "no lineage is sent here"
 _METRICS = "metrics here are those of the worker"
@@ -52,20 +53,15 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
         "custom.sanitize.pattern": "no secret is shown here, whatever its name",
         "guardrail.collections.max": "there is no limit here",
         "guardrail.collections.limit.action": "there is no limit here",
-        "signal.data.collection": _SIGNALS,
-        "signal.enabled.channels": _SIGNALS,
-        "signal.poll.interval.ms": _SIGNALS,
         "signal.emit.failure.max.retries": _SIGNALS,
         "signal.emit.failure.backoff.ms": _SIGNALS,
         "signal.kafka.topic": _SIGNALS,
         "signal.kafka.bootstrap.servers": _SIGNALS,
         "signal.kafka.groupid": _SIGNALS,
         "signal.kafka.poll.timeout.ms": _SIGNALS,
-        "signal.file": _SIGNALS,
-        "read.only": _SIGNALS,
-        "incremental.snapshot.chunk.size": _SIGNALS,
-        "incremental.snapshot.allow.schema.changes": _SIGNALS,
-        "incremental.snapshot.watermarking.strategy": _SIGNALS,
+        "read.only": _WATERMARKS,
+        "incremental.snapshot.allow.schema.changes": "each chunk is read with the columns that the table has then",
+        "incremental.snapshot.watermarking.strategy": _WATERMARKS,
         "notification.enabled.channels": _NOTIFICATIONS,
         "notification.sink.topic.name": _NOTIFICATIONS,
         "notification.http.url": _NOTIFICATIONS,

@@ -154,7 +154,31 @@ class FlowKeys(ConnectorConfig):
     )
 
 
-class DebeziumConfig(FlowKeys, EventKeys, ServerKeys):
+class SignalKeys(ConnectorConfig):
+    """Declares where signals come from, which ask for tables to be read again."""
+
+    signal_collection: String = key(
+        "signal.data.collection", "", group=LOG,
+        doc="The table whose inserted rows (id, type, data) are signals, as schema.table or database.table.",
+    )  # fmt: skip
+    signal_channels: ListOf = key(
+        "signal.enabled.channels", ("source",), importance="low", group=LOG,
+        doc="Where signals come from: source (that table), file (signal.file); kafka and jmx are not read here.",
+    )  # fmt: skip
+    signal_file: String = key(
+        "signal.file", "", importance="low", group=LOG, reach=Reach.FILE,
+        doc="The file whose lines are signals in JSON, of the members id, type and data; lines that are read go.",
+    )  # fmt: skip
+    signal_poll_interval_ms: Annotated[Int, at_least(1)] = key(
+        "signal.poll.interval.ms", 5000, importance="low", group=LOG, doc="How often signal.file is looked at."
+    )
+    chunk_rows: Annotated[Int, at_least(1)] = key(
+        "incremental.snapshot.chunk.size", 1024, importance="low", group=LOG,
+        doc="The most rows of a table that a signal names which are read at once.",
+    )  # fmt: skip
+
+
+class DebeziumConfig(SignalKeys, FlowKeys, EventKeys, ServerKeys):
     """Declares what all of Debezium's connectors have in common."""
 
     answers: ClassVar[KeyAnswers]
@@ -162,7 +186,12 @@ class DebeziumConfig(FlowKeys, EventKeys, ServerKeys):
 
     def notes(self) -> Iterable[ConfigProblem]:
         """Yield the keys that are taken and change nothing."""
-        return self.answers.notes(self.originals)
+        yield from self.answers.notes(self.originals)
+        if others := [channel for channel in self.signal_channels if channel not in {"source", "file"}]:
+            yield ConfigProblem(
+                "signal.enabled.channels",
+                f"No signals are read from {', '.join(others)} here: insert them into signal.data.collection.",
+            )
 
     @property
     def selects(self) -> Mapping[str, str]:

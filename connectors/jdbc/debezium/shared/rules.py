@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from connect.api.errors import ConfigProblem
 from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connectors.jdbc.debezium.shared.column_rule_keys import column_problems
-from connectors.jdbc.debezium.shared.keys import EventKeys
+from connectors.jdbc.debezium.shared.keys import DebeziumConfig
 
 _NOT_IN_AVRO = re.compile(r"[^a-zA-Z0-9_.]")
 
 
-def name_problems(config: EventKeys) -> Iterator[ConfigProblem]:
+def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
     """Yield what is wrong with topic.prefix, and values that are not known here."""
     if not config.prefix:
         yield ConfigProblem("topic.prefix", "topic.prefix names topics, schemas and offsets: give it.")
@@ -26,6 +26,10 @@ def name_problems(config: EventKeys) -> Iterator[ConfigProblem]:
             "without it, or schema.name.adjustment.mode=none.",
         )
     yield from column_problems(config.originals)
+    if config.signal_collection and "." not in config.signal_collection:
+        yield ConfigProblem("signal.data.collection", "signal.data.collection must be the table with its schema.")
+    if "file" in config.signal_channels and not config.signal_file:
+        yield ConfigProblem("signal.file", "signal.enabled.channels has file: name the file in signal.file.")
     for name in ("snapshot.delay.ms", "streaming.delay.ms"):
         if config.originals.get(name, "0").strip() != "0":
             yield ConfigProblem(name, f"{name} is not known here: create the connector later.")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.lib.javatext.regex import compile_pattern
+from connectors.jdbc.debezium.shared.file_signals import FileSignals
 from connectors.jdbc.debezium.shared.keys import DebeziumConfig, EventKeys
+from connectors.jdbc.log.incremental.signals import Signal
 from connectors.jdbc.log.shared.envelope import Headers
 from connectors.jdbc.log.shared.reading_options import ReadingOptions
+from connectors.jdbc.settings.table_choice import TableName
 
 _KEYS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -59,7 +63,21 @@ def reading_options(config: DebeziumConfig, headers: Headers) -> ReadingOptions:
         reads_first=lambda table: not firsts or any(pattern.fullmatch(table.full) for pattern in firsts),
         selects=config.selects,
         heartbeat_query=config.heartbeat_action_query,
+        signal_table=_signal_table(config),
+        signals=_file_signals(config),
+        chunk_rows=config.chunk_rows,
     )
+
+
+def _file_signals(config: DebeziumConfig) -> Callable[[], Sequence[Signal]]:
+    if "file" not in config.signal_channels:
+        return tuple
+    return FileSignals(Path(config.signal_file), config.signal_poll_interval_ms / 1000)
+
+
+def _signal_table(config: DebeziumConfig) -> TableName | None:
+    group, dot, name = config.signal_collection.rpartition(".")
+    return TableName(group, name) if dot and "source" in config.signal_channels else None
 
 
 def included_tables(config: EventKeys, groups: Sequence[str]) -> Sequence[str]:

@@ -20,6 +20,7 @@ from connectors.jdbc.log.binlog.position import BinlogPosition, Place, Row, Snap
 from connectors.jdbc.log.binlog.statements import tell
 from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected, EventFacts, Mask, numbered
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
+from connectors.jdbc.log.mysql.chunk_window import tell_changes
 from connectors.jdbc.log.mysql.flavour import Flavour
 from connectors.jdbc.log.mysql.half_read import HalfRead
 from connectors.jdbc.log.mysql.schema_history import History, NoHistory
@@ -56,10 +57,11 @@ class BinlogEvents:
         history: History | None = None,
         shown: Shown = lambda changes, _fence, _hidden: changes,
         chosen: Callable[[TableName], bool],
+        signal_table: TableName | None = None,
     ) -> None:
         self._records = records
         self._plan, self._plan_told, self._shown = plan, plan_told, shown
-        self._chosen = chosen
+        self._chosen, self._signal_table = chosen, signal_table
         self._history: History = history or NoHistory()
         self.position = position
         """The position that is behind everything that `batches` gave."""
@@ -161,7 +163,7 @@ class BinlogEvents:
             return
         mapped = binlog.table_map(event)
         name = TableName(mapped.schema, mapped.table)
-        rows = self._logged_rows(name, mapped, event) if self._chosen(name) else None
+        rows = self._logged_rows(name, mapped, event) if self._chosen(name) or name == self._signal_table else None
         if number not in self._mapped and len(self._mapped) >= _MAPS:
             del self._mapped[next(iter(self._mapped))]
         self._mapped[number] = (event.body, rows)
@@ -243,6 +245,9 @@ class BinlogEvents:
         parts: list[tuple[Changes, Batch | None, BadRows | None]] = []
         for collected, changes in zip(self._collected.values(), found, strict=True):
             fresh = self._unseen(changes.take(self._fresh(changes, collected)), collected, fences)
+            tell_changes(self._records, fresh, collected, self._signal_table)
+            if not self._chosen(collected.rows.table.name):
+                continue
             table = self._widened(fresh)
             for first in range(0, len(fresh), limit):
                 some = fresh.take(slice(first, first + limit))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from connect import __version__
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.log.binlog.position import BinlogPosition
+from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.mysql.binlog_changes import Changes, Collected
 from connectors.jdbc.log.mysql.tables import BinlogTable
 from connectors.jdbc.log.shared import envelope
@@ -27,7 +28,9 @@ class BinlogRecords:
 
     def __init__(self, config: JdbcSourceConfig, options: ReadingOptions = PLAIN) -> None:
         self._prefix = config.topic_prefix
-        self._rules = options.rules(config)
+        self.rules = options.rules(config)
+        self.chunked: ChunkedReading[tuple[int, int]] | None = None
+        """It tells its progress to positions; None: no table is read again."""
 
     def of_changes(self, table: BinlogTable, collected: Collected, changes: Changes) -> Batch | None:
         """Return changed rows of the log as their events; None: all are skipped."""
@@ -40,7 +43,7 @@ class BinlogRecords:
         rows = envelope.ChangedRows(
             _OPS[changes.operation], old, before if len(old) else None, new, after, source, full_before=True
         )
-        return envelope.batch(table.events, rows, self._rules)
+        return envelope.batch(table.events, rows, self.rules)
 
     def of_snapshot(
         self,
@@ -60,7 +63,7 @@ class BinlogRecords:
         ops = np.full(count, envelope.READ, np.uint8)
         after = table.records(values, is_logged=False)
         rows = envelope.ChangedRows(ops, none, None, np.arange(count), after, source)
-        return envelope.batch(table.events, rows, self._rules)
+        return envelope.batch(table.events, rows, self.rules)
 
     def bad_rows(self, table: BinlogTable, rows: Sequence[BadRow], position: BinlogPosition) -> BadRows:
         """Return rows of a table that no record can hold."""
@@ -69,7 +72,8 @@ class BinlogRecords:
 
     def position(self, position: BinlogPosition) -> SourcePosition:
         """Return a position as the framework stores it."""
-        return SourcePosition(partition_of(self._prefix), position.offset())
+        progress = {} if self.chunked is None else self.chunked.progress.offset()
+        return SourcePosition(partition_of(self._prefix), {**position.offset(), **progress})
 
     def _source(self, table: BinlogTable, collected: Collected, changes: Changes) -> dict[str, object]:
         told = np.array(collected.told, np.int64)[changes.event]

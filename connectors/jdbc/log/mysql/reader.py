@@ -17,8 +17,11 @@ from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.follow.audit import CutOffs
 from connectors.jdbc.log.binlog.position import BinlogPosition, Place, SnapshotEnd, read_binlog_offset
+from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
+from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.mysql.binlog_events import BinlogEvents
 from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
+from connectors.jdbc.log.mysql.chunks import MySqlChunks
 from connectors.jdbc.log.mysql.first_read import FirstRead, marked
 from connectors.jdbc.log.mysql.flavour import flavour_of
 from connectors.jdbc.log.mysql.history import MySqlHistory, metadata_note, metadata_of
@@ -86,11 +89,13 @@ class MySqlLog:
         self._stream = BinlogStream(self._database.driver_arguments, self._database.errors, session.stopping)
         self._cuts = CutOffs(session.config)
         prefix = session.config.topic_prefix
-        self.position = resumed(stored(partition_of(prefix)), read_binlog_offset)
+        offset = stored(partition_of(prefix))
+        self.position = resumed(offset, read_binlog_offset)
+        self._progress = resumed(offset, progress_of) or Progress()
         self._stored_number = 0 if self.position is None else self.position.history
         history = stored(history_partition(prefix))
         self._history = MySqlHistory(
-            self._database, self._chooses, session.stopping, history, number=self._stored_number
+            self._database, self._follows, session.stopping, history, number=self._stored_number
         )
         self._begins = session.config.snapshot_mode == "always"
         self.end = LogEnd(self._ask_for_end, lambda here: log_bytes_after(self._database, here))
@@ -125,7 +130,8 @@ class MySqlLog:
         if self.position is not None:
             history.rewind(self.position.history)
         elif metadata != "FULL":
-            begun = history.begin(self._session.tables)
+            signals = () if self._options.signal_table is None else (self._options.signal_table,)
+            begun = history.begin([*dict.fromkeys((*self._session.tables, *signals))])
         plans = self._tables_of(database, config, flavour.connector)
         tables = {name: plans.plan(name) for name in self._session.tables}
         for name, table in tables.items():
@@ -150,9 +156,28 @@ class MySqlLog:
             history=history,
             shown=SegmentFilter(database).shown,
             chosen=self._chooses,
+            signal_table=self._options.signal_table,
+        )
+        self._records.chunked = chunked = ChunkedReading(
+            MySqlChunks(database, plans.plan, self._records, self._here, config.quotes_identifiers),
+            lambda: self._session.tables,
+            progress=self._progress,
+            chunk_rows=self._options.chunk_rows,
+            found=self._options.signals,
         )
         self._stream.start(self.position, mariadb=mariadb)
-        yield from self._log(events)
+        try:
+            yield from self._log(events, chunked)
+        finally:
+            # A break of the connection goes on behind what was given.
+            self._progress = chunked.progress
+
+    def _here(self) -> BinlogPosition:
+        assert self.position is not None
+        return self.position
+
+    def _follows(self, name: TableName) -> bool:
+        return name == self._options.signal_table or self._chooses(name)
 
     def _unsaved(self) -> Batch | None:
         """Return the history, if it is to be stored: positions that have its number come behind it."""
@@ -200,7 +225,7 @@ class MySqlLog:
         self.position = replace(read.position, snapshot_done=None)
         yield replace(self._session.heartbeat.nothing(), position=records.position(self.position))
 
-    def _log(self, events: BinlogEvents) -> Iterator[Batch | BadRows | None]:
+    def _log(self, events: BinlogEvents, chunked: ChunkedReading[tuple[int, int]]) -> Iterator[Batch | BadRows | None]:
         limit = self._config.max_batch_size
         spent_s = 0.0
         while True:
@@ -227,6 +252,7 @@ class MySqlLog:
                 yield batch
             self.position = events.position
             spent_s = time.monotonic() - begun_s
+            yield from chunked.step(events.read_to.order)
             beat = self._session.beat((self.position.file, self.position.pos), self._options.heartbeat_query)
             if beat is not None:
                 yield replace(beat, position=self._records.position(self.position))

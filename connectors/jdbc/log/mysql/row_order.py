@@ -111,6 +111,12 @@ class RowOrder:
         limits += [] if keys.end is None else [order[0] < sa.literal(keys.end)]
         return select(source, order, after=last, conditions=limits)
 
+    def last(self, source: Source) -> sa.Select[Any]:
+        """Return the statement that reads the last row in this order."""
+        statement = self.statement(source, ())
+        order = [_digest(source, self.columns)] if self.is_digest else [source.column(c.name) for c in self.columns]
+        return statement.order_by(None).order_by(*(column.desc() for column in order)).limit(1)
+
     def keys(self, values: Mapping[str, Sequence[Any] | pa.Array]) -> list[Key]:
         """Return where rows are in this order, from the values of its columns as a driver or the log gives them."""
         columns = [texts(values[column.name]) for column in self.columns]

@@ -62,15 +62,10 @@ class SegmentFilter:
 
     def _segments(self, changes: Changes, places: Indices, fence: Fence[SnapshotEnd]) -> Indices:
         """Return the number of each row's segment. Rows that have another order by now count as the last one's."""
-        rows = changes.rows
-        order = rows.table.order
-        found = {plan.name: (number, plan) for number, plan in enumerate(rows.table.format.columns)}
-        same = all(column.name in found and found[column.name][1].raw is column.raw for column in order.columns)
-        if order.by != fence.by or not same:
+        order = changes.rows.table.order
+        keys = keys_of(changes, places) if order.by == fence.by else None
+        if keys is None:
             return np.full(len(places), len(fence.segments) - 1, np.int64)
-        fields = changes.images.take(places)
-        numbers = {column.name: found[column.name][0] for column in order.columns}
-        keys = order.keys({name: rows.column(number, fields[number]) for name, number in numbers.items()})
         behind = self.bounds_before(order, list(dict.fromkeys(keys)), fence.bounds)
         return np.array([behind[key] for key in keys], np.int64)
 
@@ -107,6 +102,18 @@ class SegmentFilter:
             (row,) = self.database.rows(sa.text(f"SELECT {', '.join(parts)}"), _DOING)
             self.database.end_transaction()
             yield from map(int, row)
+
+
+def keys_of(changes: Changes, places: Indices) -> list[Key] | None:
+    """Return the keys of rows in the order of their table now; None: its columns are others by now."""
+    rows = changes.rows
+    order = rows.table.order
+    found = {plan.name: (number, plan) for number, plan in enumerate(rows.table.format.columns)}
+    if any(column.name not in found or found[column.name][1].raw is not column.raw for column in order.columns):
+        return None
+    fields = changes.images.take(places)
+    numbers = {column.name: found[column.name][0] for column in order.columns}
+    return order.keys({name: rows.column(number, fields[number]) for name, number in numbers.items()})
 
 
 def _literal(column: OrderColumn, text: str) -> str:

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from connect import __version__
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
+from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.postgres.pgoutput import (
     DELETE,
+    INSERT,
     UPDATE,
     Changes,
     LogState,
@@ -25,7 +27,7 @@ from connectors.jdbc.log.postgres.pgoutput import (
     Truncation,
     decode,
 )
-from connectors.jdbc.log.postgres.segments import only, shown
+from connectors.jdbc.log.postgres.segments import key_texts, only, shown
 from connectors.jdbc.log.postgres.snapshot import SnapshotRows
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.shared import envelope
@@ -39,11 +41,13 @@ from connectors.jdbc.log.shared.position import (
     told_ahead_of,
 )
 from connectors.jdbc.log.shared.reading_options import PLAIN, ReadingOptions
+from connectors.jdbc.log.shared.snapshot_segments import Key
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRow, BadRows, text_of, without_bad
 
 _log = logging.getLogger(__name__)
+_CODES = {INSERT: "c", UPDATE: "u", DELETE: "d"}
 
 
 class TableEvents(NamedTuple):
@@ -70,6 +74,9 @@ class ChangeEvents:
         self._chosen = chosen
         self._placeholder = config.unavailable_placeholder
         self._rules = options.rules(config)
+        self._signal_table = options.signal_table
+        self.chunked: ChunkedReading[int] | None = None
+        """It hears of changes and signals; None: no table is read again."""
         self._constant = {
             "version": __version__, "connector": "postgresql", "name": config.topic_prefix, "db": database,
         }  # fmt: skip
@@ -138,12 +145,15 @@ class ChangeEvents:
 
     def source_position(self, position: LogPosition) -> SourcePosition:
         """Return a position as the framework stores it."""
-        return SourcePosition(partition_of(self._prefix), position.offset())
+        progress = {} if self.chunked is None else self.chunked.progress.offset()
+        return SourcePosition(partition_of(self._prefix), {**position.offset(), **progress})
 
     def _parts(self, item: Changes | Truncation, position: LogPosition) -> Iterator[TableEvents]:
         if isinstance(item, Truncation):
             yield from self._truncated(item, position)
             return
+        if TableName(item.relation.schema, item.relation.table) == self._signal_table:
+            self._tell_signals(item)
         table = self._table(item.relation)
         if table is None:
             return
@@ -152,12 +162,29 @@ class ChangeEvents:
             if item.relation.identity == "f" and len(item.old):
                 item = replace(item, after=_with_old_values(item))
             item = shown(item, table, position.fence_of(table.name.full), self._tables.database)
+        if self.chunked is not None and self.chunked.watches(table.name.full):
+            self.chunked.touched(self._touched(table, item))
         if len(item.origin):
             made, found = without_bad(item, len(item.kind), only, lambda some: self._batch(table, some))
             last = Coordinate(int(item.origin.final_lsn[-1]), int(item.origin.place[-1]))
             bad = self._bad(table, [(_change_texts(table, item, row), error) for row, error in found.items()], position)
             if made is not None or bad is not None:
                 yield TableEvents(table.name.full, made, last, bad)
+
+    def _touched(self, table: LogTable, item: Changes) -> set[Key]:
+        """Return the keys of rows whose changes are sent."""
+        kinds = [kind for kind, code in _CODES.items() if code not in self._rules.skipped]
+        sent = only(item, np.isin(item.kind, kinds))
+        return {*key_texts(table, item.buffer, sent.after), *key_texts(table, item.buffer, sent.before)}
+
+    def _tell_signals(self, item: Changes) -> None:
+        if self.chunked is None:
+            return
+        inserted = only(item, item.kind == INSERT)
+        columns = [column.to_pylist() for column in inserted.buffer.values(inserted.after)[:3]]
+        for number, row in enumerate(zip(*columns, strict=True)):
+            texts = [None if text is None else text.decode() for text in row]
+            self.chunked.told(texts, f"{inserted.origin.final_lsn[number]}/{inserted.origin.place[number]}")
 
     def _untold(self, origin: Origin, told: TransactionProgress | None) -> Mask:
         """Tell the changes that Debezium did not deliver before the connector came here."""
@@ -188,6 +215,8 @@ class ChangeEvents:
 
     def _truncated(self, item: Truncation, position: LogPosition) -> Iterator[TableEvents]:
         for relation in item.relations:
+            if self.chunked is not None:
+                self.chunked.emptied(TableName(relation.schema, relation.table).full)
             table = self._table(relation)
             if table is None or not _fresh(item.origin, table.name.full, position).all():
                 continue

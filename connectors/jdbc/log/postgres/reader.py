@@ -12,8 +12,11 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
+from connectors.jdbc.log.incremental.progress import Progress, progress_of
 from connectors.jdbc.log.postgres import slot as pg_slot
 from connectors.jdbc.log.postgres.changes import ChangeEvents
+from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
 from connectors.jdbc.log.postgres.pgoutput import LogState
 from connectors.jdbc.log.postgres.segments import order_of
@@ -72,7 +75,9 @@ class PostgresLog:
         self._snapshot = TableSnapshot(arguments, self._database.errors)
         self._watch_at_s = 0.0
         self._warned = False
-        self.position = resumed(stored(partition_of(session.config.topic_prefix)), read_offset)
+        offset = stored(partition_of(session.config.topic_prefix))
+        self.position = resumed(offset, read_offset)
+        self._progress = resumed(offset, progress_of) or Progress()
         self._stored_lsn = 0
         self.retained_bytes = 0
         self.end = LogEnd(
@@ -89,12 +94,20 @@ class PostgresLog:
         if aside := without_log(self._database, self._session.tables):
             self._session.leave_aside(aside)
         self._session.leave_unreadable_aside()
-        pg_slot.ensure_publication(self._database, config, self._session.tables)
+        signals = () if self._options.signal_table is None else (self._options.signal_table,)
+        pg_slot.ensure_publication(self._database, config, [*dict.fromkeys((*self._session.tables, *signals))])
         pg_slot.warn_of_what_is_not_published(self._database, config, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = self._planning(self._database, config)
         events = ChangeEvents(tables, config, name, self._session.chooses, self._options)
+        events.chunked = chunked = ChunkedReading(
+            PostgresChunks(self._snapshot, tables, events, self._here),
+            lambda: self._session.tables,
+            progress=self._progress,
+            chunk_rows=self._options.chunk_rows,
+            found=self._options.signals,
+        )
         exported = self._place()
         assert self.position is not None
         if self.position.snapshot is not None:
@@ -102,7 +115,15 @@ class PostgresLog:
         while config.snapshot_mode == "initial_only":
             yield None
         self._stream.start(config.slot_name, text_of_lsn(self.position.commit_lsn), config.publication_name)
-        yield from self._log(events)
+        try:
+            yield from self._log(events, chunked)
+        finally:
+            # A break of the connection goes on behind what was given.
+            self._progress = chunked.progress
+
+    def _here(self) -> LogPosition:
+        assert self.position is not None
+        return self.position
 
     def _place(self) -> str | None:
         """Find or make the slot, and settle where to go on; the snapshot it exported, if it is new."""
@@ -198,7 +219,7 @@ class PostgresLog:
                 is_first = False
             yield TableEnd(table, fence)
 
-    def _log(self, events: ChangeEvents) -> Iterator[Batch | BadRows | None]:
+    def _log(self, events: ChangeEvents, chunked: ChunkedReading[int]) -> Iterator[Batch | BadRows | None]:
         assert self.position is not None
         state = LogState(commit_end_lsn=self.position.commit_lsn)
         spent_s = 0.0
@@ -220,6 +241,7 @@ class PostgresLog:
                 self.end.look(self.position.commit_lsn)
             else:
                 self.end.measure(self.position.commit_lsn)
+            yield from chunked.step(self.position.commit_lsn)
             beat = self._session.beat(self.position.commit_lsn, self._options.heartbeat_query)
             if beat is not None:
                 yield replace(beat, position=events.source_position(self.position))

@@ -92,6 +92,13 @@ def _by_row(
     return masks[of_old, at], masks[of_new, at]
 
 
+def key_texts(table: LogTable, buffer: Buffer, cells: Sequence[Cells]) -> list[Key]:
+    """Return the keys of rows, as the texts that the log has. A column that is null is empty."""
+    names = [column.name for column in table.relation.columns]
+    found = _texts(buffer, cells, [names.index(name) for name in table.events.key])
+    return [tuple("" if text is None else text for text in key) for key in found]
+
+
 def _texts(buffer: Buffer, cells: Sequence[Cells], places: Sequence[int]) -> list[list[str | None]]:
     columns = [column.to_pylist() for column in buffer.values([cells[place] for place in places])]
     return [[None if text is None else text.decode() for text in row] for row in zip(*columns, strict=True)]

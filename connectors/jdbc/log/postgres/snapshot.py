@@ -116,18 +116,25 @@ class TableSnapshot:
             raise WrittenAnewError(text)
 
     def rows(
-        self, table: LogTable, after: Sequence[str], limit: int, keys: KeyRange = EVERY_KEY, *, select: str = ""
+        self,
+        table: LogTable,
+        after: Sequence[str],
+        limit: int,
+        keys: KeyRange = EVERY_KEY,
+        *,
+        select: str = "",
+        at_most: int | None = None,
     ) -> Iterator[SnapshotRows]:
         """Yield the rows in the order of the key, behind a key. Where there is none, in the order of a digest of the
         row.
 
         `keys`: of the one column of the key. `select`: the query whose rows are taken for the table's; empty: the
-        table itself.
+        table itself. `at_most`: so many rows are read; None: all.
         """
         connection = self._connection
         assert connection is not None
         doing = f"reading table {table.name.full}"
-        statement = _statement(table, after, keys, select).as_bytes(connection)
+        statement = _statement(table, _some_of(table, after, keys, select), at_most).as_bytes(connection)
         page = _Page(table, tuple(after), limit)
         with (
             self._errors.translated(doing),
@@ -154,6 +161,19 @@ class TableSnapshot:
             row = self._connection.execute(query).fetchone()
         assert row is not None
         return int(row[0])
+
+    def last_key(self, table: LogTable, select: str) -> tuple[str, ...]:
+        """Return the last key of a table that has one; empty: the table is. `select`: as of `rows`."""
+        assert self._connection is not None
+        texts, key = _columns(table), table.events.key
+        query = sql.SQL("SELECT {} FROM {} ORDER BY {} LIMIT 1").format(
+            sql.SQL(", ").join(texts[name] for name in key),
+            _some_of(table, (), EVERY_KEY, select),
+            sql.SQL(", ").join(sql.SQL("{} DESC").format(sql.Identifier("t", name)) for name in key),
+        )
+        with self._errors.translated(f"reading table {table.name.full}"), as_stored(self._connection):
+            row = self._connection.execute(query).fetchone()
+        return () if row is None else tuple(map(str, row))
 
     def close(self) -> None:
         """End the transaction."""
@@ -218,18 +238,23 @@ def _digest(row: bytes) -> bytes:
     return row[-_DIGEST_BYTES:]
 
 
-def _statement(table: LogTable, after: Sequence[str], keys: KeyRange, select: str) -> sql.Composed:
-    columns = [
-        _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
-        for column, base in zip(table.relation.columns, table.bases, strict=True)
-    ]
+def _statement(table: LogTable, source: sql.Composed, at_most: int | None) -> sql.Composed:
+    columns = list(_columns(table).values())
     key = _key_of(table)
     if not table.events.key:
         columns.append(key)
-    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(
-        sql.SQL(", ").join(columns), _some_of(table, after, keys, select), key
-    )
+    query = sql.SQL("SELECT {} FROM {} ORDER BY {}").format(sql.SQL(", ").join(columns), source, key)
+    if at_most is not None:
+        query += sql.SQL(" LIMIT {}").format(sql.Literal(at_most))
     return sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(query)
+
+
+def _columns(table: LogTable) -> dict[str, sql.Composed]:
+    """Return SQL of the columns' texts, as the log has them."""
+    return {
+        column.name: _TEXTS.get(base, sql.SQL("{}::text")).format(sql.Identifier(column.name))
+        for column, base in zip(table.relation.columns, table.bases, strict=True)
+    }
 
 
 def _key_of(table: LogTable) -> sql.Composed:

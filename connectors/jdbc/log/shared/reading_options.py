@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from connectors.jdbc.log.shared.envelope import EventRules, Headers
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
+
+if TYPE_CHECKING:
+    from connectors.jdbc.log.incremental.signals import Signal
 
 
 def _every_table(_: TableName) -> bool:
@@ -21,6 +25,8 @@ class ReadingOptions:
     `headers`: of the events; None: they have none. `skips_unchanged`: updates that change no column are not sent.
     `reads_first`: which tables the first read reads. `selects`: by a table's full name, the query whose rows the first
     read takes for the table's. `heartbeat_query`: a statement that runs at each heartbeat; empty: none.
+    `signal_table`: rows that are inserted there are signals. `signals`: those that came since in other ways.
+    `chunk_rows`: so many rows of a table that a signal names are read at once.
     """
 
     headers: Headers | None = None
@@ -28,6 +34,9 @@ class ReadingOptions:
     reads_first: Callable[[TableName], bool] = _every_table
     selects: Mapping[str, str] = field(default_factory=dict)
     heartbeat_query: str = ""
+    signal_table: TableName | None = None
+    signals: Callable[[], Sequence[Signal]] = tuple
+    chunk_rows: int = 1024
 
     def rules(self, config: JdbcSourceConfig) -> EventRules:
         """Return what the events are made by."""

@@ -1,0 +1,59 @@
+"""Reads signals from a file, whose lines are JSON of the members id, type and data, as Debezium does."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from connect.api.errors import SchemaError
+from connectors.jdbc.log.incremental.signals import Signal, read_signal
+
+_log = logging.getLogger(__name__)
+
+
+class FileSignals:
+    """Takes the lines out of one file now and then. Owned by the reading thread."""
+
+    def __init__(self, path: Path, interval_s: float) -> None:
+        self._path = path
+        self._interval_s = interval_s
+        self._next_s = 0.0
+
+    def __call__(self) -> Sequence[Signal]:
+        """Return the signals that the file has got, when it is time to look, and empty it."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return ()
+        self._next_s = now_s + self._interval_s
+        try:
+            lines = self._path.read_text(encoding="utf-8").splitlines()
+            if lines:
+                self._path.write_text("", encoding="utf-8")
+        except FileNotFoundError:
+            return ()
+        except (OSError, UnicodeDecodeError) as error:
+            _log.warning("signal.file %s cannot be read: %s", self._path, error)
+            return ()
+        return list(_signals(lines))
+
+
+def _signals(lines: Sequence[str]) -> Iterator[Signal]:
+    for line in filter(str.strip, lines):
+        try:
+            yield _signal(line)
+        except SchemaError as error:
+            _log.warning("A line of signal.file is left out. %s", error)
+
+
+def _signal(line: str) -> Signal:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise SchemaError(f"The line is no JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise SchemaError(f"The line is JSON of type {type(found).__name__}, and no object.")
+    data = found.get("data")
+    return read_signal(found.get("id"), found.get("type"), data if isinstance(data, str) else json.dumps(data or {}))

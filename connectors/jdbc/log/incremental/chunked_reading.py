@@ -1,0 +1,190 @@
+"""Reads tables in chunks while the log goes on, and sends a row only where the log has nothing newer of it.
+
+A chunk is read while the log is somewhere before. Its rows wait until the log has come to where it ended when they
+were read: what the log tells of a row until then is newer than the chunk or the same, so that the chunk's row is
+dropped. So Debezium's watermarks work, but nothing is written into the database for them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from connect.api.errors import ConnectError, RetriableError, SchemaError
+from connect.api.records import Batch
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
+from connectors.jdbc.log.incremental import signals
+from connectors.jdbc.log.incremental.progress import Progress, TableProgress
+from connectors.jdbc.log.incremental.signals import Signal
+from connectors.jdbc.log.shared.snapshot_segments import Key
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.unconvertible_rows import BadRows
+
+_log = logging.getLogger(__name__)
+P = TypeVar("P", int, tuple[int, int])
+"""Stands for a place of the log."""
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk(Generic[P]):
+    """Holds rows of a table by their keys. `high`: all that the rows show of the log is before this place.
+
+    `upto`: the last key that is to be read. `records`: makes the records of the rows that are left.
+    """
+
+    table: str
+    keys: Sequence[Key]
+    upto: Key
+    high: P
+    records: Callable[[Mask], Iterator[Batch | BadRows]]
+
+
+class ReadsChunks(Protocol[P]):
+    """Reads one chunk of one table from one kind of server."""
+
+    def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[P] | None:
+        """Return the next rows of a table. None: it has no key, and no chunk of it can be told from the next one."""
+
+    def positioned(self, batch: Batch) -> Batch:
+        """Return a batch with the position that is behind it now."""
+
+
+class ChunkedReading(Generic[P]):
+    """Obeys signals and reads what they ask for. Owned by the reading thread."""
+
+    def __init__(
+        self,
+        reads: ReadsChunks[P],
+        tables: Callable[[], Sequence[TableName]],
+        *,
+        progress: Progress,
+        chunk_rows: int,
+        found: Callable[[], Sequence[Signal]] = tuple,
+    ) -> None:
+        """Begin where `progress` is. `tables`: those of the connector now. `found`: signals that came by other ways."""
+        self._reads: ReadsChunks[P] = reads
+        self._tables = tables
+        self._chunk_rows = chunk_rows
+        self._found = found
+        self.progress = progress
+        self._chunk: Chunk[P] | None = None
+        self._dropped: set[Key] = set()
+
+    def watches(self, table: str) -> bool:
+        """Tell if changes of a table are to be told to `touched`."""
+        return self._chunk is not None and self._chunk.table == table
+
+    def touched(self, keys: Collection[Key]) -> None:
+        """Drop rows of the table that is watched, as the log has told them."""
+        self._dropped.update(keys)
+
+    def emptied(self, table: str) -> None:
+        """Drop the rows of a table, as it was emptied."""
+        if self._chunk is not None and self._chunk.table == table:
+            self._dropped.update(self._chunk.keys)
+
+    def told(self, texts: Sequence[str | None], at: str = "") -> None:
+        """Obey a signal, or warn that it is none. `texts`: identifier, type and data. `at`: its place in the log."""
+        id_, type_, data = (*texts, None, None, None)[:3]
+        if isinstance(type_, str) and signals.is_watermark(type_):
+            return
+        try:
+            signal = signals.read_signal(id_, type_, data, at)
+        except SchemaError as error:
+            _log.warning("A signal is left out. %s", error)
+            return
+        self.obey(signal)
+
+    def obey(self, signal: Signal) -> None:
+        """Do what a signal asks for, once."""
+        if signal.at and signal.at in self.progress.seen:
+            return
+        progress = self.progress.saw(signal.at)
+        match signal.type:
+            case signals.EXECUTE:
+                if str(signal.data.get("type") or "incremental").lower() != "incremental":
+                    _log.warning("Signal %s wants another snapshot than incremental, which it gets.", signal.id)
+                named = self._named(signal)
+                progress = progress.queued([TableProgress(t.full, signal.condition(t.full)) for t in named])
+            case signals.STOP:
+                tables = [t.full for t in self._named(signal)] if signal.tables else [t.table for t in progress.tables]
+                progress = progress.without(tables)
+            case signals.PAUSE | signals.RESUME:
+                progress = replace(progress, is_paused=signal.type == signals.PAUSE)
+            case _:
+                _log.info("Signal %s: %s", signal.id, signal.data.get("message"))
+        self.progress = progress
+        if self._chunk is not None and (not progress.tables or progress.tables[0].table != self._chunk.table):
+            self._chunk = None
+
+    def _named(self, signal: Signal) -> Sequence[TableName]:
+        found: list[TableName] = []
+        for pattern in signal.tables:
+            try:
+                matches = compile_pattern(f"(?i){pattern}")
+            except JavaPatternError as error:
+                _log.warning("Signal %s: %s is no regular expression: %s", signal.id, pattern, error)
+                continue
+            chosen = [t for t in self._tables() if matches.fullmatch(t.full) and t not in found]
+            if not chosen:
+                _log.warning("Signal %s names %s, and the connector reads no such table.", signal.id, pattern)
+            found += chosen
+        return found
+
+    def step(self, here: P) -> Iterator[Batch | BadRows]:
+        """Yield the rows of a chunk that is due, and read the next one. `here`: all of the log before it was given."""
+        for signal in self._found():
+            self.obey(signal)
+        if self._chunk is not None and here >= self._chunk.high:
+            yield from self._due(self._chunk)
+        if self._chunk is None and self.progress.tables and not self.progress.is_paused:
+            self._read(self.progress.tables[0])
+
+    def _due(self, chunk: Chunk[P]) -> Iterator[Batch | BadRows]:
+        # What was inserted behind the last key since comes from the log.
+        wanted = chunk.keys.index(chunk.upto) + 1 if chunk.upto in chunk.keys else len(chunk.keys)
+        left = np.array([n < wanted and key not in self._dropped for n, key in enumerate(chunk.keys)], np.bool_)
+        first = self.progress.tables[0]
+        is_last = chunk.upto in chunk.keys or len(chunk.keys) < self._chunk_rows
+        self._chunk = None
+        items = list(chunk.records(left)) if left.any() else []
+        for number, item in enumerate(items, 1):
+            if number == len(items):
+                # The place behind the chunk is stored with the last of its rows.
+                self._move(first, chunk, is_last=is_last)
+            yield item if isinstance(item, BadRows) else self._reads.positioned(item)
+        if not items:
+            self._move(first, chunk, is_last=is_last)
+
+    def _move(self, first: TableProgress, chunk: Chunk[P], *, is_last: bool) -> None:
+        if is_last:
+            self.progress = self.progress.without([first.table])
+            _log.info("Table %s was read again.", first.table)
+        else:
+            self.progress = self.progress.moved(replace(first, after=chunk.keys[-1], upto=chunk.upto))
+
+    def _read(self, first: TableProgress) -> None:
+        name = next((table for table in self._tables() if table.full == first.table), None)
+        chunk = None if name is None else self._chunk_of(name, first)
+        if chunk is None:
+            self.progress = self.progress.without([first.table])
+            return
+        self._chunk, self._dropped = chunk, set()
+
+    def _chunk_of(self, name: TableName, first: TableProgress) -> Chunk[P] | None:
+        try:
+            chunk: Chunk[P] | None = self._reads.chunk(name, first, self._chunk_rows)
+        except RetriableError:
+            raise
+        except ConnectError as error:
+            _log.warning("Table %s is not read again. %s", name.full, error)
+            return None
+        if chunk is None:
+            _log.warning("Table %s has no key, by which it could be read in chunks: it is not read again.", name.full)
+        return chunk

@@ -1,0 +1,71 @@
+"""Reads signals, which ask for tables to be read again, by Debezium's names. Pure.
+
+Source: Debezium 3's documentation, "Sending signals to a Debezium connector".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from connect.api.errors import SchemaError
+
+EXECUTE, STOP, PAUSE, RESUME, LOG = "execute-snapshot", "stop-snapshot", "pause-snapshot", "resume-snapshot", "log"
+_WATERMARKS: Final = frozenset({"snapshot-window-open", "snapshot-window-close"})
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Holds one signal. `at`: its place where it was found, so that it counts once; empty: it comes once anyway."""
+
+    id: str
+    type: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    at: str = ""
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """Return the regular expressions of the tables that it names."""
+        return [str(pattern) for pattern in self.data.get("data-collections") or ()]
+
+    def condition(self, table: str) -> str:
+        """Return the condition that rows of a table must meet; empty: there is none."""
+        for one in self.data.get("additional-conditions") or ():
+            if str(one.get("data-collection")) == table:
+                return str(one.get("filter") or "")
+        return str(self.data.get("additional-condition") or "")
+
+
+def is_watermark(type_: str) -> bool:
+    """Tell if Debezium wrote a row into the signal table to mark its own place."""
+    return type_ in _WATERMARKS
+
+
+def read_signal(id_: object, type_: object, data: object, at: str = "") -> Signal:
+    """Return a signal of its texts. SchemaError: it is none."""
+    if not isinstance(type_, str) or type_ not in {EXECUTE, STOP, PAUSE, RESUME, LOG}:
+        raise SchemaError(
+            f"A signal has the type {type_!r}, which is not known here.",
+            fix=f"Use {EXECUTE}, {STOP}, {PAUSE}, {RESUME} or {LOG}.",
+        )
+    try:
+        found = json.loads(str(data)) if data else {}
+    except ValueError as error:
+        raise SchemaError(f"The data of signal {id_!r} are no JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise SchemaError(f"The data of signal {id_!r} are JSON of type {type(found).__name__}, and no object.")
+    _require(found, "data-collections", f"signal {id_!r}")
+    conditions = found.get("additional-conditions") or []
+    if not isinstance(conditions, list) or not all(isinstance(one, dict) for one in conditions):
+        raise SchemaError(f"additional-conditions of signal {id_!r} must be a list of objects.")
+    if type_ == EXECUTE and not found.get("data-collections"):
+        raise SchemaError(f"Signal {id_!r} names no tables.", fix="List them in data-collections.")
+    return Signal(str(id_), type_, found, at)
+
+
+def _require(found: Mapping[str, Any], name: str, of: str) -> None:
+    listed = found.get(name) or []
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise SchemaError(f"{name} of {of} must be a list of texts, and is {type(listed).__name__}.")

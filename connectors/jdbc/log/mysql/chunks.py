@@ -1,0 +1,109 @@
+"""Reads one chunk of a table of MariaDB or MySQL, in a transaction of its own. Owned by the reading thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
+
+from connect.api.records import Batch
+from connectors.jdbc.connection.connection import Database
+from connectors.jdbc.connection.pages import Page, PageRules
+from connectors.jdbc.database.query import Source, table_source
+from connectors.jdbc.log.binlog.position import BinlogPosition, Place
+from connectors.jdbc.log.incremental.chunked_reading import Chunk, Mask
+from connectors.jdbc.log.incremental.progress import TableProgress
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
+from connectors.jdbc.log.mysql.snapshot import log_end
+from connectors.jdbc.log.mysql.tables import BinlogTable
+from connectors.jdbc.log.shared.snapshot_segments import Key
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.unconvertible_rows import BadRows
+
+
+@dataclass(frozen=True, slots=True)
+class MySqlChunks:
+    """Reads chunks by the order of the key. `position`: where the log is now."""
+
+    database: Database
+    plan: Callable[[TableName], BinlogTable]
+    records: BinlogRecords
+    position: Callable[[], BinlogPosition]
+    quote: bool
+
+    def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[tuple[int, int]] | None:
+        """Return the next rows of a table; None: it has no key."""
+        table = self.plan(name)
+        if not table.events.key:
+            return None
+        # What was looked at before is of an earlier moment.
+        self.database.end_transaction()
+        try:
+            upto = progress.upto or next(iter(self._keys(table, self._last(table, progress.condition))), ())
+            page = self._page(table, self._next(table, progress, rows), rows) if upto else None
+        finally:
+            self.database.end_transaction()
+        keys = [] if page is None else _keys_of(table, page)
+        high = Place(*log_end(self.database)).order
+        return Chunk(name.full, keys, upto, high, partial(self._made, table, page))
+
+    def _made(self, table: BinlogTable, page: Page | None, left: Mask) -> Iterator[Batch | BadRows]:
+        if page is None:
+            return
+        here, is_good = self.position(), np.array([row not in page.bad for row in range(len(page))], np.bool_)
+        bad = [row for number, row in page.bad.items() if left[number]]
+        if bad:
+            yield self.records.bad_rows(table, bad, here)
+        values = page.values.filter(pa.array(left[is_good]))
+        ms = time.time_ns() // 1_000_000
+        batch = self.records.of_snapshot(table, values, here, ms, "incremental") if len(values) else None
+        if batch is not None:
+            yield batch
+
+    def positioned(self, batch: Batch) -> Batch:
+        """Return a batch with the position that is behind it now."""
+        return replace(batch, position=self.records.position(self.position()))
+
+    def _next(self, table: BinlogTable, progress: TableProgress, rows: int) -> sa.Select[Any]:
+        statement = table.order.statement(self._source(table), progress.after).limit(rows)
+        return statement.where(sa.text(_escaped(progress.condition))) if progress.condition else statement
+
+    def _last(self, table: BinlogTable, condition: str) -> sa.Select[Any]:
+        statement = table.order.last(self._source(table))
+        return statement.where(sa.text(_escaped(condition))) if condition else statement
+
+    def _source(self, table: BinlogTable) -> Source:
+        return table_source(table.name, table.format.columns, quote=self.quote)
+
+    def _keys(self, table: BinlogTable, statement: sa.Select[Any]) -> Sequence[Key]:
+        return _keys_of(table, self._page(table, statement, 1))
+
+    def _page(self, table: BinlogTable, statement: sa.Select[Any], rows: int) -> Page:
+        columns = table.format.columns
+        places = [i for c in table.order.columns for i, plan in enumerate(columns) if plan.name == c.name]
+        rules = PageRules(
+            rows, table.format, tuple([len(columns)] if table.order.is_digest else places), sets_bad_aside=True
+        )
+        pages = self.database.pages(statement, rules, f"reading a chunk of table {table.name.full}")
+        page = pages.next()
+        pages.close()
+        return page
+
+
+def _keys_of(table: BinlogTable, page: Page) -> Sequence[Key]:
+    if not len(page):
+        return []
+    if table.order.is_digest:
+        return [(str(digest),) for digest in page.kept[0]]
+    names = [column.name for column in table.order.columns]
+    return table.order.keys(dict(zip(names, page.kept, strict=True)))
+
+
+def _escaped(condition: str) -> str:
+    return f"({condition})".replace(":", "\\:")

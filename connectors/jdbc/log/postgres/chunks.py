@@ -1,0 +1,72 @@
+"""Reads one chunk of a table of PostgreSQL, in a snapshot of its own. Owned by the reading thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pyarrow as pa
+
+from connect.api.records import Batch
+from connectors.jdbc.log.incremental.chunked_reading import Chunk, Mask
+from connectors.jdbc.log.incremental.progress import TableProgress
+from connectors.jdbc.log.postgres.changes import ChangeEvents
+from connectors.jdbc.log.postgres.segments import key_texts
+from connectors.jdbc.log.postgres.snapshot import SnapshotRows, TableSnapshot
+from connectors.jdbc.log.postgres.tables import LogTable, LogTables
+from connectors.jdbc.log.shared.fences import SnapshotVisibility
+from connectors.jdbc.log.shared.position import LogPosition
+from connectors.jdbc.settings.table_choice import TableName
+from connectors.jdbc.values.unconvertible_rows import BadRows
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresChunks:
+    """Reads chunks by the order of the key. `position`: where the log is now."""
+
+    snapshot: TableSnapshot
+    tables: LogTables
+    events: ChangeEvents
+    position: Callable[[], LogPosition]
+
+    def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[int] | None:
+        """Return the next rows of a table; None: it has no key."""
+        # Whoever may signal gives the condition, as in Debezium, and the connector's user reads by it.
+        where = f" WHERE {progress.condition}"
+        select = f"SELECT * FROM {name.quoted}{where}" if progress.condition else ""  # noqa: S608 - as above
+        seen, clock_us = self.snapshot.begin(None)
+        try:
+            self.snapshot.hold(name)
+            table = self.tables.plan(self.tables.describe(name))
+            if not table.events.key:
+                return None
+            upto = progress.upto or self.snapshot.last_key(table, select)
+            pages = list(self.snapshot.rows(table, progress.after, rows, select=select, at_most=rows)) if upto else []
+        finally:
+            self.snapshot.close()
+        keys = [key for page in pages for key in key_texts(table, page.buffer, page.cells)]
+        records = partial(self._records, table, pages, seen, clock_us)
+        return Chunk(name.full, keys, upto, seen.lsn, records)
+
+    def _records(
+        self, table: LogTable, pages: Sequence[SnapshotRows], seen: SnapshotVisibility, clock_us: int, left: Mask
+    ) -> Iterator[Batch | BadRows]:
+        xid, at = int(seen.snapshot.partition(":")[0]), 0
+        for page in pages:
+            of_page = left[at : at + page.count]
+            at += page.count
+            if not of_page.any():
+                continue
+            some = page.take(of_page)
+            marks = pa.repeat(pa.scalar("incremental"), some.count)
+            here = self.position()
+            batch, bad, _ = self.events.of_snapshot(table, replace(some, marks=marks), here, xid, clock_us)
+            if bad is not None:
+                yield bad
+            if batch is not None:
+                yield batch
+
+    def positioned(self, batch: Batch) -> Batch:
+        """Return a batch with the position that is behind it now."""
+        return replace(batch, position=self.events.source_position(self.position()))

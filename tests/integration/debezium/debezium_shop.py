@@ -1,0 +1,63 @@
+"""Starts a server of any kind with a small shop, and runs our connectors to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pymysql
+from binlog_servers import binlog_server
+from debezium_bed import connected, server_of_many_slots
+from debezium_ours import OurRun
+from debezium_peer import postgres_config
+
+ROWS = ("CREATE TABLE shop.orders (id int PRIMARY KEY)", "INSERT INTO shop.orders VALUES (1)")
+
+
+class Shop:
+    """Holds a server with a table of orders, and runs connectors to it."""
+
+    def __init__(self, kind: str, stack: ExitStack) -> None:
+        self.kind = kind
+        if kind == "postgres":
+            self._endpoint = stack.enter_context(server_of_many_slots())
+            self._database = stack.enter_context(connected(self._endpoint))
+            self.run("CREATE SCHEMA shop", *ROWS)
+        else:
+            self._server = stack.enter_context(binlog_server(kind))
+            self.run("CREATE DATABASE shop", *ROWS)
+
+    def run(self, *statements: str) -> None:
+        if self.kind != "postgres":
+            self._server.run(*statements)
+            return
+        for statement in statements:
+            self._database.execute(statement.encode())
+
+    def connector(self, offsets: Mapping[str, Mapping[str, object]] | None = None, **settings: str) -> OurRun:
+        if self.kind == "postgres":
+            config = postgres_config(self._endpoint, "reading", **{"schema.include.list": "shop", **settings})
+        else:
+            config = self._server.config("reading", **{"database.include.list": "shop", **settings})
+        return OurRun(config, offsets)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return what the server answers."""
+        if self.kind == "postgres":
+            return list(self._database.execute(query.encode()))
+        with self._server.session.cursor() as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
+
+    @contextmanager
+    def session(self) -> Iterator[Callable[[str], object]]:
+        """Yield what runs statements in a session of its own."""
+        if self.kind == "postgres":
+            with connected(self._endpoint) as database:
+                yield lambda statement: database.execute(statement.encode())
+            return
+        at = self._server.endpoint
+        login = {"host": at.host, "port": at.port, "user": at.user, "password": at.password}
+        with pymysql.connect(**login, autocommit=True) as session, session.cursor() as cursor:
+            yield cursor.execute
