@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from connect.cluster.model.topic_layout import internal_topics
-from connect.doctor.model.facts import Facts
+from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
-from connect.doctor.model.words import number, topic_config_line, topics_in_use
+from connect.doctor.model.words import DLQ_TOPIC, number, topic_config_line, topics_in_use
 from connect.kafka.admin.cluster_state import TopicState
+
+_LETTERS_FACTOR: Final = "errors.deadletterqueue.topic.replication.factor"
+_LETTERS_REPLICAS: Final = 3
+"""So many replicas a dead-letter topic gets unless its connector says otherwise."""
 
 
 class Replication:
@@ -22,6 +27,7 @@ class Replication:
             if found is not None and found.partitions:
                 yield from _of_topic(facts, name, found)
         for connector in facts.connectors:
+            yield from _of_letters(facts, connector)
             acks = connector.config.get("producer.override.acks", facts.worker.originals.get("producer.acks", "all"))
             if not connector.is_sink and acks in {"0", "1"}:
                 yield Finding(
@@ -29,6 +35,18 @@ class Replication:
                     "A record counts as written before other brokers have it, and is lost with its leader.",
                     '"producer.override.acks": "all"',
                 )  # fmt: skip
+
+
+def _of_letters(facts: Facts, connector: ConnectorFacts) -> Iterable[Finding]:
+    name, brokers = connector.config.get(DLQ_TOPIC, ""), facts.kafka.brokers
+    replicas = number(connector.config.get(_LETTERS_FACTOR)) or _LETTERS_REPLICAS
+    is_missing = name and facts.kafka.trouble is None and name not in {*facts.kafka.topics, *facts.kafka.denied}
+    if is_missing and 0 < brokers < replicas:
+        yield Finding(
+            "letters-unwritable", Severity.ERROR, f"connector {connector.name}",
+            f"Its dead-letter topic {name} is not there, and takes {replicas} replicas; brokers: {brokers}.",
+            "Its tasks fail as they start.", f'"{_LETTERS_FACTOR}": "{brokers}"',
+        )  # fmt: skip
 
 
 def _of_topic(facts: Facts, name: str, topic: TopicState) -> Iterable[Finding]:

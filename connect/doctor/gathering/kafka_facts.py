@@ -12,7 +12,7 @@ from connect.cluster.offsets.sink_groups import needs_host
 from connect.doctor.checks.message_sizes import CONSUMER, PRODUCER
 from connect.doctor.gathering.group_facts import SinkGroup, group_facts
 from connect.doctor.model.facts import ConnectorFacts
-from connect.doctor.model.words import number, some_of
+from connect.doctor.model.words import DLQ_TOPIC, number, some_of
 from connect.kafka.admin.cluster_state import ClusterState, cluster_state
 from connect.kafka.client.settings import admin_settings, consumer_settings, producer_settings
 from connect.lib.deadline import Deadline
@@ -35,6 +35,7 @@ def kafka_facts(
     groups = {name: group_of({"name": name, **configs[name]}) for name in (c.name for c in connectors if c.is_sink)
               if not needs_host(configs[name])}  # fmt: skip
     topics = {topic.spec.name for topic in internal_topics(worker)} | {t for c in connectors for t in c.topics}
+    topics |= {c.config[DLQ_TOPIC] for c in connectors if c.config.get(DLQ_TOPIC)}
     state = cluster_state(settings, topics, {worker.group_id, *groups.values()}, deadline)
 
     sinks = [] if state.trouble is not None else [

@@ -9,6 +9,7 @@ from typing import Final
 from connect.doctor.model.facts import ConnectorFacts, Facts
 
 _SHOWN: Final = 5
+DLQ_TOPIC: Final = "errors.deadletterqueue.topic.name"
 
 
 def some_of(names: Collection[str]) -> str:

@@ -260,6 +260,10 @@ FAULTS: Mapping[str, Fault] = {
     "deleted unread": Fault(
         _deleted, "records-deleted-unread", "error", "connector deleted", "3 offsets of topic deleted were deleted",
     ),
+    "no letters": Fault(
+        lambda s: s.sink("letterless", s.topic("letterless"), errors__deadletterqueue__topic__name="letterless-dlq"),
+        "letters-unwritable", "error", "connector letterless", "takes 3 replicas; brokers: 1",
+    ),
     "outgrown soon": Fault(
         _outgrown, "records-deleted-soon", "warning", "connector outgrown", "2 offsets of topic outgrown that group",
     ),

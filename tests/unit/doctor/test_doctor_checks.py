@@ -130,10 +130,10 @@ NAMES = """
 below-min-isr broken-key broker-configs-denied brokers-unreachable certificate-expired certificate-expiring
 certificate-unreadable clock-ahead config-topic-partitions configuration-note consumer-below-topic disk-low
 group-denied hosts-unbounded idle-tasks internal-topic-missing internal-topic-not-compacted internal-topic-partitions
-java-missing key-without-effect memory-free-low memory-limit-low min-isr-equals-replicas no-leader not-asked
-nothing-committed offsets-retention-short open-files-low open-listener partition-skew paths-unbounded
-producer-above-topic records-deleted-soon records-deleted-unread registry-unreachable replicas-out-of-sync
-request-below-topic single-replica too-few-brokers topic-configs-denied topic-denied topic-missing
+java-missing key-without-effect letters-unwritable memory-free-low memory-limit-low min-isr-equals-replicas
+no-leader not-asked nothing-committed offsets-retention-short open-files-low open-listener partition-skew
+paths-unbounded producer-above-topic records-deleted-soon records-deleted-unread registry-unreachable
+replicas-out-of-sync request-below-topic single-replica too-few-brokers topic-configs-denied topic-denied topic-missing
 unclean-leader-election weak-acks
 """
 
@@ -161,6 +161,13 @@ FAULTS: dict[str, tuple[Callable[[], Facts], str, str, str]] = {
         "min.insync.replicas=2",
     ),
     "below min ISR": (lambda: _with_topic("orders", _topic(in_sync=1)), "error", "1 of 3 replicas are in sync", "=2"),
+    "no letters": (
+        lambda: replace(
+            _with_sink(config={"errors.deadletterqueue.topic.name": "letters"}),
+            kafka=replace(SOUND.kafka, brokers=2),
+        ), "error", "dead-letter topic letters is not there, and takes 3 replicas; brokers: 2",
+        '"errors.deadletterqueue.topic.replication.factor": "2"',
+    ),
     "acks": (
         lambda: _with_source(config={"producer.override.acks": "1"}), "warning", "acks=1",
         '"producer.override.acks": "all"',
