@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from aiohttp import ClientSession, TCPConnector, web
 
+from connect.rest.access.worker_signatures import Stamps
 from connect.rest.alerts import alerts
 from connect.rest.figures import peers
 from connect.rest.figures.kafka_watch import watched_kafka
@@ -36,6 +37,7 @@ from connect.rest.resources import poc as evaluations
 from connect.rest.resources.notes import NOTED
 from connect.rest.sample import resource as sample
 from connect.rest.server.authentication import authentication
+from connect.rest.server.author import STAMPS
 from connect.rest.server.browsers import browsers
 from connect.rest.server.connections import CONNECTIONS, counted
 from connect.rest.server.context import CONTEXT, RestContext
@@ -113,6 +115,7 @@ def _application(context: RestContext) -> web.Application:
     app = web.Application(middlewares=middlewares, client_max_size=LIMIT_BYTES)
     app[CONTEXT] = context
     app[CONNECTIONS] = []
+    app[STAMPS] = Stamps()
     app[TURNS] = RequestQueues(worker.rest_connections_max)
     return app
 

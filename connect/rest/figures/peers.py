@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,17 +11,16 @@ import orjson
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from connect.rest.access.role import Role
+from connect.rest.access.worker_signatures import Signable
 from connect.rest.errors.http_error import HttpError
 from connect.rest.server.answers import json_answer
-from connect.rest.server.author import SIGNATURE, is_signed, signature
+from connect.rest.server.author import is_signed
 from connect.rest.server.context import RestContext, context_of
 from connect.rest.server.routing import Route
 from connect.runtime.settings.worker_config import WorkerConfig
 
 TIMEOUT_S: Final = 1.0
 _PATH: Final = "/ui/figures"
-_AT: Final = "X-Connect-Asked-At"
-_OLD_S: Final = 60.0
 Figures = Mapping[str, Mapping[str, float]]
 """What each task counts, by `name-0`."""
 
@@ -56,12 +54,11 @@ class Peers:
         return found, silent
 
     async def _ask(self, worker: str) -> Figures | str:
-        asked = str(int(time.time()))
-        proof = signature(self._context.operations.worker.session_key, "GET", _PATH, asked)
+        proof = Signable("GET", _PATH, "", worker).headers(self._context.operations.worker.session_key)
         try:
             async with self._client.get(
                 f"{self._scheme}://{worker}{_PATH}",
-                headers={SIGNATURE: proof, _AT: asked},
+                headers=proof,
                 timeout=ClientTimeout(total=TIMEOUT_S),
                 allow_redirects=False,
             ) as response:
@@ -77,9 +74,7 @@ class Peers:
 
 async def own_figures(request: web.Request) -> web.Response:
     """Tell another worker of the cluster what this one's tasks count. HttpError 403: no worker asks."""
-    asked = request.headers.get(_AT, "")
-    is_now = asked.isascii() and asked.isdigit() and abs(time.time() - int(asked[:12])) < _OLD_S
-    if not is_now or not is_signed(request, asked):
+    if not is_signed(request):
         raise HttpError(403, "Workers of this cluster alone ask for this; GET /metrics has the same figures.")
     return json_answer(context_of(request).operations.tasks.figures())
 

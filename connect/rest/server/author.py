@@ -5,25 +5,37 @@ For people who read a history.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import logging
 from contextlib import suppress
 from ipaddress import ip_network
 from typing import Final
 from urllib.parse import quote, unquote
 
 from aiohttp import hdrs, web
+from yarl import URL
 
+from connect.rest.access.worker_signatures import (
+    CERTIFIED,
+    DIGEST,
+    SIGNATURE,
+    STAMP,
+    WINDOW_S,
+    Signable,
+    Stamps,
+    Verdict,
+    digest_of,
+    is_same,
+)
 from connect.rest.server.context import context_of
 from connect.runtime.settings.role_grants import CERTIFICATE
 
 USER: Final = web.RequestKey("user", str)
 """The user whose name and password were right; missing where none are asked for."""
 ORIGIN: Final = hdrs.X_FORWARDED_FOR
-SIGNATURE: Final = "X-Connect-Forwarded-Signature"
-CERTIFIED: Final = "X-Connect-Forwarded-Certificate-User"
-"""Names, in a request that was sent on, the user whose certificate the first worker saw."""
+STAMPS: Final = web.AppKey("stamps", Stamps)
+_JUDGED: Final = web.RequestKey("verdict", Verdict)
 _LENGTH: Final = 200
+log = logging.getLogger(__name__)
 
 
 def who(request: web.Request) -> str:
@@ -44,13 +56,13 @@ def asker_of(request: web.Request) -> str:
     return f"user {user}" if (user := request.get(USER)) else f"address {origin}"
 
 
-def passed_on(request: web.Request) -> dict[str, str]:
-    """Return the headers by which a worker tells the leader where a request came from."""
+def passed_on(request: web.Request, url: URL, to: str, body: bytes) -> dict[str, str]:
+    """Return the headers by which a worker tells another one, `to`, where a request came from that it sends on."""
     origin, user = origin_of(request), request.get(USER, "")
     certified = quote(user) if user.startswith(CERTIFICATE) else ""
-    signature = _signature(request, origin, certified)
-    named = {CERTIFIED: certified} if certified else {}
-    return {ORIGIN: origin} | ({SIGNATURE: signature} | named if signature else {})
+    path, query = url.raw_path, url.raw_query_string
+    sent = Signable(request.method, path, query, to, origin, certified, digest_of(body))
+    return {ORIGIN: origin} | sent.headers(context_of(request).operations.worker.session_key)
 
 
 def certified_user(request: web.Request) -> str | None:
@@ -61,23 +73,17 @@ def certified_user(request: web.Request) -> str | None:
 
 def is_passed_on(request: web.Request) -> bool:
     """Return True when another worker of the cluster has sent a request on, and signed it."""
-    said = request.headers.get(ORIGIN)
-    return said is not None and "forward" in request.query and is_signed(request, said)
+    return ORIGIN in request.headers and "forward" in request.query and is_signed(request)
 
 
-def is_signed(request: web.Request, origin: str) -> bool:
-    """Return True when a worker of the cluster has signed a request with the address it says it came from."""
-    right = _signature(request, origin, request.headers.get(CERTIFIED, ""))
-    return bool(right) and hmac.compare_digest(request.headers.get(SIGNATURE, "").encode(), right.encode())
+def is_signed(request: web.Request) -> bool:
+    """Return True when a worker of the cluster has signed a request, and it has come now and for the first time."""
+    return _verdict(request) is Verdict.RIGHT
 
 
-def signature(key: str, method: str, path: str, origin: str, certified: str = "") -> str:
-    """Return what only a worker can write, as the key is in the config topic; empty while there is no key.
-
-    `certified`: the user whose certificate the worker saw, percent-encoded, so that no other text is signed alike.
-    """
-    text = f"{method} {path} {origin} {certified}" if certified else f"{method} {path} {origin}"
-    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest() if key else ""
+def is_replayed(request: web.Request) -> bool:
+    """Return True when a worker has signed a request, and it has come before."""
+    return _verdict(request) is Verdict.SEEN
 
 
 def origin_of(request: web.Request) -> str:
@@ -85,6 +91,29 @@ def origin_of(request: web.Request) -> str:
     return request.headers[ORIGIN] if is_passed_on(request) else request.remote or "unknown"
 
 
-def _signature(request: web.Request, origin: str, certified: str) -> str:
-    key = context_of(request).operations.worker.session_key
-    return signature(key, request.method, request.rel_url.raw_path, origin, certified)
+def _verdict(request: web.Request) -> Verdict:
+    """Judge a request once: it comes once, and may be answered for longer than its signature counts."""
+    if _JUDGED not in request:
+        request[_JUDGED] = _judged(request)
+    return request[_JUDGED]
+
+
+def _judged(request: web.Request) -> Verdict:
+    context = context_of(request)
+    key, headers = context.operations.worker.session_key, request.headers
+    given, stamp = headers.get(SIGNATURE, ""), headers.get(STAMP, "")
+    if not (given and key):
+        return Verdict.NONE
+    path, query = request.rel_url.raw_path, request.rel_url.raw_query_string
+    said = (headers.get(name, "") for name in (ORIGIN, CERTIFIED, DIGEST))
+    if not is_same(given, Signable(request.method, path, query, context.worker_id, *said).signature(key, stamp)):
+        return Verdict.NONE
+    verdict = request.app[STAMPS].take(stamp)
+    if verdict is Verdict.OLD:
+        log.warning(
+            "What the worker at %s signed does not count, as it is not of the last %.0f s, or of before this worker "
+            "began. The clocks of workers must agree.",
+            request.remote,
+            WINDOW_S,
+        )
+    return verdict

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import urlsplit
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, hdrs, web
 from yarl import URL
@@ -75,7 +76,9 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
     query["forward"] = "false" if "forward" in query else "true"
     base = leader_url.rstrip("/")
     url = URL(base + request.rel_url.raw_path, encoded=True).with_query(query)
-    headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers} | passed_on(request)
+    body = await body_of(request)
+    headers: dict[str, str] = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
+    headers |= passed_on(request, url, urlsplit(leader_url).netloc, body)
     # The leader's own time ends a little earlier, and its answer names the stage it is in.
     timeout = ClientTimeout(total=remaining_s(request) + _LEADER_ANSWERS_S)
     started_ms = time.time_ns() // 1_000_000
@@ -83,13 +86,13 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
         async with request.app[CLIENT].request(
             request.method,
             url,
-            data=await body_of(request) or None,
+            data=body or None,
             headers=headers,
             skip_auto_headers=(hdrs.CONTENT_TYPE,),
             timeout=timeout,
             allow_redirects=False,
         ) as response:
-            body = await response.read()
+            said = await response.read()
     except TimeoutError:
         raise timed_out(request, f"waiting for the answer of the leader at {leader_url}", started_ms) from None
     except ClientError as error:
@@ -97,7 +100,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
         raise HttpError(500, f"IO Error trying to forward REST request: {why}") from error
     if response.status in _SUCCESS:
         await _catch_up(request)
-    answer = web.Response(status=response.status, body=body or None)
+    answer = web.Response(status=response.status, body=said or None)
     for name in PASSED_BACK:
         if name in response.headers:
             answer.headers[name] = response.headers[name]

@@ -8,7 +8,9 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
+from connect.rest.access.worker_signatures import DIGEST, digest_of
 from connect.rest.errors.http_error import HttpError
+from connect.rest.server.author import is_passed_on
 from connect.rest.server.connections import GONE, PLACE, awaiting
 
 LIMIT_BYTES: Final = 1 << 20
@@ -19,7 +21,10 @@ _WINDOWS: Final = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "
 
 
 async def body_of(request: web.Request) -> bytes:
-    """Return the body, decompressed. HttpError 408: it is too slow; 413: too long; 415: it is encoded otherwise."""
+    """Return the body, decompressed.
+
+    HttpError 403: it is not what a worker sent on; 408: it is too slow; 413: too long; 415: it is encoded otherwise.
+    """
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "identity").strip().lower()
     if encoding not in {"identity", "", *_WINDOWS}:
         raise HttpError(415, f"Content-Encoding {encoding[:40]} is not known: send identity, gzip or deflate.")
@@ -27,7 +32,10 @@ async def body_of(request: web.Request) -> bytes:
         data = await request.read() if request.content.is_eof() else await _arriving(request)
     except TimeoutError:
         raise HttpError(408, f"The body did not arrive within {ARRIVE_S:.0f} s.") from None
-    return _decompressed(data, _WINDOWS[encoding]) if encoding in _WINDOWS else data
+    body = _decompressed(data, _WINDOWS[encoding]) if encoding in _WINDOWS else data
+    if is_passed_on(request) and digest_of(body) != request.headers.get(DIGEST):
+        raise HttpError(403, "The body is not the one that a worker of this cluster has signed. Nothing was done.")
+    return body
 
 
 async def _arriving(request: web.Request) -> bytes:

@@ -15,7 +15,7 @@ from typing import Final
 
 from aiohttp import web
 
-from connect.rest.server.author import origin_of
+from connect.rest.server.author import is_replayed, origin_of
 from connect.rest.server.connections import GONE, PLACE, Place, awaiting
 from connect.rest.server.context import context_of
 from connect.rest.server.errors import error_answer
@@ -70,7 +70,12 @@ TURNS: Final = web.AppKey("turns", RequestQueues)
 
 @web.middleware
 async def in_turn(request: web.Request, handler: Answer) -> web.StreamResponse:
-    """Answer a request when it is its client's turn; not at all when the client has gone meanwhile."""
+    """Answer a request when it is its client's turn; not at all when the client has gone meanwhile.
+
+    What a worker signed, and somebody sends again, is refused.
+    """
+    if is_replayed(request):
+        return error_answer(403, "A request that a worker of this cluster signed came twice. Nothing was done now.")
     try:
         async with request.app[TURNS].turn(request):
             if request.transport is None:

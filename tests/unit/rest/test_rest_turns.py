@@ -17,9 +17,10 @@ from rest_client import FILE_SOURCE
 from sample_plugins import catalog, worker_config
 
 from connect.cluster.model.connector_values import Checked
+from connect.rest.access.worker_signatures import Signable, digest_of
 from connect.rest.app import rest_app
 from connect.rest.rest_server import HttpThread
-from connect.rest.server.author import ORIGIN, SIGNATURE, signature
+from connect.rest.server.author import ORIGIN
 from connect.rest.server.context import RestContext
 from connect.rest.server.listeners import bind
 from connect.rest.server.request_body import ARRIVE_S
@@ -71,8 +72,9 @@ def asks(
     path, query = f"/connectors/{name}/config", "" if sent_on_from is None else "?forward=true"
     head = f"PUT {path}{query} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     if sent_on_from is not None:
-        signed = signature(MemoryOperations().session_key, "PUT", path, sent_on_from)
-        head += f"{ORIGIN}: {sent_on_from}\r\n{SIGNATURE}: {signed}\r\n"
+        sent = Signable("PUT", path, query[1:], "", sent_on_from, digest=digest_of(body))
+        headers = {ORIGIN: sent_on_from, **sent.headers(MemoryOperations().session_key)}
+        head += "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     return client
 
