@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +25,11 @@ The other ports of SeaweedFS are nobody's business, and chosen freely.
 """
 
 
-def ports_of(folder: Path, further: Ports) -> Ports:
+def ports_of(folder: Path, further: Ports, claim: Callable[[int], bool]) -> Ports:
     """Return the ports noted in the folder; those not noted yet are the usual ones, or free ones where they are taken.
 
-    `further`: the usual ports of services besides those that there always are. ConnectError: the note cannot be read.
+    `further`: the usual ports of services besides those that there always are. `claim`: takes a port, and returns False
+    where another environment has it. ConnectError: the note cannot be read.
     """
     note = folder / "ports.json"
     try:
@@ -38,8 +39,11 @@ def ports_of(folder: Path, further: Ports) -> Ports:
             f"{note} does not hold the ports of this environment: {error}.",
             fix="Remove that file: the ports are chosen anew.",
         ) from error
+    for ports in noted.values():
+        for port in ports.values():
+            claim(port)  # an environment that has it too is told of when the service finds the port taken
     new = {
-        name: {port: _usual_or_free(n) for port, n in ports.items()}
+        name: {port: _usual_or_free(n, claim) for port, n in ports.items()}
         for name, ports in {**USUAL, **further}.items()
         if name not in noted
     }
@@ -62,5 +66,7 @@ def _noted(note: Path, wanted: Ports) -> dict[str, dict[str, int]]:
     return noted
 
 
-def _usual_or_free(port: int) -> int:
-    return free_ports(1)[0] if accepts_connections(port) else port
+def _usual_or_free(port: int, claim: Callable[[int], bool]) -> int:
+    while accepts_connections(port) or not claim(port):
+        port = free_ports(1)[0]
+    return port

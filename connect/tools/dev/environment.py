@@ -16,7 +16,9 @@ from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConnectError
 from connect.tools.dev.addresses import ports_of
 from connect.tools.dev.databases import Database
+from connect.tools.dev.port_claims import PortClaims
 from connect.tools.services import KafkaService, SchemaRegistryService, SeaweedS3Service
+from connect.tools.services.process.cache import cache_folder
 from connect.tools.services.process.supervised import SupervisedService
 from connect.tools.services.worker import WorkerService
 
@@ -90,7 +92,9 @@ class DevEnvironment:
                 service.start()
 
     def _start_services(self, stack: ExitStack) -> None:
-        ports = ports_of(self._folder, {database.name: database.ports for database in self._parts.databases})
+        claims = stack.enter_context(PortClaims(cache_folder() / "ports"))
+        further = {database.name: database.ports for database in self._parts.databases}
+        ports = ports_of(self._folder, further, claims.take)
 
         def begin(service: SupervisedService[Any]) -> None:
             self._say(f"starting {service.name}")

@@ -11,6 +11,7 @@ from connect.api.errors import ConnectError
 from connect.cli import main
 from connect.tools.dev.addresses import USUAL, ports_of
 from connect.tools.dev.databases import DATABASES, databases_of
+from connect.tools.dev.port_claims import PortClaims
 
 pytestmark = pytest.mark.quick
 
@@ -30,19 +31,21 @@ def test_names_count_once_in_any_case():
 
 
 def test_a_database_that_is_added_later_leaves_the_ports_of_the_others(tmp_path):
-    before = ports_of(tmp_path, {})
+    before = ports_of(tmp_path, {}, lambda port: True)
     postgres = {"postgres": DATABASES["postgres"].ports}
-    after = ports_of(tmp_path, postgres)
+    after = ports_of(tmp_path, postgres, lambda port: True)
     assert {name: after[name] for name in USUAL} == before
-    assert ports_of(tmp_path, {})["postgres"] == after["postgres"], "noted also while it is not asked for"
-    assert ports_of(tmp_path, postgres) == after
+    assert ports_of(tmp_path, {}, lambda port: True)["postgres"] == after["postgres"], (
+        "noted also while it is not asked for"
+    )
+    assert ports_of(tmp_path, postgres, lambda port: True) == after
 
 
 def test_a_note_that_lacks_a_port_is_told_by_its_name(tmp_path):
-    ports = ports_of(tmp_path, {"postgres": {"port": 5432}})
+    ports = ports_of(tmp_path, {"postgres": {"port": 5432}}, lambda port: True)
     (tmp_path / "ports.json").write_text(json.dumps({**ports, "postgres": {}}))
     with pytest.raises(ConnectError, match=r"postgres\.port missing"):
-        ports_of(tmp_path, {"postgres": {"port": 5432}})
+        ports_of(tmp_path, {"postgres": {"port": 5432}}, lambda port: True)
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,19 @@ def test_a_note_that_lacks_a_port_is_told_by_its_name(tmp_path):
 )
 def test_a_source_says_by_which_statement_its_table_is_made(name, table):
     assert f"CREATE TABLE {table} (id " in DATABASES[name].about
+
+
+def test_two_environments_that_start_in_the_same_moment_choose_other_ports(tmp_path):
+    """Nothing listens yet when the second one looks."""
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+    with PortClaims(tmp_path / "ports") as one, PortClaims(tmp_path / "ports") as other:
+        first, second = (
+            ports_of(folder, {}, claims.take) for folder, claims in zip(folders, (one, other), strict=True)
+        )
+    taken, chosen = ({port for ports in of.values() for port in ports.values()} for of in (first, second))
+    assert len(taken) == len(chosen) == sum(map(len, USUAL.values()))
+    assert not taken & chosen
+    with PortClaims(tmp_path / "ports") as later:
+        assert all(map(later.take, taken | chosen)), "a port stays claimed behind the end of its environment"

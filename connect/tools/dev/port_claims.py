@@ -1,0 +1,38 @@
+"""Keeps environments that start in the same moment from choosing one port: it is free until a service listens on it."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+class PortClaims:
+    """Holds a lock for each port, which ends with the process at the latest. Owned by one thread."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder`: where all environments of this user have their locks."""
+        self._folder = folder
+        self._held = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._held.close()
+
+    def take(self, port: int) -> bool:
+        """Return True if the port is this environment's now; False: another one has claimed it."""
+        with ExitStack() as opened:
+            file = opened.enter_context((self._folder / str(port)).open("a"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            self._held.push(opened.pop_all())
+            return True
