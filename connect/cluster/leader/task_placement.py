@@ -88,8 +88,11 @@ class TaskPlacer:
 
     def _write(self, snapshot: ConfigSnapshot, tasks: Collection[TaskId], wanted: Mapping[TaskId, int]) -> None:
         records = []
-        for name in sorted({task.connector for task in tasks}):
-            known = {t.task: slot for t, slot in snapshot.placements.items() if t.connector == name}
+        changed: dict[str, dict[int, int]] = {task.connector: {} for task in tasks}
+        for task, slot in snapshot.placements.items():
+            if task.connector in changed:
+                changed[task.connector][task.task] = slot
+        for name, known in sorted(changed.items()):
             numbers = snapshot.tasks.get(name, {})
             now = {n: wanted.get(TaskId(name, n)) if n in numbers else known.get(n) for n in {*numbers, *known}}
             if {n: slot for n, slot in now.items() if slot is not None} != known:

@@ -6,8 +6,9 @@ go, so only the balance needs moves.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from connect.runtime.task.task_id import TaskId
 
@@ -22,11 +23,10 @@ def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str
     result = {task: placed[task] for task in tasks if task in placed}
     load = _Load(result, owners)
     for task in sorted(set(tasks) - set(result)):
-        slot = load.best_slot(task)
+        slot = load.take_best(task)
         if slot is None:
             break
         result[task] = slot
-        load.add(task, slot)
     return result
 
 
@@ -40,46 +40,74 @@ def moves(placed: Placement, owners: Mapping[int, str], is_movable: Callable[[Ta
         if placed[task] in owners:
             by_worker[owners[placed[task]]].append(task)
     leaving: set[TaskId] = set()
-    counts = {worker: len(tasks) for worker, tasks in by_worker.items()}
+    counts = {worker: len(by_worker[worker]) for worker in sorted(by_worker)}
+    spare: dict[str, Iterator[TaskId]] = {}
     while counts:
-        most = max(sorted(counts), key=lambda worker: counts[worker])
-        least = min(sorted(counts), key=lambda worker: counts[worker])
+        most, least = max(counts, key=counts.__getitem__), min(counts, key=counts.__getitem__)
         if counts[most] - counts[least] < 2:
             break
-        # The connector with most tasks there can best spare one.
-        crowd = Counter(task.connector for task in by_worker[most])
-        candidates = [task for task in by_worker[most] if is_movable(task)]
-        if not candidates:
+        if most not in spare:
+            spare[most] = _spare(by_worker[most], is_movable)
+        spared = next(spare[most], None)
+        if spared is None:
             break
-        task = max(candidates, key=lambda t: (crowd[t.connector], t))
-        by_worker[most].remove(task)
-        leaving.add(task)
+        leaving.add(spared)
         counts[most] -= 1
         counts[least] += 1
     return frozenset(leaving)
 
 
+def _spare(tasks: Collection[TaskId], is_movable: Callable[[TaskId], bool]) -> Iterator[TaskId]:
+    """Yield a worker's movable tasks in the order in which it can spare them: always one of the connector that has most
+    left there.
+    """
+    left = Counter(task.connector for task in tasks)
+    movable: dict[str, list[TaskId]] = defaultdict(list)
+    for task in sorted(filter(is_movable, tasks)):
+        movable[task.connector].append(task)
+    # A connector that gave a task is looked at again among those that have one less, so each task is sorted once.
+    by_left: dict[int, list[str]] = defaultdict(list)
+    for connector in movable:
+        by_left[left[connector]].append(connector)
+    for number in range(max(by_left, default=0), 0, -1):
+        for connector in sorted(by_left.pop(number, ()), key=lambda name: movable[name][-1], reverse=True):
+            yield movable[connector].pop()
+            if movable[connector]:
+                by_left[number - 1].append(connector)
+
+
 class _Load:
-    """How much each worker and slot has to do."""
+    """How much each worker and slot has to do. A worker's least loaded slot is the first of its heap."""
 
     def __init__(self, placed: Placement, owners: Mapping[int, str]) -> None:
         self._owners = owners
         self._tasks: Counter[str] = Counter()
         self._connectors: Counter[tuple[str, str]] = Counter()
-        self._slots: Counter[int] = Counter()
         for task, slot in placed.items():
-            self.add(task, slot)
+            self._count(task, slot)
+        in_slots = Counter(placed.values())
+        self._slots: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for slot, worker in owners.items():
+            self._slots[worker].append((in_slots[slot], slot))
+        for slots in self._slots.values():
+            heapq.heapify(slots)
 
-    def add(self, task: TaskId, slot: int) -> None:
-        self._slots[slot] += 1
+    def take_best(self, task: TaskId) -> int | None:
+        """Return the slot for a task, which counts there from now on; None: nobody owns a slot."""
+
+        def cost(worker: str) -> tuple[int, int, tuple[int, int]]:
+            return self._tasks[worker], self._connectors[worker, task.connector], self._slots[worker][0]
+
+        worker = min(self._slots, key=cost, default=None)
+        if worker is None:
+            return None
+        number, slot = self._slots[worker][0]
+        heapq.heapreplace(self._slots[worker], (number + 1, slot))
+        self._count(task, slot)
+        return slot
+
+    def _count(self, task: TaskId, slot: int) -> None:
         worker = self._owners.get(slot)
         if worker is not None:
             self._tasks[worker] += 1
             self._connectors[worker, task.connector] += 1
-
-    def best_slot(self, task: TaskId) -> int | None:
-        def cost(slot: int) -> tuple[int, int, int, int]:
-            worker = self._owners[slot]
-            return self._tasks[worker], self._connectors[worker, task.connector], self._slots[slot], slot
-
-        return min(self._owners, key=cost, default=None)
