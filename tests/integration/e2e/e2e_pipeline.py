@@ -25,7 +25,15 @@ _INTERNAL = ("configs", "offsets", "status")
 class Pipeline:
     """The source, the topic, the sink and the workers, all named after `name`."""
 
-    def __init__(self, brokers: ThreeBrokers, s3: S3Endpoint, bucket: str, folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        brokers: ThreeBrokers,
+        s3: S3Endpoint,
+        bucket: str,
+        folder: Path,
+        name: str,
+        worker_kind: type[WorkerProcess] = WorkerProcess,
+    ) -> None:
         self.brokers, self.name = brokers, name
         self.source, self.sink, self.topic = f"{name}-source", f"{name}-sink", f"{name}-orders"
         self._place = (s3, bucket, f"{name}/{self.topic}")
@@ -33,7 +41,7 @@ class Pipeline:
         self._sink_config = sink_config(s3, bucket, name, self.topic)
         three = {f"{kind}.storage.replication.factor": "3" for kind in ("config", "offset", "status")}
         self.workers = [
-            WorkerProcess(
+            worker_kind(
                 folder / f"worker-{number}", brokers.bootstrap_servers, name,
                 **{"exactly.once.source.support": "enabled", **three},
             )
@@ -123,10 +131,17 @@ def _is_failed(state: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def pipeline(brokers: ThreeBrokers, s3: S3Endpoint, bucket: str, folder: Path, name: str) -> Iterator[Pipeline]:
+def pipeline(
+    brokers: ThreeBrokers,
+    s3: S3Endpoint,
+    bucket: str,
+    folder: Path,
+    name: str,
+    worker_kind: type[WorkerProcess] = WorkerProcess,
+) -> Iterator[Pipeline]:
     """A pipeline through which rows flow, ended with all its processes."""
     with ExitStack() as stack:
-        made = Pipeline(brokers, s3, bucket, folder, name)
+        made = Pipeline(brokers, s3, bucket, folder, name, worker_kind)
         stack.callback(made.stop)
         stack.enter_context(made.writer)
         made.start()

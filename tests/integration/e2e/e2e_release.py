@@ -1,0 +1,54 @@
+"""A release as it was: its package from the commit that was released, and workers that may run it or today's code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from e2e_worker import WorkerProcess, wait_for
+
+FIRST = "25d1492d"
+"""The commit whose CHANGELOG.md names 0.1.0 first."""
+_MAIN = "from connect.cli import main; main()"
+
+
+def build_release(commit: str, folder: Path) -> Path:
+    """Install the package of a commit, without native code, into a folder of its own; return that folder."""
+    source, packages, archive = folder / "source", folder / "packages", folder / "source.tar"
+    source.mkdir()
+    root = Path(__file__).parents[3]
+    _run(["git", "-C", str(root), "archive", "--output", str(archive), commit])
+    _run(["tar", "-x", "-f", str(archive), "-C", str(source)])
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    _run([*pip, "--target", str(packages), str(source)], CONNECT_PURE="1")
+    return packages
+
+
+def _run(command: list[str], **environ: str) -> None:
+    done = subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+class ReleasedWorker(WorkerProcess):
+    """A worker of the release in `packages`; None: of the code as it is."""
+
+    packages: Path | None = None
+
+    def start(self, timeout_s: float = 60.0) -> None:
+        """Start it on the topics that are there, and wait until it is healthy."""
+        if self.packages is None:
+            super().start(timeout_s)
+            return
+        with self.log_path.open("ab") as log:
+            process: Any = subprocess.Popen(
+                [sys.executable, "-c", _MAIN, "worker", str(self._file)],
+                cwd=self._folder,
+                env={**os.environ, "PYTHONPATH": str(self.packages)},
+                stdout=log,
+                stderr=log,
+            )
+        self._process = process
+        wait_for(self.healthy, timeout_s, "health of a worker of the release", by=self)
